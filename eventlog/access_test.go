@@ -145,7 +145,7 @@ func consumeStream(t *testing.T, o eventlog.ExternalOptions, commits int) {
 	if err != nil || !strings.Contains(string(reply.Data), "cycle") {
 		t.Errorf("creating a consumer that delivers into the log = %s, error %v, want an error about a cycle", reply.Data, err)
 	}
-	consumer, err := js.CreateOrUpdateConsumer(t.Context(), eventlog.DefaultStream, jetstream.ConsumerConfig{Durable: "siem", AckPolicy: jetstream.AckExplicitPolicy})
+	consumer, err := js.CreateOrUpdateConsumer(t.Context(), eventlog.StreamName, jetstream.ConsumerConfig{Durable: "siem", AckPolicy: jetstream.AckExplicitPolicy})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,12 @@ func (l *Log) Append(ctx context.Context, c Commit) (Receipt, error) {
 		return Receipt{}, fmt.Errorf("appending commit %s on %s: %w: it takes %d bytes with its headers, the server's limit is %d; split it into several commits",
 			c.ID, c.Aggregate, ErrTooLarge, size, limit)
 	}
-	r, err := l.begin(ctx, c, m)
+	var r Receipt
+	if err = l.admit(ctx, c); err != nil {
+		r, err = l.resolve(ctx, c, err) // an earlier attempt may have stored the commit
+	} else {
+		r, err = l.try(ctx, c, m)
+	}
 	if isUnresolved(err) && !errors.Is(err, ErrPermission) {
 		r, err = l.retry(ctx, c, m)
 	}
@@ -73,14 +78,6 @@ func (l *Log) Append(ctx context.Context, c Commit) (Receipt, error) {
 	}
 	l.acknowledge(r.Seq)
 	return r, nil
-}
-
-// begin makes the first attempt if the log admits the commit. If the log does not, begin still finds a commit that is already stored.
-func (l *Log) begin(ctx context.Context, c Commit, m *nats.Msg) (Receipt, error) {
-	if err := l.admit(ctx, c); err != nil {
-		return l.resolve(ctx, c, err)
-	}
-	return l.try(ctx, c, m)
 }
 
 // retry repeats the attempt until it is known whether the commit is stored.
@@ -202,4 +199,29 @@ func newBackOff(maxElapsed time.Duration) *backoff.ExponentialBackOff {
 		backoff.WithMaxInterval(time.Second),
 		backoff.WithMaxElapsedTime(maxElapsed),
 	)
+}
+
+// reservedShare is the share of MaxBytes that is reserved for existing aggregates (one part in 20), so that an abort, a rollback or a decision can be
+// recorded when the log accepts nothing new.
+const reservedShare = 20
+
+// AcceptsNew reports whether the log accepts a commit that creates an aggregate.
+func (s Stats) AcceptsNew() bool {
+	return s.MaxBytes == 0 || s.Bytes < s.MaxBytes-s.MaxBytes/reservedShare
+}
+
+// admit refuses a commit that creates an aggregate if the log may not have the space to complete it. Daemon events are exempt.
+func (l *Log) admit(ctx context.Context, c Commit) error {
+	if c.Expected > 0 || c.Aggregate.Kind == KindDaemon {
+		return nil
+	}
+	s, err := l.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	if s.AcceptsNew() {
+		return nil
+	}
+	return fmt.Errorf("%w for new work: it holds %d of %d bytes, and the last %d %% are reserved for work in progress; raise its limit; no commits were lost",
+		ErrFull, s.Bytes, s.MaxBytes, 100/reservedShare)
 }

@@ -20,9 +20,7 @@ type Catalog[E any] struct {
 
 // fact is one event name with its current version and the upcasts from older versions.
 type fact[E any] struct {
-	name    string
-	version int
-	decode  func(json.RawMessage) (E, error)
+	Fact[E]
 	upcasts map[int]func(json.RawMessage) (json.RawMessage, error)
 }
 
@@ -30,7 +28,7 @@ type fact[E any] struct {
 type Fact[E any] struct {
 	name    string
 	version int
-	goType  reflect.Type
+	goType  reflect.Type // nil for an Upcast
 	decode  func(json.RawMessage) (E, error)
 	upcast  func(json.RawMessage) (json.RawMessage, error)
 }
@@ -99,7 +97,7 @@ func NewCatalog[E any](kind Kind, facts ...Fact[E]) *Catalog[E] {
 		if c.byName[f.name] != nil || c.byType[f.goType] != nil {
 			panic(fmt.Sprintf("catalog of %s: %s (%s) is defined twice", kind, f.name, f.goType))
 		}
-		e := &fact[E]{name: f.name, version: f.version, decode: f.decode, upcasts: map[int]func(json.RawMessage) (json.RawMessage, error){}}
+		e := &fact[E]{Fact: f, upcasts: map[int]func(json.RawMessage) (json.RawMessage, error){}}
 		c.byName[f.name], c.byType[f.goType] = e, e
 	}
 	for _, f := range facts {

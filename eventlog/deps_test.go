@@ -10,7 +10,7 @@ import (
 // link the NATS server.
 func TestConsumersLinkNoServer(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps",
-		"scute.dev/eventlog", "scute.dev/export/consume", "scute.dev/eventlog/export", "scute.dev/eventlog/seal").Output()
+		"scute.dev/eventlog", "scute.dev/export/consume", "scute.dev/eventlog/seal").Output()
 	if err != nil {
 		t.Fatal(err)
 	}

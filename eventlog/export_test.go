@@ -19,6 +19,18 @@ const (
 // StreamConfig returns the configuration of a stream that a writer creates.
 func StreamConfig(name string) jetstream.StreamConfig { return streamSpec{name: name}.config() }
 
+// ConnectTo opens a stream of another name.
+func ConnectTo(ctx context.Context, o ExternalOptions, name string) (*Log, error) {
+	nc, err := dial(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer nc.Close()
+	spec := o.spec()
+	spec.name = name
+	return open(ctx, nc, spec, discardIfNil(nil))
+}
+
 // JetStream returns the JetStream client of a log.
 func (l *Log) JetStream() jetstream.JetStream { return l.js }
 

@@ -1,7 +1,6 @@
 package eventlog
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,8 +25,6 @@ type ExternalOptions struct {
 	TokenFrom func() string
 	// TLS configures the trusted CA and the client certificate.
 	TLS TLSFiles
-	// Stream defaults to DefaultStream.
-	Stream string
 	// Replicas is the number of servers that must hold the log; 0 is 1.
 	Replicas int
 	// MaxBytes is the size at which the log refuses new commits; 0 keeps the limit of an existing log, or is 1 GiB.
@@ -71,7 +68,7 @@ func RedactURL(url string) string { return userinfoPattern.ReplaceAllString(url,
 
 // spec returns the stream for the options.
 func (o ExternalOptions) spec() streamSpec {
-	return streamSpec{name: cmp.Or(o.Stream, DefaultStream), replicas: o.Replicas, maxBytes: o.MaxBytes, writer: o.Create, allowDamaged: o.AllowDamaged}
+	return streamSpec{name: StreamName, replicas: o.Replicas, maxBytes: o.MaxBytes, writer: o.Create, allowDamaged: o.AllowDamaged}
 }
 
 func dial(ctx context.Context, o ExternalOptions) (*nats.Conn, error) {

@@ -180,23 +180,23 @@ func TestStreamDeletedUnderUs(t *testing.T) {
 		done <- l.Follow(ctx, 0, func(eventlog.Record) error { arrived <- struct{}{}; return nil })
 	}()
 	<-arrived
-	if err := l.JetStream().DeleteStream(ctx, eventlog.DefaultStream); err != nil {
+	if err := l.JetStream().DeleteStream(ctx, eventlog.StreamName); err != nil {
 		t.Fatal(err)
 	}
 	wantErr(t, <-done, eventlog.ErrMissing, "backup")
 	_, err := l.Append(ctx, commit(a, "2", 1, 1))
-	wantErr(t, err, eventlog.ErrMissing, eventlog.DefaultStream, "backup")
+	wantErr(t, err, eventlog.ErrMissing, eventlog.StreamName, "backup")
 	_, err = l.Read(ctx, a, 0)
 	wantErr(t, err, eventlog.ErrMissing)
 
 	// A new stream with the same name is not the same log.
-	if _, err := l.JetStream().CreateStream(ctx, eventlog.StreamConfig(eventlog.DefaultStream)); err != nil {
+	if _, err := l.JetStream().CreateStream(ctx, eventlog.StreamConfig(eventlog.StreamName)); err != nil {
 		t.Fatal(err)
 	}
 	_, err = l.Head(ctx)
 	wantErr(t, err, eventlog.ErrMissing, "created at")
 	wantErr(t, l.Follow(ctx, 1, func(eventlog.Record) error { return nil }), eventlog.ErrMissing)
-	if err := l.JetStream().DeleteStream(ctx, eventlog.DefaultStream); err != nil {
+	if err := l.JetStream().DeleteStream(ctx, eventlog.StreamName); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Close(); err != nil {
@@ -343,7 +343,7 @@ func flipByte(t *testing.T, path string, at int) {
 
 func glob(t *testing.T, dir, name string) string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", eventlog.DefaultStream, "msgs", name))
+	found, err := filepath.Glob(filepath.Join(dir, "jetstream", "*", "streams", eventlog.StreamName, "msgs", name))
 	if err != nil || len(found) != 1 {
 		t.Fatalf("found %v for %s, error %v", found, name, err)
 	}

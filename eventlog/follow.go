@@ -51,9 +51,9 @@ func (l *Log) Follow(ctx context.Context, after uint64, fn func(Record) error) e
 
 // pass is the progress of one pass through the log.
 type pass struct {
-	// cursor is the last sequence that was read, and until is the sequence at which the pass ends.
-	cursor, until uint64
-	fn            func(Record) error
+	// cursor is the last sequence that was read, and until is the sequence at which the pass ends. start is the cursor when the delivery began.
+	cursor, until, start uint64
+	fn                   func(Record) error
 }
 
 // read delivers the commits after the cursor, and resumes at the cursor when a delivery breaks.
@@ -127,8 +127,8 @@ func (l *Log) deliverFrom(ctx context.Context, r *pass) error {
 		mu    sync.Mutex // held while fn runs, so that fn does not run after this function has returned
 		ended bool
 		done  = make(chan error, 1)
-		at    = messageHandler{pass: r, start: r.cursor}
 	)
+	r.start = r.cursor
 	end := func(err error) {
 		select {
 		case done <- err:
@@ -141,7 +141,7 @@ func (l *Log) deliverFrom(ctx context.Context, r *pass) error {
 		if ended {
 			return
 		}
-		err := at.handle(m)
+		err := r.handle(m)
 		if ended = err != nil || r.cursor >= r.until; ended {
 			end(err)
 		}
@@ -161,14 +161,8 @@ func (l *Log) deliverFrom(ctx context.Context, r *pass) error {
 	return err
 }
 
-// messageHandler handles the messages of one delivery.
-type messageHandler struct {
-	*pass
-	start uint64
-}
-
 // handle handles one message, which must be the next one.
-func (s *messageHandler) handle(m jetstream.Msg) error {
+func (s *pass) handle(m jetstream.Msg) error {
 	r, err := fromDelivery(m)
 	if err != nil {
 		return backoff.Permanent(err)
@@ -184,7 +178,7 @@ func (s *messageHandler) handle(m jetstream.Msg) error {
 }
 
 // checkSequence checks that a commit has the sequence after the cursor.
-func (s *messageHandler) checkSequence(r Record) error {
+func (s *pass) checkSequence(r Record) error {
 	switch {
 	case r.Seq == s.cursor+1:
 		return nil

@@ -23,7 +23,7 @@ func TestDeathWhileTheStreamIsMade(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	folder := filepath.Join(dir, "jetstream", "$G", "streams", eventlog.DefaultStream)
+	folder := filepath.Join(dir, "jetstream", "$G", "streams", eventlog.StreamName)
 	if err := os.Remove(filepath.Join(folder, "meta.sum")); err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestDataIsNeverTakenForHalfMade(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	folder := filepath.Join(dir, "jetstream", "$G", "streams", eventlog.DefaultStream)
+	folder := filepath.Join(dir, "jetstream", "$G", "streams", eventlog.StreamName)
 	if err := os.Remove(filepath.Join(folder, "meta.sum")); err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestDeathWhileTheStreamIsChanged(t *testing.T) {
 			if err := l.Close(); err != nil {
 				t.Fatal(err)
 			}
-			folder := filepath.Join(dir, "jetstream", "$G", "streams", eventlog.DefaultStream)
+			folder := filepath.Join(dir, "jetstream", "$G", "streams", eventlog.StreamName)
 			meta, sum := filepath.Join(folder, "meta.inf"), filepath.Join(folder, "meta.sum")
 			text, err := os.ReadFile(meta)
 			if err != nil {

@@ -1,7 +1,6 @@
 package eventlog
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,8 +29,6 @@ type Host interface {
 
 // HostedOptions configure OpenHosted.
 type HostedOptions struct {
-	// Stream defaults to DefaultStream.
-	Stream string
 	// Token is the token that the host requires; "" is none.
 	Token string
 	// MaxBytes is the size at which the log refuses new commits; 0 keeps the limit of an existing log, or is 1 GiB.
@@ -60,9 +57,7 @@ func OpenHosted(ctx context.Context, h Host, o HostedOptions) (*Log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the event log: %w", err)
 	}
-	spec := streamSpec{
-		name: cmp.Or(o.Stream, DefaultStream), maxBytes: o.MaxBytes, writer: !o.AllowDamaged, allowDamaged: o.AllowDamaged, acknowledged: o.Acknowledged,
-	}
+	spec := streamSpec{name: StreamName, maxBytes: o.MaxBytes, writer: !o.AllowDamaged, allowDamaged: o.AllowDamaged, acknowledged: o.Acknowledged}
 	l, err := open(ctx, nc, spec, logger)
 	if err != nil {
 		nc.Close()

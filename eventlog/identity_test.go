@@ -32,14 +32,14 @@ func TestLogHasAnIdentity(t *testing.T) {
 // TestOlderLogGetsAnIdentity checks that a reader derives the ID that the first writer stores.
 func TestOlderLogGetsAnIdentity(t *testing.T) {
 	host := openWithoutStream(t)
-	config := eventlog.StreamConfig(eventlog.DefaultStream)
+	config := eventlog.StreamConfig(eventlog.StreamName)
 	config.Metadata = map[string]string{"team": "a"}
 	if _, err := host.JetStream().CreateStream(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
 	metadata := func() map[string]string {
 		t.Helper()
-		stream, err := host.JetStream().Stream(t.Context(), eventlog.DefaultStream)
+		stream, err := host.JetStream().Stream(t.Context(), eventlog.StreamName)
 		if err != nil {
 			t.Fatal(err)
 		}

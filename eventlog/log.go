@@ -11,8 +11,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// DefaultStream is the default name of the stream.
-const DefaultStream = "SCUTE"
+// StreamName is the name of the stream. A NATS account has room for one log.
+const StreamName = "SCUTE"
 
 // requestTimeout bounds one request to the server if the caller's context has no nearer deadline.
 const requestTimeout = 5 * time.Second
@@ -86,25 +86,17 @@ func open(ctx context.Context, nc *nats.Conn, want streamSpec, logger *slog.Logg
 		return nil, fmt.Errorf("opening the event log: %w", err)
 	}
 	l := &Log{nc: nc, js: js, logger: logger, spec: want}
-	if err := l.start(ctx); err != nil {
-		return nil, fmt.Errorf("opening the event log, stream %s: %w", want.name, err)
-	}
-	return l, nil
-}
-
-// start opens the stream, or creates it.
-func (l *Log) start(ctx context.Context) error {
-	l.denials.listen(l.nc)
-	err := l.denials.run(ctx, "$JS.API.STREAM", func(ctx context.Context) (err error) {
-		l.stream, err = l.spec.ensure(ctx, l.js)
+	l.denials.listen(nc)
+	err = l.denials.run(ctx, "$JS.API.STREAM", func(ctx context.Context) (err error) {
+		l.stream, err = want.ensure(ctx, js)
 		return err
 	})
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("opening the event log, stream %s: %w", want.name, err)
 	}
 	info := l.stream.CachedInfo()
 	l.id, l.created = identity(info), info.Created
-	return nil
+	return l, nil
 }
 
 // state requests the stream's state from the leader, and checks that the stream was not created again and that it is whole.
@@ -158,4 +150,53 @@ func discardIfNil(l *slog.Logger) *slog.Logger {
 		return slog.New(slog.DiscardHandler)
 	}
 	return l
+}
+
+// minPayload is the smallest message limit that a server may have: the largest commits of scute fit into it.
+const minPayload = 1 << 20
+
+// Health returns nil if the log accepts commits. It fails with
+//
+//	ErrFrozen                   a write to the embedded log's disk failed; Thawed reports when opening the log again may help
+//	ErrConfig                   the server or the stream is no longer configured as the log requires
+//	ErrUnavailable, ErrMissing, ErrGap
+func (l *Log) Health(ctx context.Context) error {
+	if err := l.checkFrozen(); err != nil {
+		return err
+	}
+	err := l.checkIntact()
+	if err == nil {
+		_, err = l.state(ctx)
+	}
+	if err == nil {
+		err = checkPayload(l.nc.MaxPayload())
+	}
+	if err == nil {
+		err = l.spec.check(l.stream.CachedInfo().Config)
+	}
+	if err != nil {
+		return fmt.Errorf("checking the log: %w", err)
+	}
+	return nil
+}
+
+// Warnings returns what may weaken the log's durability, and which settings this process cannot check.
+func (l *Log) Warnings() []string {
+	if l.host != nil || !l.spec.writer {
+		return nil
+	}
+	if n := l.stream.CachedInfo().Config.Replicas; n < 2 {
+		return []string{"one NATS server stores the log, and scuted cannot check whether it syncs each commit to its disk: " +
+			"set sync_interval: always in its configuration, or give the stream three replicas"}
+	}
+	return []string{"scuted cannot check whether the NATS servers sync each commit to their disks: " +
+		"without sync_interval: always, a power loss of all of them at once can lose the last commits"}
+}
+
+// checkPayload refuses a server with a limit below minPayload, because it could refuse a commit that other servers accept.
+func checkPayload(limit int64) error {
+	if limit < minPayload {
+		return fmt.Errorf("%w: max_payload of the NATS server is %d bytes, must be %d or more", ErrConfig, limit, minPayload)
+	}
+	return nil
 }

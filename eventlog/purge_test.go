@@ -33,7 +33,7 @@ func TestPurge(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			stream, err := js.Stream(t.Context(), eventlog.DefaultStream)
+			stream, err := js.Stream(t.Context(), eventlog.StreamName)
 			if err != nil {
 				t.Fatal(err)
 			}

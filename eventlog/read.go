@@ -87,7 +87,10 @@ func (l *Log) Read(ctx context.Context, a Aggregate, after uint64) ([]Record, er
 // readChain reads commit after commit on one subject: two requests for an aggregate's newest commit, and one more for each further commit. A
 // filtered consumer or a batch from the direct API is no faster for the few commits of a decision.
 func (l *Log) readChain(ctx context.Context, subject string, after uint64) ([]Record, error) {
-	last, ok, err := l.newest(ctx, subject)
+	last, ok, err := l.last(ctx, subject)
+	if err == nil {
+		_, err = l.state(ctx) // fails if the stream is not whole
+	}
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -107,14 +110,6 @@ func (l *Log) readChain(ctx context.Context, subject string, after uint64) ([]Re
 		after = next.Seq
 	}
 	return out, nil
-}
-
-// newest returns the newest commit on a subject, and fails if the stream is not whole.
-func (l *Log) newest(ctx context.Context, subject string) (r Record, ok bool, err error) {
-	if r, ok, err = l.last(ctx, subject); err == nil {
-		_, err = l.state(ctx)
-	}
-	return r, ok, err
 }
 
 // last returns the newest commit on a subject. It counts the commits, because the server gives the same answer for a subject without commits and
@@ -156,4 +151,52 @@ func (l *Log) At(ctx context.Context, seq uint64) (Record, error) {
 		return Record{}, fmt.Errorf("reading commit %d: %w", seq, err)
 	}
 	return r, nil
+}
+
+// Scan calls fn with every readable commit, in order, up to the head of the log at the time of the call. Replay stops at the first unreadable
+// commit; Scan continues after it, so the sequences may have gaps. It is for logs opened with Examine, to find out which commits are lost, and to
+// save the rest. If fn returns an error, Scan stops and returns it.
+func (l *Log) Scan(ctx context.Context, fn func(Record) error) error {
+	state, err := l.state(ctx)
+	if err != nil {
+		return fmt.Errorf("scanning the log: %w", err)
+	}
+	r := &pass{cursor: max(state.FirstSeq, 1) - 1, fn: fn}
+	r.until, err = l.lastReadable(ctx, r.cursor, state.LastSeq)
+	for err == nil && r.cursor < r.until {
+		err = l.read(ctx, r, replayTimeout)
+		if errors.Is(err, ErrGap) {
+			// The server does not deliver the next commit, so each is requested by its sequence until one can be read.
+			err = l.skip(ctx, r)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("scanning the log: at %d: %w", r.cursor, err)
+	}
+	return nil
+}
+
+// lastReadable returns the last sequence in (after, head] with a readable commit.
+func (l *Log) lastReadable(ctx context.Context, after, head uint64) (uint64, error) {
+	for ; head > after; head-- {
+		if _, ok, err := l.get(ctx, getRequest{Seq: head}); ok || err != nil {
+			return head, err
+		}
+	}
+	return after, nil
+}
+
+// skip calls fn with the next readable commit, if there is one.
+func (l *Log) skip(ctx context.Context, r *pass) error {
+	for r.cursor < r.until {
+		next, ok, err := l.get(ctx, getRequest{Seq: r.cursor + 1})
+		if err != nil {
+			return err
+		}
+		r.cursor++
+		if ok {
+			return r.fn(next)
+		}
+	}
+	return nil
 }

@@ -1,7 +1,6 @@
 package eventlog
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,14 +44,14 @@ func RestoreExternal(ctx context.Context, o ExternalOptions, r RestoreSource) er
 	return nil
 }
 
-// RestoreHosted creates the log on a server inside this process from a backup. Programs call embedded.Restore.
-func RestoreHosted(ctx context.Context, h nats.InProcessConnProvider, o HostedOptions, r RestoreSource) error {
+// RestoreHosted creates the log on a server inside this process from a backup. maxBytes is that of HostedOptions. Programs call embedded.Restore.
+func RestoreHosted(ctx context.Context, h nats.InProcessConnProvider, maxBytes int64, r RestoreSource) error {
 	nc, err := nats.Connect("", nats.InProcessServer(h), nats.Timeout(HostTimeout))
 	if err != nil {
 		return err
 	}
 	defer nc.Close()
-	return restore(ctx, nc, streamSpec{name: cmp.Or(o.Stream, DefaultStream), maxBytes: o.MaxBytes}, r)
+	return restore(ctx, nc, streamSpec{name: StreamName, maxBytes: maxBytes}, r)
 }
 
 // restore creates the stream, checks it, and then opens it to other processes.
@@ -175,7 +174,7 @@ func (s streamSpec) checkUnused(info *jetstream.StreamInfo) error {
 	if info.State.LastSeq == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: stream %s has the log %s with commits up to %d; delete that stream first if nobody needs it, or name another stream or server",
+	return fmt.Errorf("%w: stream %s has the log %s with commits up to %d; delete that stream first if nobody needs it, or name another server",
 		ErrExists, s.name, identity(info), info.State.LastSeq)
 }
 

@@ -3,6 +3,9 @@ package eventlog
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -81,8 +84,8 @@ func (s streamSpec) ensure(ctx context.Context, js jetstream.JetStream) (jetstre
 	if s.allowDamaged {
 		return stream, nil
 	}
-	if diff := s.differences(info.Config); len(diff) > 0 {
-		return nil, fmt.Errorf("%w: %s; correct the stream, or use another name", ErrConfig, strings.Join(diff, "; "))
+	if err := s.check(info.Config); err != nil {
+		return nil, err
 	}
 	if err := checkComplete(s.name, info.State); err != nil {
 		return nil, err
@@ -97,8 +100,9 @@ func (s streamSpec) addRemedy(err error) error {
 		return fmt.Errorf("%w: another stream of this NATS account already has the subjects of an event log; give this log its own account or server, or delete that stream first if nobody needs it", ErrConfig)
 	case hasCode(err, codeReplicas):
 		return fmt.Errorf("%w: Replicas is %d, must be 1: the NATS server is not part of a cluster", ErrConfig, config.Replicas)
-	case lacksSpace(err):
-		return fmt.Errorf("%w: MaxBytes is %d; %s", err, config.MaxBytes, storageRemedy)
+	case hasCode(err, codeStorage, codeAccountLimit, codeStreamBytes):
+		return fmt.Errorf("%w: MaxBytes is %d; raise the storage limit of the NATS account or server (max_file), or lower the limit of the log",
+			err, config.MaxBytes)
 	default:
 		return err
 	}
@@ -132,8 +136,8 @@ func (s streamSpec) update(ctx context.Context, js jetstream.JetStream, stream j
 	return stream, nil
 }
 
-// differences returns every field of a stream's configuration that could lose, alter, reorder or leak events.
-func (s streamSpec) differences(have jetstream.StreamConfig) []string {
+// check returns an error that names every field of a stream's configuration that could lose, alter, reorder or leak events.
+func (s streamSpec) check(have jetstream.StreamConfig) error {
 	var out []string
 	check := func(ok bool, field string, have any, want string) {
 		if !ok {
@@ -171,18 +175,74 @@ func (s streamSpec) differences(have jetstream.StreamConfig) []string {
 	check(have.SubjectTransform == nil, "SubjectTransform", "set", "unset")
 	check(have.Metadata[restoringKey] == "", "Metadata "+restoringKey, "set", "unset: it is being restored from a backup, or its restore did not end and must be run again")
 	check(have.RePublish == nil, "RePublish", "set", "unset")
-	return out
+	if len(out) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %s; correct the stream", ErrConfig, strings.Join(out, "; "))
 }
-
-// lacksSpace reports whether a server has no space for a stream of this size; storageRemedy is the remedy.
-func lacksSpace(err error) bool {
-	return hasCode(err, codeStorage, codeAccountLimit, codeStreamBytes)
-}
-
-const storageRemedy = "raise the storage limit of the NATS account or server (max_file), or lower the limit of the log"
 
 // hasCode reports whether a server answered with one of the codes.
 func hasCode(err error, codes ...jetstream.ErrorCode) bool {
 	refused := (*jetstream.APIError)(nil)
 	return errors.As(err, &refused) && slices.Contains(codes, refused.ErrorCode)
+}
+
+// checkLeader returns ErrUnavailable if the stream has no leader. Without a leader a server answers with its own state, which changes and may lack
+// acknowledged commits.
+func checkLeader(info *jetstream.StreamInfo) error {
+	if info.Cluster == nil || info.Cluster.Leader != "" {
+		return nil
+	}
+	return fmt.Errorf("%w: stream %s has no leader: more than half of its %d servers must reach each other; check the servers that do not run",
+		ErrUnavailable, info.Config.Name, info.Config.Replicas)
+}
+
+// getStream opens a stream, and fails if the stream has no leader.
+func getStream(ctx context.Context, js jetstream.JetStream, name string) (jetstream.Stream, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	stream, err := js.Stream(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return stream, checkLeader(stream.CachedInfo())
+}
+
+// info requests the stream's configuration and state from its leader.
+func (l *Log) info(ctx context.Context, opts ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
+	info, err := l.stream.Info(ctx, opts...)
+	if err == nil {
+		err = checkLeader(info)
+	}
+	if err != nil {
+		return nil, translateError(l.spec.name, err)
+	}
+	return info, nil
+}
+
+// identityKey is where the stream's metadata holds the log's ID.
+const identityKey = "scute.dev/log-id"
+
+// identityBytes is the number of bytes of an ID. In hexadecimal it fits into a label, an annotation and a line.
+const identityBytes = 8
+
+// ID returns the log's ID. It is created with the stream and does not change; a copy of the log has the same ID. Annotations outside the log
+// contain it, so that a daemon ignores annotations of another log.
+func (l *Log) ID() string { return l.id }
+
+// newID returns a random ID for a new stream.
+func newID() string {
+	b := make([]byte, identityBytes)
+	_, _ = rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}
+
+// identity returns the ID of a stream. For a stream without an ID it derives one from the name and the creation time, so that two writers that open
+// it at the same time derive the same ID.
+func identity(info *jetstream.StreamInfo) string {
+	if id := info.Config.Metadata[identityKey]; id != "" {
+		return id
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s", info.Config.Name, info.Created.UTC().Format(time.RFC3339Nano)))
+	return hex.EncodeToString(sum[:identityBytes])
 }

@@ -66,7 +66,7 @@ func TestWrongConfigurationIsNamed(t *testing.T) {
 			}
 			defer deleteStream(t, host.JetStream(), field)
 			for _, create := range []bool{false, true} {
-				_, err := eventlog.Connect(ctx, eventlog.ExternalOptions{URL: host.URL(), Stream: field, Create: create})
+				_, err := eventlog.ConnectTo(ctx, eventlog.ExternalOptions{URL: host.URL(), Create: create}, field)
 				wantErr(t, err, eventlog.ErrConfig, field+" is ", "must be")
 			}
 		})
@@ -82,15 +82,15 @@ func TestWrongConfigurationIsNamed(t *testing.T) {
 		if _, err := host.JetStream().UpdateStream(ctx, config); err != nil {
 			t.Fatal(err)
 		}
-		_, err := eventlog.Connect(ctx, eventlog.ExternalOptions{URL: host.URL(), Stream: "SEALED"})
+		_, err := eventlog.ConnectTo(ctx, eventlog.ExternalOptions{URL: host.URL()}, "SEALED")
 		wantErr(t, err, eventlog.ErrConfig, "Sealed is true")
 	})
 
 	t.Run("Replicas", func(t *testing.T) {
-		if _, err := host.JetStream().CreateStream(ctx, eventlog.StreamConfig(eventlog.DefaultStream)); err != nil {
+		if _, err := host.JetStream().CreateStream(ctx, eventlog.StreamConfig(eventlog.StreamName)); err != nil {
 			t.Fatal(err)
 		}
-		defer deleteStream(t, host.JetStream(), eventlog.DefaultStream)
+		defer deleteStream(t, host.JetStream(), eventlog.StreamName)
 		_, err := eventlog.Connect(ctx, eventlog.ExternalOptions{URL: host.URL(), Replicas: 3})
 		wantErr(t, err, eventlog.ErrConfig, "Replicas is 1, must be 3 or more")
 	})
@@ -111,13 +111,13 @@ func TestNoPlaceForTheStream(t *testing.T) {
 // openWithoutStream returns a log on a server without a stream for the log's subjects.
 func openWithoutStream(t *testing.T) *eventlog.Log {
 	t.Helper()
-	host := openTest(t, embedded.Options{Stream: "HOST", Listen: "127.0.0.1:0"})
+	host := openTest(t, embedded.Options{Listen: "127.0.0.1:0"})
 	// The server removes its folder of streams with the last stream, and a stream created at that moment fails. KEEP
 	// avoids this.
 	if _, err := host.JetStream().CreateStream(t.Context(), jetstream.StreamConfig{Name: "KEEP", Subjects: []string{"keep"}}); err != nil {
 		t.Fatal(err)
 	}
-	deleteStream(t, host.JetStream(), "HOST")
+	deleteStream(t, host.JetStream(), eventlog.StreamName)
 	return host
 }
 
@@ -132,7 +132,7 @@ func deleteStream(t *testing.T, js jetstream.JetStream, name string) {
 // subjects.
 func TestTwoLogsInOneAccount(t *testing.T) {
 	host := openTest(t, embedded.Options{Listen: "127.0.0.1:0"})
-	_, err := eventlog.Connect(t.Context(), eventlog.ExternalOptions{URL: host.URL(), Stream: "ANOTHER", Create: true})
+	_, err := eventlog.ConnectTo(t.Context(), eventlog.ExternalOptions{URL: host.URL(), Create: true}, "ANOTHER")
 	wantErr(t, err, eventlog.ErrConfig, "ANOTHER", "another stream", "its own account")
 }
 

@@ -70,17 +70,7 @@ func isUnescaped(c byte) bool {
 }
 
 func escapeID(id string) string {
-	special := 0
-	for i := range len(id) {
-		if !isUnescaped(id[i]) {
-			special++
-		}
-	}
-	if special == 0 {
-		return id
-	}
 	var b strings.Builder
-	b.Grow(len(id) + 2*special)
 	for i := range len(id) {
 		if c := id[i]; isUnescaped(c) {
 			b.WriteByte(c)
@@ -96,14 +86,6 @@ func escapeID(id string) string {
 func unescapeID(s string) (string, error) {
 	if s == "" {
 		return "", errors.New("the id is empty")
-	}
-	if !strings.Contains(s, "_") {
-		for i := range len(s) {
-			if !isUnescaped(s[i]) {
-				return "", fmt.Errorf("%q is not allowed in an escaped id", s[i])
-			}
-		}
-		return s, nil
 	}
 	out := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {

@@ -33,37 +33,6 @@ func (c Commit) encode() (*nats.Msg, error) {
 	m.Header = make(nats.Header, 16)
 	m.Header[jetstream.MsgIDHeader] = []string{messageID(m.Subject, c.ID)}
 	m.Header[jetstream.ExpectedLastSubjSeqHeader] = []string{strconv.FormatUint(c.Expected, 10)}
-	if len(c.Events) == 1 {
-		c.encodeBinary(m)
-		return m, nil
-	}
-	return m, c.encodeBatch(m)
-}
-
-func (c Commit) encodeBinary(m *nats.Msg) {
-	e := c.Events[0]
-	values := make([]string, 0, 10) // one allocation for all values
-	set := func(name, value string) {
-		if value != "" {
-			n := len(values)
-			values = append(values, percentEncode(value))
-			m.Header[name] = values[n : n+1 : n+1]
-		}
-	}
-	set("ce-specversion", ceSpecVersion)
-	set("ce-id", c.EventID(0))
-	set("ce-source", source(m.Subject))
-	set("ce-type", e.Type)
-	set("ce-subject", c.Aggregate.ID)
-	set("ce-time", e.Time.UTC().Format(time.RFC3339Nano))
-	set("ce-datacontenttype", contentJSON)
-	set("ce-actor", e.Actor)
-	set("ce-causation", e.Causation)
-	set("ce-correlation", e.Correlation)
-	m.Data = e.Data
-}
-
-func (c Commit) encodeBatch(m *nats.Msg) error {
 	batch := make([]CloudEvent, len(c.Events))
 	types := make([]string, len(c.Events))
 	for i, e := range c.Events {
@@ -71,13 +40,21 @@ func (c Commit) encodeBatch(m *nats.Msg) error {
 		e.ID = c.EventID(i)
 		batch[i] = e.cloudEvent(c.Aggregate, m.Subject)
 	}
+	if len(batch) == 1 {
+		for name, value := range batch[0].Headers() {
+			m.Header[name] = []string{value}
+		}
+		m.Header["ce-datacontenttype"] = []string{contentJSON}
+		m.Data = c.Events[0].Data
+		return m, nil
+	}
 	m.Header[headerContent] = []string{contentBatch}
 	m.Header[headerTypes] = []string{packTypes(types)}
 	var err error
 	if m.Data, err = json.Marshal(batch); err != nil {
-		return fmt.Errorf("encoding commit %s: %w", c.ID, err)
+		return nil, fmt.Errorf("encoding commit %s: %w", c.ID, err)
 	}
-	return nil
+	return m, nil
 }
 
 // cloudEvent returns the CloudEvent of an event, with the attributes of its subject.
@@ -133,11 +110,6 @@ func commitID(h nats.Header) string {
 func source(subject string) string {
 	kind, id, _ := strings.Cut(strings.TrimPrefix(subject, subjectPrefix), ".")
 	return "scute.dev/" + kind + "/" + id
-}
-
-// DecodeEvents decodes the events of a commit from its stored header and data.
-func DecodeEvents(header map[string][]string, data []byte) ([]Event, error) {
-	return decode(header, data)
 }
 
 // decode parses a result of encode.
@@ -223,15 +195,6 @@ const maxBatch = 1 << 20
 // percentEncode encodes a header value as the NATS binding of CloudEvents defines it: space, '"', '%' and all characters that are not printable
 // ASCII become %XX.
 func percentEncode(s string) string {
-	for i := range len(s) {
-		if c := s[i]; c <= ' ' || c >= 0x7f || c == '"' || c == '%' {
-			return percentEncodeSlow(s)
-		}
-	}
-	return s
-}
-
-func percentEncodeSlow(s string) string {
 	var b strings.Builder
 	for i := range len(s) {
 		if c := s[i]; c <= ' ' || c >= 0x7f || c == '"' || c == '%' {
@@ -245,9 +208,6 @@ func percentEncodeSlow(s string) string {
 
 // percentDecode decodes a header value. It returns a value that is not encoded unchanged.
 func percentDecode(s string) string {
-	if !strings.Contains(s, "%") {
-		return s
-	}
 	if d, err := url.PathUnescape(s); err == nil {
 		return d
 	}
@@ -260,4 +220,38 @@ func headerValue(h nats.Header, name string) string {
 		return v[0]
 	}
 	return ""
+}
+
+// CloudEvent is one event in the JSON format of CloudEvents 1.0. The members after DataContentType and before Data are extensions.
+type CloudEvent struct {
+	SpecVersion     string    `json:"specversion"`
+	ID              string    `json:"id"`
+	Source          string    `json:"source"`
+	Type            string    `json:"type"`
+	Subject         string    `json:"subject"`
+	Time            time.Time `json:"time"`
+	DataContentType string    `json:"datacontenttype"`
+	Actor           string    `json:"actor,omitempty"`
+	Causation       string    `json:"causation,omitempty"`
+	Correlation     string    `json:"correlation,omitempty"`
+	// Sequence and LogID are where the event is stored. They are not in the log itself.
+	Sequence string          `json:"sequence,omitempty"`
+	LogID    string          `json:"logid,omitempty"`
+	Data     json.RawMessage `json:"data"`
+}
+
+// Headers returns the attributes as headers of a message in binary mode, as the bindings of CloudEvents define it: with the prefix ce-, and
+// percent-encoded. DataContentType is not included, because HTTP has Content-Type for it.
+func (e CloudEvent) Headers() map[string]string {
+	out := make(map[string]string, 11)
+	for name, value := range map[string]string{
+		"specversion": e.SpecVersion, "id": e.ID, "source": e.Source, "type": e.Type, "subject": e.Subject,
+		"time": e.Time.UTC().Format(time.RFC3339Nano), "actor": e.Actor, "causation": e.Causation, "correlation": e.Correlation,
+		"sequence": e.Sequence, "logid": e.LogID,
+	} {
+		if value != "" {
+			out["ce-"+name] = percentEncode(value)
+		}
+	}
+	return out
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/seal"
@@ -61,35 +63,22 @@ const (
 	logState  = "log"
 )
 
-// Run seals and publishes at once, and then at each interval, until ctx ends.
+// Run seals and publishes at once, and then at each interval, until ctx ends. It also compares the whole log with the seals at once, and then every day.
 func (p *Publisher) Run(ctx context.Context, interval time.Duration) {
 	p.Publish(ctx)
 	var checking sync.WaitGroup
 	defer checking.Wait()
-	checking.Go(func() { p.recheckPeriodically(ctx) })
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			p.Publish(ctx)
-		}
-	}
-}
-
-// recheckPeriodically checks the whole sealed log at once, and then every day.
-func (p *Publisher) recheckPeriodically(ctx context.Context) {
-	for ctx.Err() == nil {
-		if err := p.recheck(ctx); ctx.Err() == nil {
-			p.recordState(logState, State{Violated: errors.Is(err, errInconsistent) || errors.Is(err, eventlog.ErrGap), Err: err})
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(recheckInterval):
-		}
-	}
+	checking.Go(func() {
+		wait.UntilWithContext(ctx, func(ctx context.Context) {
+			if err := p.recheck(ctx); ctx.Err() == nil {
+				p.recordState(logState, State{Violated: errors.Is(err, errInconsistent) || errors.Is(err, eventlog.ErrGap), Err: err})
+			}
+		}, recheckInterval)
+	})
+	_ = wait.PollUntilContextCancel(ctx, interval, false, func(ctx context.Context) (bool, error) { // fails when ctx has ended
+		p.Publish(ctx)
+		return false, nil
+	})
 }
 
 // Publish seals the current log and publishes the checkpoint to each place.
@@ -172,7 +161,7 @@ func (p *Publisher) recheck(ctx context.Context) error {
 	}
 	defer tree.Close()
 	v := seal.NewVerifier(want, nil, tree)
-	if _, err := p.Log.Replay(ctx, 0, func(r eventlog.Record) error { return v.Add(seal.MessageOf(r)) }); err != nil {
+	if _, err := p.Log.Replay(ctx, 0, v.Add); err != nil {
 		return fmt.Errorf("reading what was sealed: %w", err)
 	}
 	report, err := v.Report()
@@ -207,9 +196,5 @@ func (p *Publisher) recordState(name string, s State) {
 func (p *Publisher) States() map[string]State {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	out := make(map[string]State, len(p.state))
-	for name, s := range p.state {
-		out[name] = s
-	}
-	return out
+	return maps.Clone(p.state)
 }

@@ -280,7 +280,7 @@ func TestPermitted(t *testing.T) {
 		t.Cleanup(func() { _ = tree.Close() })
 		var h seal.Hasher
 		for i, d := range data {
-			if err := tree.Append(h.Hash(seal.Message{Seq: uint64(i + 1), Data: []byte(d)})); err != nil { //nolint:gosec // small
+			if err := tree.Append(h.Hash(eventlog.NewRecord(uint64(i+1), time.Time{}, "", nil, []byte(d)))); err != nil { //nolint:gosec // small
 				t.Fatal(err)
 			}
 		}

@@ -29,28 +29,25 @@ func (c *Cluster) Admission(ctx context.Context) (*Admission, error) {
 	}
 	a := &Admission{}
 	var kinds []Type
-	var readers []func(*unstructured.Unstructured) error
 	for _, t := range served {
 		if t.Group != admissionv1.GroupName || strings.HasSuffix(t.Kind, "Binding") {
 			continue
 		}
-		read := map[string]func(*unstructured.Unstructured) error{
-			"ValidatingWebhookConfiguration": a.addWebhooks, "MutatingWebhookConfiguration": a.addWebhooks,
-			"ValidatingAdmissionPolicy": a.addPolicy, "MutatingAdmissionPolicy": a.addPolicy,
-		}[t.Kind]
-		if read == nil {
+		switch t.Kind {
+		case "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "ValidatingAdmissionPolicy", "MutatingAdmissionPolicy":
+			kinds = append(kinds, t)
+		default:
 			return nil, nil
 		}
-		kinds, readers = append(kinds, t), append(readers, read)
 	}
 	var mu sync.Mutex
 	lists, ctx := errgroup.WithContext(ctx)
-	for i, t := range kinds {
+	for _, t := range kinds {
 		lists.Go(func() error {
 			return c.List(ctx, t, "", func(u *unstructured.Unstructured) error {
 				mu.Lock()
 				defer mu.Unlock()
-				return readers[i](u)
+				return a.add(u)
 			})
 		})
 	}
@@ -65,44 +62,29 @@ func (c *Cluster) Admission(ctx context.Context) (*Admission, error) {
 	return a, nil
 }
 
-func (a *Admission) addWebhooks(u *unstructured.Unstructured) error {
-	var config struct {
+// add adds the rules of a webhook configuration or of a policy.
+func (a *Admission) add(u *unstructured.Unstructured) error {
+	var o struct {
 		Webhooks []struct {
 			Rules []admissionv1.RuleWithOperations `json:"rules"`
 		} `json:"webhooks"`
-	}
-	if err := decode(u, &config); err != nil {
-		return err
-	}
-	for _, webhook := range config.Webhooks {
-		a.rules = append(a.rules, webhook.Rules...)
-	}
-	return nil
-}
-
-func (a *Admission) addPolicy(u *unstructured.Unstructured) error {
-	var policy struct {
 		Spec struct {
 			MatchConstraints struct {
 				ResourceRules []admissionv1.RuleWithOperations `json:"resourceRules"`
 			} `json:"matchConstraints"`
 		} `json:"spec"`
 	}
-	if err := decode(u, &policy); err != nil {
-		return err
-	}
-	a.rules = append(a.rules, policy.Spec.MatchConstraints.ResourceRules...)
-	return nil
-}
-
-func decode(u *unstructured.Unstructured, into any) error {
 	raw, err := u.MarshalJSON()
 	if err == nil {
-		err = json.Unmarshal(raw, into)
+		err = json.Unmarshal(raw, &o)
 	}
 	if err != nil {
 		return fmt.Errorf("reading %s %s: %w", u.GetKind(), u.GetName(), err)
 	}
+	for _, webhook := range o.Webhooks {
+		a.rules = append(a.rules, webhook.Rules...)
+	}
+	a.rules = append(a.rules, o.Spec.MatchConstraints.ResourceRules...)
 	return nil
 }
 

@@ -2,7 +2,9 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -28,6 +30,9 @@ type Cluster struct {
 	Name string
 	// Host is the API server's address, for messages.
 	Host string
+	// Config and HTTPClient are for other clients of the API server.
+	Config     *rest.Config
+	HTTPClient *http.Client
 
 	dynamic   dynamic.Interface
 	metadata  metadata.Interface
@@ -44,14 +49,14 @@ func Connect(name string, config *rest.Config) (*Cluster, error) {
 	c.Timeout = callTimeout
 	c.WarningHandler = rest.NoWarnings{} // about manifests that scute does not write
 	guard.BoundPages(c)
-	if err := ConfirmDenials(c); err != nil {
+	if err := confirmDenials(c); err != nil {
 		return nil, err
 	}
 	httpClient, err := rest.HTTPClientFor(c)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the connection to the %s at %s: %w", name, c.Host, err)
 	}
-	cluster := &Cluster{Name: name, Host: c.Host}
+	cluster := &Cluster{Name: name, Host: c.Host, Config: c, HTTPClient: httpClient}
 	if cluster.dynamic, err = dynamic.NewForConfigAndClient(c, httpClient); err == nil {
 		if cluster.metadata, err = metadata.NewForConfigAndClient(c, httpClient); err == nil {
 			if cluster.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(c, httpClient); err == nil {
@@ -173,4 +178,41 @@ func NamespaceType() Type {
 // ResourceQuotaType returns the kind ResourceQuota.
 func ResourceQuotaType() Type {
 	return Type{Kind: "ResourceQuota", Plural: "resourcequotas", Versions: []string{"v1"}, Namespaced: true}
+}
+
+const (
+	pageSize = 500
+	// maxPages bounds the pages of one list, to a million objects, because an API server may report one more page without end.
+	maxPages = 2000
+	// pageShrinkFactor divides the page size after a page was too large. A page counts as at least least objects.
+	pageShrinkFactor = 10
+	minPageCount     = pageSize / pageShrinkFactor
+)
+
+// EachPage reads a list page by page, with a client whose pages are bounded (guard.BoundPages). If a page is too large, or there is no room for it,
+// Pages retries with a smaller one. page returns the continue token, or "" at the end. list names the list in an error.
+func EachPage(list string, page func(metav1.ListOptions) (next string, err error)) error {
+	o := metav1.ListOptions{Limit: pageSize}
+	for left := int64(maxPages * pageSize); left > 0; left -= max(o.Limit, minPageCount) {
+		next, err := page(o)
+		switch {
+		case (errors.Is(err, guard.ErrTooLarge) || errors.Is(err, guard.ErrBusy)) && o.Limit > 1:
+			o.Limit = max(o.Limit/pageShrinkFactor, 1)
+		case err != nil || next == "":
+			return err
+		default:
+			o.Continue, o.Limit = next, min(2*o.Limit, pageSize)
+		}
+	}
+	return fmt.Errorf("%s: %w: more than %d pages", list, guard.ErrTooLarge, maxPages)
+}
+
+func (c *Cluster) eachPage(ctx context.Context, t Type, page func(context.Context, metav1.ListOptions) (string, error)) error {
+	return EachPage(c.Name+": list "+t.Plural, func(o metav1.ListOptions) (next string, err error) {
+		err = c.Do(ctx, "list "+t.Plural, func(ctx context.Context) (err error) {
+			next, err = page(ctx, o)
+			return err
+		})
+		return next, err
+	})
 }

@@ -17,8 +17,8 @@ import (
 // ErrStarting is the error of a request that an API server denied, or answered incompletely, before it was ready. It is temporary.
 var ErrStarting = errors.New("the API server is not ready: it has not read its roles and definitions yet")
 
-// ConfirmDenials makes the clients of a configuration return ErrStarting for denials of an API server that has just started and denies every request.
-func ConfirmDenials(c *rest.Config) error {
+// confirmDenials makes the clients of a configuration return ErrStarting for denials of an API server that has just started and denies every request.
+func confirmDenials(c *rest.Config) error {
 	base, _, err := rest.DefaultServerUrlFor(c)
 	if err != nil {
 		return fmt.Errorf("reading the address %s: %w", c.Host, err)

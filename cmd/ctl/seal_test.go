@@ -4,15 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
 
+	"scute.dev/eventlog"
 	"scute.dev/eventlog/embedded"
-	"scute.dev/eventlog/export"
 	"scute.dev/eventlog/seal"
 )
 
@@ -86,7 +85,9 @@ func forge(args []string) error {
 	lines := bytes.SplitAfter(text, []byte("\n"))
 	switch args[0] {
 	case "change":
-		lines[seq], err = edit(lines[seq], func(l *export.Line) { l.Data = append(l.Data, ' ') })
+		lines[seq], err = edit(lines[seq], func(r eventlog.Record) eventlog.Record {
+			return eventlog.NewRecord(r.Seq, r.Stored, r.Subject(), r.Header(), append(r.Data(), ' '))
+		})
 	case "remove":
 		lines[seq] = nil
 	case "garble":
@@ -94,8 +95,8 @@ func forge(args []string) error {
 		lines[seq] = append(lines[seq][:len(lines[seq]):len(lines[seq])], '\n')
 	case "swap":
 		var a, b []byte
-		if a, err = edit(lines[seq], func(l *export.Line) { l.Seq++ }); err == nil {
-			b, err = edit(lines[seq+1], func(l *export.Line) { l.Seq-- })
+		if a, err = edit(lines[seq], func(r eventlog.Record) eventlog.Record { r.Seq++; return r }); err == nil {
+			b, err = edit(lines[seq+1], func(r eventlog.Record) eventlog.Record { r.Seq--; return r })
 		}
 		lines[seq], lines[seq+1] = b, a
 	case "proof":
@@ -109,13 +110,12 @@ func forge(args []string) error {
 	return os.WriteFile(args[3], bytes.Join(lines, nil), 0o600)
 }
 
-func edit(line []byte, change func(*export.Line)) ([]byte, error) {
-	var l export.Line
-	if err := json.Unmarshal(line, &l); err != nil {
+func edit(line []byte, change func(eventlog.Record) eventlog.Record) ([]byte, error) {
+	r, err := eventlog.DecodeLine(line)
+	if err != nil {
 		return nil, err
 	}
-	change(&l)
-	out, err := json.Marshal(l)
+	out, err := eventlog.EncodeLine(change(r))
 	return append(out, '\n'), err
 }
 
@@ -129,6 +129,6 @@ func editLeaf(line []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.Subject += "x"
-	return fmt.Appendf(nil, "extra %s\n", base64.StdEncoding.EncodeToString(seal.AppendLeaf(nil, m))), nil
+	forged := eventlog.NewRecord(m.Seq, m.Stored, m.Subject()+"x", m.Header(), m.Data())
+	return fmt.Appendf(nil, "extra %s\n", base64.StdEncoding.EncodeToString(seal.AppendLeaf(nil, forged))), nil
 }

@@ -111,7 +111,7 @@ func treeCheckpoint(t *testing.T, where string) (c seal.Checkpoint) {
 	defer tree.Close()
 	withLog(t, where, func(l *eventlog.Log) {
 		var h seal.Hasher
-		if _, err := l.Replay(t.Context(), 0, func(r eventlog.Record) error { return tree.Append(h.Hash(seal.MessageOf(r))) }); err != nil {
+		if _, err := l.Replay(t.Context(), 0, func(r eventlog.Record) error { return tree.Append(h.Hash(r)) }); err != nil {
 			t.Fatal(err)
 		}
 		c.LogID, c.Size = l.ID(), tree.Size()

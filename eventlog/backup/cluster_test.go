@@ -49,7 +49,7 @@ func TestRestoreToACluster(t *testing.T) {
 	if err := eventlog.RestoreExternal(ctx, o, good); err != nil {
 		t.Fatal(err)
 	}
-	if len(waited) == 0 || !strings.HasPrefix(waited[0], "for all 3 servers of stream "+eventlog.DefaultStream) {
+	if len(waited) == 0 || !strings.HasPrefix(waited[0], "for all 3 servers of stream "+eventlog.StreamName) {
 		t.Errorf("Waiting was called with %q", waited)
 	}
 	if got := treeCheckpoint(t, o.URL); got != m.Checkpoint() {
@@ -63,7 +63,7 @@ func TestRestoreToACluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	logtest.Leader(t, servers, eventlog.DefaultStream).Stop()
+	logtest.Leader(t, servers, eventlog.StreamName).Stop()
 	for err = l.Health(ctx); errors.Is(err, eventlog.ErrUnavailable); {
 		err = l.Health(ctx)
 	}

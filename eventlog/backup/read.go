@@ -10,12 +10,12 @@ import (
 	"os"
 	"path/filepath"
 
-	"scute.dev/eventlog/export"
+	"scute.dev/eventlog"
 )
 
 // Each calls fn with the commits of a backup, in order. It calls bad with each line that cannot be read and each part that was changed. If bad
 // returns an error, Each stops; otherwise it continues.
-func Each(ctx context.Context, dir string, m Manifest, fn func(export.Line) error, bad func(error) error) error {
+func Each(ctx context.Context, dir string, m Manifest, fn func(eventlog.Record) error, bad func(error) error) error {
 	for _, p := range m.Parts {
 		if err := p.each(ctx, dir, m.LogID, fn, bad); err != nil {
 			return err
@@ -24,7 +24,7 @@ func Each(ctx context.Context, dir string, m Manifest, fn func(export.Line) erro
 	return nil
 }
 
-func (p Part) each(ctx context.Context, dir, logID string, fn func(export.Line) error, bad func(error) error) error {
+func (p Part) each(ctx context.Context, dir, logID string, fn func(eventlog.Record) error, bad func(error) error) error {
 	f, err := os.Open(filepath.Join(dir, p.File))
 	if err != nil {
 		return bad(fmt.Errorf("%s: %w", p.File, err))
@@ -32,7 +32,7 @@ func (p Part) each(ctx context.Context, dir, logID string, fn func(export.Line) 
 	defer f.Close()
 	sum := &counter{w: io.Discard, hash: sha256.New()}
 	in := io.TeeReader(f, sum)
-	r, err := export.NewReader(in)
+	r, err := eventlog.NewExportReader(in)
 	if err != nil {
 		return bad(fmt.Errorf("%s: %w", p.File, err))
 	}
@@ -43,8 +43,8 @@ func (p Part) each(ctx context.Context, dir, logID string, fn func(export.Line) 
 	}
 	var last uint64
 	for ctx.Err() == nil {
-		line, err := r.Next()
-		var unreadable *export.LineError
+		commit, err := r.Next()
+		var unreadable *eventlog.LineError
 		switch {
 		case errors.Is(err, io.EOF):
 			return p.verifySum(sum, last, bad)
@@ -56,8 +56,8 @@ func (p Part) each(ctx context.Context, dir, logID string, fn func(export.Line) 
 		case err != nil:
 			return bad(fmt.Errorf("%s: %w", p.File, err))
 		}
-		last = line.Seq
-		if err := fn(line); err != nil {
+		last = commit.Seq
+		if err := fn(commit); err != nil {
 			return err
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"scute.dev/eventlog/export"
+	"scute.dev/eventlog"
 	"scute.dev/eventlog/seal"
 )
 
@@ -58,11 +58,11 @@ func verify(ctx context.Context, dir string, m Manifest, progress func(seq, last
 	}
 	ofHashes := len(damage.Problems)
 	v := seal.NewVerifier(m.Checkpoint(), nil, tree)
-	err = Each(ctx, dir, m, func(l export.Line) error {
+	err = Each(ctx, dir, m, func(r eventlog.Record) error {
 		if progress != nil {
-			progress(l.Seq, m.Last)
+			progress(r.Seq, m.Last)
 		}
-		return v.Add(seal.MessageOfLine(l))
+		return v.Add(r)
 	}, func(problem error) error {
 		damage.Problems = append(damage.Problems, problem.Error())
 		return nil

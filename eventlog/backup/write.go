@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"scute.dev/eventlog"
-	"scute.dev/eventlog/export"
 	"scute.dev/eventlog/seal"
 	"scute.dev/internal/atomicfile"
 )
@@ -144,7 +143,7 @@ func (b *backup) checkContinues(ctx context.Context, head uint64) error {
 	if err != nil {
 		return err
 	}
-	if b.hasher.Hash(seal.MessageOf(r)) != leaf {
+	if b.hasher.Hash(r) != leaf {
 		return fmt.Errorf("commit %d of the log differs from that of the backup: the log went back and continued differently; keep this backup, and name another folder", m.Last)
 	}
 	return nil
@@ -158,12 +157,12 @@ func (b *backup) writePart(ctx context.Context, head uint64) error {
 	p := Part{File: partName(m.Last + 1), First: m.Last + 1, Last: m.Last}
 	err := atomicfile.Write(filepath.Join(b.dir, p.File), func(out io.Writer) error {
 		sum := &counter{w: out, hash: sha256.New()}
-		w, err := export.NewWriter(sum, export.Head{LogID: m.LogID, Last: head})
+		w, err := eventlog.NewExportWriter(sum, eventlog.ExportHead{LogID: m.LogID, Last: head})
 		if err != nil {
 			return err
 		}
 		_, err = b.log.Replay(ctx, m.Last, func(r eventlog.Record) error {
-			if err := errors.Join(w.Write(r), b.tree.Append(b.hasher.Hash(seal.MessageOf(r)))); err != nil {
+			if err := errors.Join(w.Write(r), b.tree.Append(b.hasher.Hash(r))); err != nil {
 				return err
 			}
 			p.Last, m.Stored = r.Seq, r.Stored.UTC()

@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,8 +20,6 @@ type Options struct {
 	Token string
 	// Access authenticates and authorizes clients instead of Token; nil uses Token.
 	Access *Access
-	// Stream defaults to eventlog.DefaultStream.
-	Stream string
 	// MaxBytes is the size at which the log refuses new commits; 0 keeps the limit of an existing log, or is 1 GiB.
 	MaxBytes int64
 	// AllowDamaged opens a log that lost commits, or whose configuration is wrong, so that Scan can read the rest. The server repairs the files that it
@@ -40,13 +37,6 @@ type Options struct {
 // Open opens the log in a folder with a NATS server inside this process. Every acknowledged commit has been synced to disk.
 // It fails with ErrLocked, ErrMoved, ErrConfig, ErrGap, ErrMissing or ErrUnavailable of package eventlog.
 func Open(ctx context.Context, o Options) (*eventlog.Log, error) {
-	if o.Dir == "" {
-		return nil, errors.New("opening the embedded event log: no folder given")
-	}
-	if o.Access != nil && o.Token != "" {
-		return nil, errors.New("opening the embedded event log: Access and Token cannot be used together")
-	}
-	o.Stream = cmp.Or(o.Stream, eventlog.DefaultStream)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -71,7 +61,7 @@ func Open(ctx context.Context, o Options) (*eventlog.Log, error) {
 
 // open starts the server on the folder, and opens its log.
 func (f *folder) open(ctx context.Context, o Options) (*eventlog.Log, error) {
-	if err := tidyStream(f.dir, o.Stream); err != nil {
+	if err := tidyStream(f.dir); err != nil {
 		return nil, fmt.Errorf("opening the embedded event log in %s: %w", f.dir, err)
 	}
 	if o.Access != nil {
@@ -91,7 +81,7 @@ func (f *folder) open(ctx context.Context, o Options) (*eventlog.Log, error) {
 		}
 	}
 	l, err := eventlog.OpenHosted(ctx, f, eventlog.HostedOptions{
-		Stream: o.Stream, Token: o.Token, MaxBytes: o.MaxBytes, AllowDamaged: o.AllowDamaged, Acknowledged: f.watermark.acknowledged(), Logger: o.Logger,
+		Token: o.Token, MaxBytes: o.MaxBytes, AllowDamaged: o.AllowDamaged, Acknowledged: f.watermark.acknowledged(), Logger: o.Logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%w (folder %s)", err, f.dir)
@@ -113,5 +103,5 @@ func (f *folder) verify(ctx context.Context, l *eventlog.Log, o Options) error {
 			return err
 		}
 	}
-	return f.recordFiles(o.Stream)
+	return f.recordFiles()
 }

@@ -2,14 +2,19 @@ package embedded
 
 import (
 	"errors"
+	"fmt"
+	"io"
+	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 
 	"github.com/nats-io/nats-server/v2/server"
 
 	"scute.dev/eventlog"
+	"scute.dev/internal/atomicfile"
 )
 
 // folder is the locked folder of an embedded log, with the server that runs on it.
@@ -55,8 +60,8 @@ func (f *folder) URL() string {
 func (f *folder) Acknowledge(seq uint64) { f.watermark.raise(seq) }
 
 // recordFiles records the identity of the files of the open log.
-func (f *folder) recordFiles(stream string) error {
-	p, err := findLogFiles(f.dir, stream)
+func (f *folder) recordFiles() error {
+	p, err := findLogFiles(f.dir)
 	if err == nil {
 		f.files.Store(p)
 	}
@@ -66,7 +71,6 @@ func (f *folder) recordFiles(stream string) error {
 // CheckIntact returns ErrMissing if the files of the log were removed or replaced while it was open.
 func (f *folder) CheckIntact() error { return f.files.Load().check() }
 
-// Close stops the server and releases the folder.
 func (f *folder) Close() error {
 	f.gate.close()
 	if f.server != nil {
@@ -74,4 +78,104 @@ func (f *folder) Close() error {
 		f.server.WaitForShutdown()
 	}
 	return errors.Join(f.watermark.close(), unlock(f.lock))
+}
+
+// idFile contains the ID of the log in a folder, beside the server's files.
+const idFile = "scute.log-id"
+
+// recordID writes the ID of the log into its folder. It returns ErrMissing of package eventlog if the folder had another log, because the stream was
+// replaced. A log without commits may replace another one, because it is created again after a crash.
+func recordID(dir, id string, head uint64) error {
+	path := filepath.Join(dir, idFile)
+	kept, err := os.ReadFile(path) //nolint:gosec // the log's folder
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && head == 0 && string(kept) != id:
+		err = atomicfile.WriteBytes(path, []byte(id))
+	case err == nil && string(kept) != id:
+		return fmt.Errorf("%w: the folder had log %s, and now has log %s: restore the files of the first log, or restore that log from a backup; to continue with the other log, remove %s",
+			eventlog.ErrMissing, kept, id, path)
+	}
+	if err != nil {
+		return fmt.Errorf("storing the ID of the log: %w", err)
+	}
+	return nil
+}
+
+// account is the NATS account of the log.
+const account = "$G"
+
+// logFiles is the identity of the files of an embedded log. If its files are removed, the server continues to write and acknowledges commits that can
+// never be read. Comparing the files by name detects that.
+type logFiles struct {
+	dir   string
+	infos map[string]os.FileInfo
+}
+
+// findLogFiles records the files of an open log: the watermark and the folder of the stream's messages.
+func findLogFiles(dir string) (*logFiles, error) {
+	p := &logFiles{dir: dir, infos: make(map[string]os.FileInfo)}
+	for _, path := range []string{filepath.Join(dir, watermarkFile), filepath.Join(streamFolder(dir), "msgs")} {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, fmt.Errorf("checking the files of the log: %w", err)
+		}
+		p.infos[path] = info
+	}
+	return p, nil
+}
+
+// streamFolder returns the folder of the stream.
+func streamFolder(dir string) string {
+	return filepath.Join(dir, serverFolder, account, "streams", eventlog.StreamName)
+}
+
+// check returns ErrMissing if the files were removed, moved or replaced. On a nil place (the log is being opened) it does nothing.
+func (p *logFiles) check() error {
+	if p == nil {
+		return nil
+	}
+	for path, was := range p.infos {
+		if info, err := os.Stat(path); err != nil || !os.SameFile(was, info) {
+			return fmt.Errorf("%w any longer: %s was removed or replaced while the log was open: "+
+				"later events are not recorded, so check what was done before you start again", eventlog.ErrMissing, path)
+		}
+	}
+	return nil
+}
+
+// CheckFrozen returns ErrFrozen if a write has failed. The embedded server does not answer a publish then, until it is started again, even if the disk
+// has space by then.
+func (f *folder) CheckFrozen() error {
+	health := f.server.Healthz(&server.HealthzOptions{Details: true})
+	for _, e := range health.Errors {
+		if strings.Contains(e.Error, "write error") {
+			return fmt.Errorf("%w since a write to %s failed: %s; free space on the volume, or repair it, and open the log again",
+				eventlog.ErrFrozen, f.dir, e.Error)
+		}
+	}
+	return nil
+}
+
+// probeSize is the free space that Thawed requires: more than the largest commit.
+const probeSize = 4 << 20
+
+// CheckWritable returns nil if the disk accepts writes. It writes a file and removes it.
+func (f *folder) CheckWritable() error {
+	probe, err := os.CreateTemp(f.dir, "probe-*")
+	if err != nil {
+		return fmt.Errorf("probing the disk of the log: %w", err)
+	}
+	_, err = io.CopyN(probe, zeros{}, probeSize)
+	if err = errors.Join(err, probe.Sync(), probe.Close(), os.Remove(probe.Name())); err != nil {
+		return fmt.Errorf("probing the disk of the log: %w", err)
+	}
+	return nil
+}
+
+// zeros is an endless reader of zero bytes.
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
 }

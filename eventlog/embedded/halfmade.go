@@ -15,8 +15,8 @@ import (
 )
 
 // tidyStream repairs the stream's files after a crash during a change.
-func tidyStream(dir, stream string) error {
-	folder := filepath.Join(dir, serverFolder, account, "streams", stream)
+func tidyStream(dir string) error {
+	folder := streamFolder(dir)
 	return errors.Join(removeIncomplete(folder), repairChecksum(folder))
 }
 

@@ -22,10 +22,9 @@ type Moved struct {
 	LogID string `json:"logID"`
 	// Last is the sequence of its last commit.
 	Last uint64 `json:"last"`
-	// To is the address of the NATS server that has the log. Stream is the name of the stream there; "" is eventlog.DefaultStream.
-	To     string    `json:"to"`
-	Stream string    `json:"stream,omitempty"`
-	Time   time.Time `json:"time"`
+	// To is the address of the NATS server that has the log.
+	To   string    `json:"to"`
+	Time time.Time `json:"time"`
 	// Arrived is set once the log was opened there. From then on the folder may lack later commits.
 	Arrived bool `json:"arrived,omitempty"`
 }

@@ -91,7 +91,7 @@ func restoreInto(ctx context.Context, o Options, work string, r eventlog.Restore
 	if err != nil {
 		return err
 	}
-	err = eventlog.RestoreHosted(ctx, srv, eventlog.HostedOptions{Stream: o.Stream, MaxBytes: o.MaxBytes}, r)
+	err = eventlog.RestoreHosted(ctx, srv, o.MaxBytes, r)
 	srv.Shutdown()
 	srv.WaitForShutdown()
 	if err != nil {

@@ -2,6 +2,9 @@ package logtest
 
 import (
 	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
 
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/embedded"
@@ -26,4 +29,30 @@ func OpenIn(t testing.TB, dir string) *eventlog.Log {
 		}
 	})
 	return log
+}
+
+// Serve starts a NATS server with JetStream, and stops it when the test ends. By default it uses a free port of this machine, a new folder, and
+// space for every stream.
+func Serve(t testing.TB, o *server.Options) *server.Server {
+	t.Helper()
+	o.JetStream, o.NoSigs, o.NoLog, o.JetStreamMaxStore = true, true, true, 1<<40
+	if o.StoreDir == "" {
+		o.StoreDir = t.TempDir()
+	}
+	if o.Host == "" {
+		o.Host = "127.0.0.1"
+	}
+	if o.Port == 0 {
+		o.Port = server.RANDOM_PORT
+	}
+	srv, err := server.NewServer(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv.Start()
+	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
+	if !srv.ReadyForConnections(time.Minute) {
+		t.Fatal("the server did not start")
+	}
+	return srv
 }

@@ -36,7 +36,7 @@ type disk struct {
 }
 
 func (d *disk) block() string {
-	return filepath.Join(d.dir, "jetstream", "$G", "streams", eventlog.DefaultStream, "msgs", "1.blk")
+	return filepath.Join(d.dir, "jetstream", "$G", "streams", eventlog.StreamName, "msgs", "1.blk")
 }
 
 // readRecords splits the block file into records.
@@ -62,7 +62,7 @@ func (d *disk) write(t *testing.T) {
 // fixChecksum recomputes the checksum of a record, as an attacker could.
 func fixChecksum(t *testing.T, r []byte) {
 	t.Helper()
-	key := sha256.Sum256([]byte(eventlog.DefaultStream + "-1"))
+	key := sha256.Sum256([]byte(eventlog.StreamName + "-1"))
 	h, err := highwayhash.NewDigest64(key[:])
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func (d *disk) findings(t *testing.T, want seal.Checkpoint, tree *seal.Tree) str
 	}
 	defer l.Close()
 	v := seal.NewVerifier(want, nil, tree)
-	if err := l.Scan(t.Context(), func(r eventlog.Record) error { return v.Add(seal.MessageOf(r)) }); err != nil {
+	if err := l.Scan(t.Context(), v.Add); err != nil {
 		t.Fatal(err)
 	}
 	r, err := v.Report()

@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/mod/sumdb/note"
+
+	"scute.dev/eventlog"
 )
 
 // golden compares text with a file, which UPDATE=1 writes. The files must never change: published checkpoints could no
@@ -37,12 +39,12 @@ func golden(t *testing.T, name, got string) {
 // TestLeaf checks that the encoding and the hash of a message never change.
 func TestLeaf(t *testing.T) {
 	var out strings.Builder
-	for _, m := range []Message{
-		{Seq: 1, Stored: time.Unix(0, 1_800_000_000_123_456_789), Subject: "scute.log.move.fleet_2fprod", Header: map[string][]string{
+	for _, m := range []eventlog.Record{
+		eventlog.NewRecord(1, time.Unix(0, 1_800_000_000_123_456_789), "scute.log.move.fleet_2fprod", map[string][]string{
 			"ce-specversion": {"1.0"}, "Nats-Msg-Id": {"move.fleet_2fprod/start-7"}, "ce-id": {"start-7/0"},
-		}, Data: []byte(`{"clusters":["prod"]}`)},
-		{Seq: 1<<40 + 2, Stored: time.Unix(0, -1), Subject: "scute.log.run.a"},
-		{Seq: 3, Stored: time.Unix(1, 0), Subject: "x", Header: map[string][]string{"a": {"2", "1", ""}, "B": {"é"}, "": nil}, Data: []byte{0, 255}},
+		}, []byte(`{"clusters":["prod"]}`)),
+		eventlog.NewRecord(1<<40+2, time.Unix(0, -1), "scute.log.run.a", nil, nil),
+		eventlog.NewRecord(3, time.Unix(1, 0), "x", map[string][]string{"a": {"2", "1", ""}, "B": {"é"}, "": nil}, []byte{0, 255}),
 	} {
 		var h Hasher
 		hash := h.Hash(m)

@@ -1,8 +1,10 @@
 package seal
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -12,29 +14,10 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Message is the sealed form of one stored commit.
-type Message struct {
-	Seq     uint64
-	Stored  time.Time
-	Subject string
-	Header  map[string][]string
-	Data    []byte
-}
-
-// MessageOf returns the sealed form of a record. It shares the record's bytes.
-func MessageOf(r eventlog.Record) Message {
-	return Message{Seq: r.Seq, Stored: r.Stored, Subject: r.Subject(), Header: r.Header(), Data: r.Data()}
-}
-
-// Record returns the commit of a message.
-func (m Message) Record() eventlog.Record {
-	return eventlog.NewRecord(m.Seq, m.Stored, m.Subject, m.Header, m.Data)
-}
-
 // leafVersion is the prefix of every leaf. Each change of the encoding needs another version.
 const leafVersion = "scute.dev/leaf/v1\n"
 
-// AppendLeaf appends the canonical encoding of a message to b. Numbers are big-endian; lengths and counts have 32 bits.
+// AppendLeaf appends the canonical encoding of a stored commit to b. Numbers are big-endian; lengths and counts have 32 bits.
 //
 //	"scute.dev/leaf/v1\n"
 //	length of the subject, the subject
@@ -45,29 +28,29 @@ const leafVersion = "scute.dev/leaf/v1\n"
 //
 // Header fields are sorted by the bytes of their names, and the values of one name are in stored order. NATS clients do not keep the stored order
 // of the names, so no reader can depend on it.
-func AppendLeaf(b []byte, m Message) []byte { return new(encoder).leaf(b, m) }
+func AppendLeaf(b []byte, r eventlog.Record) []byte { return new(encoder).leaf(b, r) }
 
-// encoder encodes messages. It caches the sorted names of the last header, because the next header mostly has the same names, and finding them in
+// encoder encodes commits. It caches the sorted names of the last header, because the next header mostly has the same names, and finding them in
 // it costs half the time of sorting.
 type encoder struct{ names []string }
 
-func (e *encoder) leaf(b []byte, m Message) []byte {
-	return binary.BigEndian.AppendUint64(e.content(b, m), m.Seq)
+func (e *encoder) leaf(b []byte, r eventlog.Record) []byte {
+	return binary.BigEndian.AppendUint64(e.content(b, r), r.Seq)
 }
 
 // content appends a leaf without the sequence.
-func (e *encoder) content(b []byte, m Message) []byte {
+func (e *encoder) content(b []byte, r eventlog.Record) []byte {
 	b = append(b, leafVersion...)
-	b = appendString(b, m.Subject)
-	header, ok := e.header(b, m.Header)
+	b = appendString(b, r.Subject())
+	header, ok := e.header(b, r.Header())
 	if !ok {
-		e.names = slices.AppendSeq(e.names[:0], maps.Keys(m.Header))
+		e.names = slices.AppendSeq(e.names[:0], maps.Keys(r.Header()))
 		slices.Sort(e.names)
-		header, _ = e.header(b, m.Header)
+		header, _ = e.header(b, r.Header())
 	}
-	b = binary.BigEndian.AppendUint32(header, uint32(len(m.Data))) //nolint:gosec // a message has 64 MiB at most
-	b = append(b, m.Data...)
-	return binary.BigEndian.AppendUint64(b, uint64(m.Stored.UnixNano())) //nolint:gosec // the sign is kept
+	b = binary.BigEndian.AppendUint32(header, uint32(len(r.Data()))) //nolint:gosec // a message has 64 MiB at most
+	b = append(b, r.Data()...)
+	return binary.BigEndian.AppendUint64(b, uint64(r.Stored.UnixNano())) //nolint:gosec // the sign is kept
 }
 
 // header appends the fields of a header if it has the cached names.
@@ -105,13 +88,55 @@ type Hasher struct {
 // leafPrefix separates leaves from inner nodes (RFC 6962, section 2.1).
 const leafPrefix = 0
 
-// Hash returns the hash of a message's leaf.
-func (h *Hasher) Hash(m Message) tlog.Hash {
-	h.buf = h.leaf(append(h.buf[:0], leafPrefix), m)
+// Hash returns the hash of a commit's leaf.
+func (h *Hasher) Hash(r eventlog.Record) tlog.Hash {
+	h.buf = h.leaf(append(h.buf[:0], leafPrefix), r)
 	return sha256.Sum256(h.buf)
 }
 
-// Events decodes the commit's events.
-func (m Message) Events() ([]eventlog.Event, error) {
-	return eventlog.DecodeEvents(m.Header, m.Data)
+// errLeaf is returned for bytes that do not encode a commit.
+var errLeaf = errors.New("it is not the encoding of a stored commit")
+
+// ParseLeaf parses a result of AppendLeaf. It refuses every other encoding.
+func ParseLeaf(leaf []byte) (eventlog.Record, error) {
+	rest, ok := bytes.CutPrefix(leaf, []byte(leafVersion))
+	p := parser{remaining: rest, failed: !ok}
+	subject := string(p.bytes())
+	var header map[string][]string
+	if n := p.count(); n > 0 {
+		header = make(map[string][]string)
+		for range n {
+			name := string(p.bytes())
+			if p.failed {
+				break
+			}
+			header[name] = append(header[name], string(p.bytes()))
+		}
+	}
+	data := p.bytes()
+	stored := time.Unix(0, int64(p.number())).UTC() //nolint:gosec // the sign is kept
+	r := eventlog.NewRecord(p.number(), stored, subject, header, data)
+	if p.failed || !bytes.Equal(AppendLeaf(nil, r), leaf) {
+		return eventlog.Record{}, errLeaf
+	}
+	return r, nil
 }
+
+// parser reads fields from the front.
+type parser struct {
+	remaining []byte
+	failed    bool
+}
+
+func (p *parser) next(n uint64) []byte {
+	if p.failed = p.failed || n > uint64(len(p.remaining)); p.failed {
+		return make([]byte, min(n, 8))
+	}
+	field := p.remaining[:n]
+	p.remaining = p.remaining[n:]
+	return field
+}
+
+func (p *parser) number() uint64 { return binary.BigEndian.Uint64(p.next(8)) }
+func (p *parser) count() uint32  { return binary.BigEndian.Uint32(p.next(4)) }
+func (p *parser) bytes() []byte  { return p.next(uint64(p.count())) }

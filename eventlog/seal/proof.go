@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/mod/sumdb/tlog"
+
+	"scute.dev/eventlog"
 )
 
 // proofVersion is the first line of a proof (C2SP tlog-proof).
@@ -23,10 +25,8 @@ type Prover struct {
 	signed     []byte
 	seq        uint64
 
-	hasher Hasher
-	edge   edge
-	spare  []tlog.Hash
-	next   int64
+	sum    Sum
+	next   int64 // the index of the next hash in the order of tlog.StoredHashIndex
 	needed map[int64]tlog.Hash
 	leaf   []byte
 }
@@ -37,31 +37,33 @@ func NewProver(c Checkpoint, signed []byte, seq uint64) (*Prover, error) {
 		return nil, fmt.Errorf("commit %d is not covered by the checkpoint, which covers 1 to %d: use a newer checkpoint", seq, c.Size)
 	}
 	p := &Prover{checkpoint: c, signed: signed, seq: seq, needed: make(map[int64]tlog.Hash)}
-	_, err := tlog.ProveRecord(int64(c.Size), int64(seq-1), tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) { //nolint:gosec // far below 2^63
-		for _, i := range indexes {
-			p.needed[i] = tlog.Hash{}
-		}
-		return make([]tlog.Hash, len(indexes)), nil
-	}))
+	_, err := p.prove() // records which hashes the proof needs
 	return p, err
 }
 
-func (p *Prover) needs(index int64) bool {
-	_, ok := p.needed[index]
-	return ok
+// prove returns the proof from the hashes that are known so far. The others are zero.
+func (p *Prover) prove() (tlog.RecordProof, error) {
+	return tlog.ProveRecord(int64(p.checkpoint.Size), int64(p.seq-1), tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) { //nolint:gosec // far below 2^63
+		out := make([]tlog.Hash, len(indexes))
+		for i, x := range indexes {
+			out[i] = p.needed[x]
+			p.needed[x] = out[i]
+		}
+		return out, nil
+	}))
 }
 
 // Add adds the next commit of the log.
-func (p *Prover) Add(m Message) {
-	if m.Seq != p.edge.size+1 || m.Seq > p.checkpoint.Size {
+func (p *Prover) Add(r eventlog.Record) {
+	if r.Seq != p.sum.edge.size+1 || r.Seq > p.checkpoint.Size {
 		return // the root shows that a commit is missing
 	}
-	if m.Seq == p.seq {
-		p.leaf = AppendLeaf(nil, m)
+	if r.Seq == p.seq {
+		p.leaf = AppendLeaf(nil, r)
 	}
-	p.spare = p.edge.add(p.hasher.Hash(m), p.spare)
-	for _, h := range p.spare {
-		if p.needs(p.next) {
+	p.sum.Add(r)
+	for _, h := range p.sum.spare {
+		if _, needed := p.needed[p.next]; needed {
 			p.needed[p.next] = h
 		}
 		p.next++
@@ -70,16 +72,10 @@ func (p *Prover) Add(m Message) {
 
 // Proof returns the proof in the text form of C2SP tlog-proof. Its extra data is the leaf.
 func (p *Prover) Proof() ([]byte, error) {
-	if p.edge.size != p.checkpoint.Size || p.edge.root() != p.checkpoint.Root {
+	if p.sum.Checkpoint(p.checkpoint.LogID) != p.checkpoint {
 		return nil, fmt.Errorf("%w: the log does not match the checkpoint at %d: verify it", ErrProof, p.checkpoint.Size)
 	}
-	hashes, err := tlog.ProveRecord(int64(p.checkpoint.Size), int64(p.seq-1), tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) { //nolint:gosec // far below 2^63
-		out := make([]tlog.Hash, len(indexes))
-		for i, x := range indexes {
-			out[i] = p.needed[x]
-		}
-		return out, nil
-	}))
+	hashes, err := p.prove()
 	if err != nil {
 		return nil, fmt.Errorf("proving commit %d: %w", p.seq, err)
 	}
@@ -94,40 +90,86 @@ func (p *Prover) Proof() ([]byte, error) {
 
 // CheckProof returns the commit that a proof proves to be in the log of the key, and the checkpoint. If the text cannot be read, the error is
 // neither ErrProof nor ErrSignature.
-func CheckProof(text []byte, key PublicKey) (Message, Checkpoint, error) {
+func CheckProof(text []byte, key PublicKey) (eventlog.Record, Checkpoint, error) {
 	head, signed, ok := bytes.Cut(text, []byte("\n\n"))
 	lines := strings.Split(string(head), "\n")
 	if !ok || len(lines) < 3 || lines[0] != proofVersion {
-		return Message{}, Checkpoint{}, fmt.Errorf("reading the proof: it must begin with the line %s and end with a checkpoint", proofVersion)
+		return eventlog.Record{}, Checkpoint{}, fmt.Errorf("reading the proof: it must begin with the line %s and end with a checkpoint", proofVersion)
 	}
 	extra, hasLeaf := strings.CutPrefix(lines[1], "extra ")
 	number, hasIndex := strings.CutPrefix(lines[2], "index ")
 	leaf, err := base64.StdEncoding.DecodeString(extra)
 	index, bad := strconv.ParseInt(number, 10, 62)
 	if err = errors.Join(err, bad); err != nil || !hasLeaf || !hasIndex || index < 0 {
-		return Message{}, Checkpoint{}, fmt.Errorf("reading the proof: its second line must be extra and its third one index: %w", err)
+		return eventlog.Record{}, Checkpoint{}, fmt.Errorf("reading the proof: its second line must be extra and its third one index: %w", err)
 	}
 	var hashes tlog.RecordProof
 	for _, line := range lines[3:] {
 		h, err := base64.StdEncoding.DecodeString(line)
 		if err != nil || len(h) != hashSize {
-			return Message{}, Checkpoint{}, fmt.Errorf("reading the proof: %q is not a hash", line)
+			return eventlog.Record{}, Checkpoint{}, fmt.Errorf("reading the proof: %q is not a hash", line)
 		}
 		hashes = append(hashes, tlog.Hash(h))
 	}
 	c, err := OpenCheckpoint(signed, key)
 	if err != nil {
-		return Message{}, Checkpoint{}, err
+		return eventlog.Record{}, Checkpoint{}, err
 	}
-	m, err := ParseLeaf(leaf)
+	r, err := ParseLeaf(leaf)
 	if err != nil {
-		return Message{}, c, fmt.Errorf("reading the proof: its extra data: %w", err)
+		return eventlog.Record{}, c, fmt.Errorf("reading the proof: its extra data: %w", err)
 	}
 	if err := tlog.CheckRecord(hashes, int64(c.Size), c.Root, index, tlog.RecordHash(leaf)); err != nil { //nolint:gosec // far below 2^63
-		return m, c, fmt.Errorf("%w: the commit is not in the log that the checkpoint at %d signs: %w", ErrProof, c.Size, err)
+		return r, c, fmt.Errorf("%w: the commit is not in the log that the checkpoint at %d signs: %w", ErrProof, c.Size, err)
 	}
-	if m.Seq != uint64(index)+1 {
-		return m, c, fmt.Errorf("%w: the commit has the sequence %d but is at the position of %d", ErrProof, m.Seq, index+1)
+	if r.Seq != uint64(index)+1 {
+		return r, c, fmt.Errorf("%w: the commit has the sequence %d but is at the position of %d", ErrProof, r.Seq, index+1)
 	}
-	return m, c, nil
+	return r, c, nil
+}
+
+// Continues reports whether a checkpoint continues another one of the same log, according to a tree that need not be trusted. It returns an error
+// if the tree does not match the newer checkpoint, because then it proves nothing.
+func Continues(tree *Tree, from, to Checkpoint) (bool, error) {
+	if from.LogID != to.LogID {
+		return false, nil
+	}
+	newer, err := tree.Root(to.Size)
+	if err != nil {
+		return false, err
+	}
+	if newer != to.Root {
+		return false, fmt.Errorf("the hashes do not match the checkpoint at %d, so they cannot be used for this check", to.Size)
+	}
+	older, err := tree.Root(from.Size)
+	if err != nil {
+		return false, err
+	}
+	if from.Size > 0 && from.Size < to.Size {
+		proof, err := ProveConsistency(tree, from.Size, to.Size)
+		if err != nil {
+			return false, err
+		}
+		if err := tlog.CheckTree(proof, int64(to.Size), to.Root, int64(from.Size), older); err != nil { //nolint:gosec // far below 2^63
+			return false, fmt.Errorf("the hashes of the log contradict each other: %w", err)
+		}
+	}
+	return older == from.Root, nil
+}
+
+// Continues reports whether the checkpoint continues the earlier ones, according to the added commits. It returns an error if they do not match the
+// checkpoint, because then they prove nothing.
+func (v *Verifier) Continues() (bool, error) {
+	if !v.complete || v.good != v.want.Size {
+		return false, fmt.Errorf("the commits do not match the checkpoint at %d, so they cannot be used for this check", v.want.Size)
+	}
+	return v.bad == 0, nil
+}
+
+// ProveConsistency returns the proof that the tree of size to begins with the tree of size from (RFC 6962, section 2.1.2).
+func ProveConsistency(tree *Tree, from, to uint64) (tlog.TreeProof, error) {
+	if from == 0 || from == to {
+		return nil, nil
+	}
+	return tlog.ProveTree(int64(to), int64(from), tree) //nolint:gosec // far below 2^63
 }

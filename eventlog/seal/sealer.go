@@ -76,7 +76,7 @@ func (s *Sealer) last() (Checkpoint, error) {
 // Seal adds the new commits of the log to the tree, and signs it. The cost depends only on the new commits.
 func (s *Sealer) Seal(ctx context.Context) (Checkpoint, []byte, error) {
 	before := s.tree.Size()
-	if _, err := s.log.Replay(ctx, before, func(r eventlog.Record) error { return s.tree.Append(s.hasher.Hash(MessageOf(r))) }); err != nil {
+	if _, err := s.log.Replay(ctx, before, func(r eventlog.Record) error { return s.tree.Append(s.hasher.Hash(r)) }); err != nil {
 		return Checkpoint{}, nil, fmt.Errorf("sealing the log after %d: %w", before, err)
 	}
 	c := Checkpoint{LogID: s.log.ID(), Size: s.tree.Size()}

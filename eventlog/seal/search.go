@@ -6,6 +6,8 @@ import (
 	"hash"
 
 	"golang.org/x/mod/sumdb/tlog"
+
+	"scute.dev/eventlog"
 )
 
 const (
@@ -40,41 +42,41 @@ type move struct {
 }
 
 // add adds a commit that differs from the one that was sealed with its sequence.
-func (s *search) add(m Message, size uint64) error {
-	found, content, err := s.searchNearby(m, size)
+func (s *search) add(r eventlog.Record, size uint64) error {
+	found, content, err := s.searchNearby(r, size)
 	if err != nil || found {
 		return err
 	}
-	s.unknown.extend(m.Seq, m.Seq)
+	s.unknown.extend(r.Seq, r.Seq)
 	if len(s.suspects) < maxCandidates {
-		s.suspects = append(s.suspects, suspect{m.Seq, content})
+		s.suspects = append(s.suspects, suspect{r.Seq, content})
 	}
 	return nil
 }
 
 // checkTrailing checks a commit after the checkpoint, because it may have been moved there.
-func (s *search) checkTrailing(m Message, size uint64) error {
-	if s.leaves == nil || m.Seq > size+searchDistance && len(s.moved) == 0 {
+func (s *search) checkTrailing(r eventlog.Record, size uint64) error {
+	if s.leaves == nil || r.Seq > size+searchDistance && len(s.moved) == 0 {
 		return nil
 	}
-	_, _, err := s.searchNearby(m, size)
+	_, _, err := s.searchNearby(r, size)
 	return err
 }
 
 // searchNearby searches for the sequence with which a commit was sealed: first where the last move predicts it, then around its sequence.
-func (s *search) searchNearby(m Message, size uint64) (bool, hash.Cloner, error) {
-	content := s.content(m)
+func (s *search) searchNearby(r eventlog.Record, size uint64) (bool, hash.Cloner, error) {
+	content := s.content(r)
 	var tries []uint64
 	if n := len(s.moved); n > 0 {
-		tries = append(tries, m.Seq+s.moved[n-1].sealed-s.moved[n-1].First)
+		tries = append(tries, r.Seq+s.moved[n-1].sealed-s.moved[n-1].First)
 	}
 	if len(s.suspects) < maxCandidates {
 		for d := uint64(1); d <= searchDistance; d++ {
-			tries = append(tries, m.Seq+d, m.Seq-d)
+			tries = append(tries, r.Seq+d, r.Seq-d)
 		}
 	}
 	for _, sealed := range tries {
-		if sealed == m.Seq || sealed == 0 || sealed > min(size, s.leaves.tree.Size()) {
+		if sealed == r.Seq || sealed == 0 || sealed > min(size, s.leaves.tree.Size()) {
 			continue
 		}
 		ok, err := s.wasSealedAt(content, sealed)
@@ -82,7 +84,7 @@ func (s *search) searchNearby(m Message, size uint64) (bool, hash.Cloner, error)
 			return false, nil, err
 		}
 		if ok {
-			s.recordMove(m.Seq, sealed)
+			s.recordMove(r.Seq, sealed)
 			return true, nil, nil
 		}
 	}
@@ -90,8 +92,8 @@ func (s *search) searchNearby(m Message, size uint64) (bool, hash.Cloner, error)
 }
 
 // content returns the state of the hash of a leaf before its sequence.
-func (s *search) content(m Message) hash.Cloner {
-	s.buf = s.encoder.content(append(s.buf[:0], leafPrefix), m)
+func (s *search) content(r eventlog.Record) hash.Cloner {
+	s.buf = s.encoder.content(append(s.buf[:0], leafPrefix), r)
 	h, _ := sha256.New().(hash.Cloner)
 	_, _ = h.Write(s.buf)
 	return h

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"golang.org/x/mod/sumdb/tlog"
+
+	"scute.dev/eventlog"
 )
 
 // Verifier compares the commits of a log with the sealed commits. Call Add for each commit in order, and then Report.
@@ -49,34 +51,34 @@ func NewVerifier(want Checkpoint, earlier []Checkpoint, tree *Tree) *Verifier {
 }
 
 // Add adds the next commit. It only fails if the tree cannot be read.
-func (v *Verifier) Add(m Message) error {
+func (v *Verifier) Add(r eventlog.Record) error {
 	v.found++
-	if m.Seq <= v.last || m.Seq == 0 {
-		v.recordOutOfOrder(m)
+	if r.Seq <= v.last || r.Seq == 0 {
+		v.recordOutOfOrder(r)
 		return nil
 	}
-	if m.Seq != v.last+1 {
+	if r.Seq != v.last+1 {
 		v.complete = false
-		v.holes.extend(v.last+1, min(m.Seq-1, v.want.Size))
+		v.holes.extend(v.last+1, min(r.Seq-1, v.want.Size))
 	}
-	v.last = m.Seq
-	if m.Seq > v.want.Size {
+	v.last = r.Seq
+	if r.Seq > v.want.Size {
 		v.beyond++
-		return v.mismatches.checkTrailing(m, v.want.Size)
+		return v.mismatches.checkTrailing(r, v.want.Size)
 	}
-	hash := v.hasher.Hash(m)
+	hash := v.hasher.Hash(r)
 	if v.complete {
 		v.spare = v.edge.add(hash, v.spare)
 		v.compare()
 	}
-	if v.leaves == nil || m.Seq > v.leaves.tree.Size() {
+	if v.leaves == nil || r.Seq > v.leaves.tree.Size() {
 		return nil
 	}
-	sealed, err := v.leaves.leaf(m.Seq)
+	sealed, err := v.leaves.leaf(r.Seq)
 	if err != nil || sealed == hash {
 		return err
 	}
-	return v.mismatches.add(m, v.want.Size)
+	return v.mismatches.add(r, v.want.Size)
 }
 
 // compare compares the added commits with the checkpoints of that size.
@@ -93,13 +95,13 @@ func (v *Verifier) compare() {
 }
 
 // recordOutOfOrder records a commit that follows a later one, which is only possible in an export.
-func (v *Verifier) recordOutOfOrder(m Message) {
-	f := Finding{Kind: Added, Run: Run{m.Seq, m.Seq}, Detail: fmt.Sprintf("it appears a second time, after %d", v.last)}
-	if v.holes.has(m.Seq) {
-		v.holes, _ = split(v.holes, runs{{m.Seq, m.Seq}})
+func (v *Verifier) recordOutOfOrder(r eventlog.Record) {
+	f := Finding{Kind: Added, Run: Run{r.Seq, r.Seq}, Detail: fmt.Sprintf("it appears a second time, after %d", v.last)}
+	if v.holes.has(r.Seq) {
+		v.holes, _ = split(v.holes, runs{{r.Seq, r.Seq}})
 		f = Finding{Kind: Reordered, Run: f.Run, Detail: fmt.Sprintf("it comes after %d", v.last)}
-		if v.leaves != nil && m.Seq <= v.leaves.tree.Size() {
-			if sealed, err := v.leaves.leaf(m.Seq); err == nil && sealed != v.hasher.Hash(m) {
+		if v.leaves != nil && r.Seq <= v.leaves.tree.Size() {
+			if sealed, err := v.leaves.leaf(r.Seq); err == nil && sealed != v.hasher.Hash(r) {
 				v.outOfOrderFindings = append(v.outOfOrderFindings, Finding{Kind: Changed, Run: f.Run})
 			}
 		}
@@ -136,7 +138,7 @@ func (v *Verifier) Report() (Report, error) {
 	r.addFindings(Missing, rest)
 	v.addUnlocated(&r, known)
 	r.Findings = append(r.Findings, v.outOfOrderFindings...)
-	r.sort()
+	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return cmp.Compare(a.First, b.First) })
 	return r, nil
 }
 

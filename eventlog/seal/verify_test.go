@@ -8,18 +8,20 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 	"pgregory.net/rapid"
+
+	"scute.dev/eventlog"
 )
 
 // message returns the n-th commit of a generated log.
-func message(n uint64) Message {
-	return Message{
-		Seq: n, Stored: time.Unix(1_800_000_000, int64(n)).UTC(), Subject: fmt.Sprintf("scute.log.move.a%d", n%7), //nolint:gosec // small
-		Header: map[string][]string{"ce-id": {fmt.Sprint(n)}, "Nats-Msg-Id": {fmt.Sprintf("m/%d", n)}}, Data: fmt.Appendf(nil, `{"n":%d}`, n),
-	}
+func message(n uint64) eventlog.Record { return messageWith(n, fmt.Appendf(nil, `{"n":%d}`, n)) }
+
+func messageWith(n uint64, data []byte) eventlog.Record {
+	return eventlog.NewRecord(n, time.Unix(1_800_000_000, int64(n)).UTC(), fmt.Sprintf("scute.log.move.a%d", n%7), //nolint:gosec // small
+		map[string][]string{"ce-id": {fmt.Sprint(n)}, "Nats-Msg-Id": {fmt.Sprintf("m/%d", n)}}, data)
 }
 
-func messages(n int) []Message {
-	out := make([]Message, n)
+func messages(n int) []eventlog.Record {
+	out := make([]eventlog.Record, n)
 	for i := range out {
 		out[i] = message(uint64(i + 1)) //nolint:gosec // small
 	}
@@ -27,7 +29,7 @@ func messages(n int) []Message {
 }
 
 // sealMessages returns the tree of some commits, stored in dir, and its checkpoint.
-func sealMessages(t testing.TB, dir string, of []Message) (*Tree, Checkpoint) {
+func sealMessages(t testing.TB, dir string, of []eventlog.Record) (*Tree, Checkpoint) {
 	t.Helper()
 	tree, err := OpenTree(dir, 0)
 	if err != nil {
@@ -55,7 +57,7 @@ func checkpointAt(t testing.TB, tree *Tree, size uint64) Checkpoint {
 	return Checkpoint{LogID: "0123456789abcdef", Size: size, Root: root}
 }
 
-func verify(t testing.TB, want Checkpoint, earlier []Checkpoint, tree *Tree, found []Message) Report {
+func verify(t testing.TB, want Checkpoint, earlier []Checkpoint, tree *Tree, found []eventlog.Record) Report {
 	t.Helper()
 	v := NewVerifier(want, earlier, tree)
 	for _, m := range found {
@@ -71,7 +73,7 @@ func verify(t testing.TB, want Checkpoint, earlier []Checkpoint, tree *Tree, fou
 }
 
 // renumber sets the sequences of commits to their positions.
-func renumber(list []Message) []Message {
+func renumber(list []eventlog.Record) []eventlog.Record {
 	list = slices.Clone(list)
 	for i := range list {
 		list[i].Seq = uint64(i + 1) //nolint:gosec // small
@@ -79,11 +81,7 @@ func renumber(list []Message) []Message {
 	return list
 }
 
-func forgedMessage(seq uint64) Message {
-	m := message(seq)
-	m.Data = []byte(`{"forged":true}`)
-	return m
-}
+func forgedMessage(seq uint64) eventlog.Record { return messageWith(seq, []byte(`{"forged":true}`)) }
 
 // TestLocate changes a log of 40 commits in various ways, and checks the findings with the leaf hashes, with earlier
 // checkpoints, and with the last checkpoint alone.
@@ -93,14 +91,14 @@ func TestLocate(t *testing.T) {
 	earlier := []Checkpoint{checkpointAt(t, tree, 10), checkpointAt(t, tree, 20), checkpointAt(t, tree, 30)}
 	swapped := slices.Clone(original)
 	swapped[4], swapped[29] = original[29], original[4]
-	one := func(seq uint64, m Message) []Message {
+	one := func(seq uint64, m eventlog.Record) []eventlog.Record {
 		list := slices.Clone(original)
 		list[seq-1] = m
 		return list
 	}
 	for _, c := range []struct {
 		name                  string
-		found                 []Message
+		found                 []eventlog.Record
 		leaves, marks, nolean string
 	}{
 		{"intact", original, "[]", "[]", "[]"},

@@ -1,7 +1,6 @@
 package pinned
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,13 +40,7 @@ func Histories[E any](t *testing.T, catalog *eventlog.Catalog[E], status func(t 
 			name := strings.TrimSuffix(file, ".jsonl") + ".status.json"
 			saved, err := os.ReadFile(name)
 			if os.IsNotExist(err) && *addFiles {
-				var text bytes.Buffer
-				if err := json.Indent(&text, marshal(t, got), "", "  "); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(name, append(text.Bytes(), '\n'), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				writeIndented(t, name, marshal(t, got))
 				return
 			}
 			if err != nil {

@@ -64,7 +64,11 @@ func Records(t *testing.T, types map[string]any, values ...any) {
 func check(t *testing.T, goTypes map[string]reflect.Type, values []any, again func(name string, data []byte) ([]byte, error)) {
 	t.Helper()
 	known := make(map[string]map[string]bool) // by type, the fields in its files
-	for _, file := range files(t) {
+	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
 		name := typeOf(file)
 		data, err := os.ReadFile(file)
 		if err != nil {
@@ -102,15 +106,6 @@ func check(t *testing.T, goTypes map[string]reflect.Type, values []any, again fu
 	}
 }
 
-func files(t *testing.T) []string {
-	t.Helper()
-	list, err := filepath.Glob(filepath.Join(folder, "*.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list
-}
-
 // typeOf returns the type of a file: TYPE.json, or TYPE+2.json for fields that were added later.
 func typeOf(file string) string {
 	name, _, _ := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".json"), "+")
@@ -130,15 +125,19 @@ func write(t *testing.T, name string, data []byte) {
 		}
 		path = filepath.Join(folder, fmt.Sprintf("%s+%d.json", name, n))
 	}
+	writeIndented(t, path, data)
+	t.Logf("%s is new: look at it, and commit it", path)
+}
+
+func writeIndented(t *testing.T, path string, data []byte) {
+	t.Helper()
 	var text bytes.Buffer
 	if err := json.Indent(&text, data, "", "  "); err != nil {
 		t.Fatal(err)
 	}
-	text.WriteByte('\n')
-	if err := os.WriteFile(path, text.Bytes(), 0o600); err != nil {
+	if err := os.WriteFile(path, append(text.Bytes(), '\n'), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%s is new: look at it, and commit it", path)
 }
 
 func marshal(t *testing.T, v any) []byte {

@@ -1,6 +1,14 @@
 package trust
 
-import "scute.dev/eventlog"
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"scute.dev/eventlog"
+	"scute.dev/view"
+)
 
 // Aggregate returns the aggregate of events about the log itself.
 func Aggregate() eventlog.Aggregate { return eventlog.Aggregate{Kind: eventlog.KindDaemon, ID: "log"} }
@@ -47,4 +55,67 @@ func NewCatalog() *eventlog.Catalog[Event] {
 		eventlog.Define[Event, Bound]("bound", 1),
 		eventlog.Define[Event, Reconciled]("reconciled", 1),
 	)
+}
+
+// Commit returns a commit of one event on the log's own aggregate, whose last commit is at seq.
+func Commit(e Event, actor string, seq uint64, now time.Time) (eventlog.Commit, error) {
+	ev, err := NewCatalog().Encode(e)
+	if err != nil {
+		return eventlog.Commit{}, err
+	}
+	ev.Time, ev.Actor = now.UTC(), actor
+	c := eventlog.Commit{Aggregate: Aggregate(), Expected: seq, Events: []eventlog.Event{ev}}
+	c.ID = c.IDFor(actor)
+	return c, nil
+}
+
+// Describe returns an event of the daemon about its log in words.
+func Describe(e Event) view.Line {
+	switch e := e.(type) {
+	case Bound:
+		return view.Line{Name: "log bound", Detail: "to the management cluster with the ID " + e.Cluster}
+	case Reconciled:
+		mark := e.Watermark
+		if mark.LogID == "" || mark.LogID == e.Statuses.LogID && mark.Sequence < e.Statuses.Sequence {
+			mark = e.Statuses
+		}
+		return view.Line{Name: "log reconciled", Detail: fmt.Sprintf("with event log %s, commit %d; %d were open", mark.LogID, mark.Sequence, len(e.Open))}
+	default:
+		return view.Line{}
+	}
+}
+
+// View is the state of the log's own aggregate. A projector updates it, and it is safe for concurrent reads.
+type View struct {
+	catalog *eventlog.Catalog[Event]
+	mu      sync.RWMutex
+	state   State
+	seq     uint64
+}
+
+// NewView returns an empty view.
+func NewView() *View { return &View{catalog: NewCatalog()} }
+
+// Apply applies a commit. It ignores commits about other aggregates.
+func (v *View) Apply(r eventlog.Record) error {
+	if r.Aggregate != Aggregate() {
+		return nil
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.seq = r.Seq
+	err := v.catalog.Fold(r, v.state.Apply)
+	if err != nil {
+		v.state.UnreadableReason = err.Error()
+	}
+	return err
+}
+
+// State returns a copy of the state, and the sequence of the last commit in it.
+func (v *View) State() (State, uint64) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	s := v.state
+	s.Accepted, s.Reconciled = slices.Clone(s.Accepted), slices.Clone(s.Reconciled)
+	return s, v.seq
 }

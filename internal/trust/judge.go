@@ -140,5 +140,4 @@ func Check(s *State, log Identity, marks Watermarks) *Fault {
 	}
 }
 
-// String returns the fault in one line.
 func (f *Fault) String() string { return fmt.Sprintf("%s: %s; %s", f.Reason, f.Message, f.Next) }

@@ -70,70 +70,56 @@ func (p paged) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// limited bounds the responses of a transport, because a client keeps a whole response in memory and follows redirects.
-type limited struct {
-	next      http.RoundTripper
-	pools     []*pool
-	namespace string // the namespace of the API server's kubeconfig
-}
+// limited rejects responses of an API server that its clients must not read, because they follow redirects and decode several formats.
+type limited struct{ next http.RoundTripper }
 
 // limit limits the responses of a transport. It may change the transport, because client-go does not share a transport that has a Proxy function.
 func (g *Guard) limit(next http.RoundTripper, namespace string) http.RoundTripper {
 	if t, ok := next.(*http.Transport); ok {
 		t.MaxResponseHeaderBytes, t.MaxIdleConnsPerHost = headerLimit, idleConnections
 	}
-	l := limited{next: next, namespace: namespace}
-	if g != nil {
-		l.pools = g.pools
-	}
-	return l
+	return limited{g.Bound(next, namespace, responseLimit)}
 }
 
 // RoundTrip sends a request. If the client accepts several formats, it removes those that are not readable, such as protobuf.
 func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
-	ctx, end := context.WithCancelCause(r.Context())
-	r = r.Clone(ctx)
+	r = r.Clone(r.Context())
 	if accept := strings.Split(r.Header.Get("Accept"), ","); len(accept) > 1 {
 		r.Header.Set("Accept", strings.Join(slices.DeleteFunc(accept, func(format string) bool { return !isReadable(format) }), ","))
 	}
 	response, err := l.next.RoundTrip(r)
-	if err == nil && response.StatusCode/100 == 3 && response.StatusCode != http.StatusNotModified {
-		_ = response.Body.Close()
-		err = fmt.Errorf("%w (%d)", ErrRedirect, response.StatusCode)
-	}
-	if err == nil && response.StatusCode == http.StatusSwitchingProtocols && r.Header.Get("Upgrade") == "" {
-		_ = response.Body.Close()
-		err = fmt.Errorf("%w, but switched to another protocol without a request", ErrFormat)
-	}
-	if err == nil && !isReadable(response.Header.Get("Content-Type")) {
-		_ = response.Body.Close()
-		err = fmt.Errorf("%w, but in %.100q", ErrFormat, response.Header.Get("Content-Type"))
-	}
-	if err != nil {
-		end(nil)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if response.StatusCode == http.StatusSwitchingProtocols { // from now on it is a connection
-		context.AfterFunc(ctx, func() { end(nil) })
+	case response.StatusCode/100 == 3 && response.StatusCode != http.StatusNotModified:
+		err = fmt.Errorf("%w (%d)", ErrRedirect, response.StatusCode)
+	case response.StatusCode == http.StatusSwitchingProtocols && r.Header.Get("Upgrade") == "":
+		err = fmt.Errorf("%w, but switched to another protocol without a request", ErrFormat)
+	case !isReadable(response.Header.Get("Content-Type")):
+		err = fmt.Errorf("%w, but in %.100q", ErrFormat, response.Header.Get("Content-Type"))
+	default:
 		return response, nil
 	}
-	response.Body = &pooledBody{boundedBody: newBoundedBody(response.Body, responseLimit, memoryLimit), pools: l.pools, namespace: l.namespace, ctx: ctx, end: end}
-	return response, nil
+	_ = response.Body.Close()
+	return nil, err
 }
 
 // Bound bounds the responses of a server with a URL from a user, in bytes and in the memory of their values. Only a few large responses are read at a
 // time, of servers and API servers together, and namespaces take turns.
 func (g *Guard) Bound(next http.RoundTripper, namespace string, most int) http.RoundTripper {
-	b := bounded{limited: limited{next: next, namespace: namespace}, maxBytes: most}
+	b := bounded{next: next, namespace: namespace, maxBytes: most}
 	if g != nil {
 		b.pools = g.pools
 	}
 	return b
 }
 
+// bounded bounds the responses of a transport, because a client keeps a whole response in memory.
 type bounded struct {
-	limited
-	maxBytes int
+	next      http.RoundTripper
+	pools     []*pool
+	namespace string // the namespace of the user who names the server
+	maxBytes  int
 }
 
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -142,6 +128,10 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		end(nil)
 		return nil, err
+	}
+	if response.StatusCode == http.StatusSwitchingProtocols { // from now on it is a connection
+		context.AfterFunc(ctx, func() { end(nil) })
+		return response, nil
 	}
 	response.Body = &pooledBody{boundedBody: newBoundedBody(response.Body, b.maxBytes, memoryLimit), pools: b.pools, namespace: b.namespace, ctx: ctx, end: end}
 	return response, nil
@@ -164,7 +154,6 @@ func newBoundedBody(body io.ReadCloser, most, memory int) *boundedBody {
 	return &boundedBody{ReadCloser: body, remaining: most, maxBytes: most, remainingMemory: memory, maxMemory: memory}
 }
 
-// Read reads until the limit is exceeded.
 func (a *boundedBody) Read(p []byte) (int, error) {
 	n, err := a.ReadCloser.Read(p)
 	if a.remaining -= n; a.remaining < 0 {

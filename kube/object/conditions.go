@@ -1,37 +1,24 @@
 package object
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Conditions returns the conditions of an object of any provider: status.conditions, and status.v1beta2.conditions, where an API of the contract
-// v1beta1 has the newer ones. It skips malformed entries.
-func Conditions(o *unstructured.Unstructured) []metav1.Condition {
-	var found []metav1.Condition
-	for _, path := range [][]string{{"status", "conditions"}, {"status", "v1beta2", "conditions"}} {
-		list, _, err := unstructured.NestedSlice(o.Object, path...)
-		if err != nil {
-			continue
-		}
-		for _, item := range list {
-			fields, ok := item.(map[string]any)
-			if !ok {
-				continue
-			}
-			// text returns "" for a field of another type.
-			text := func(field string) string { s, _, _ := unstructured.NestedString(fields, field); return s }
-			c := metav1.Condition{Type: text("type"), Status: metav1.ConditionStatus(text("status")), Reason: text("reason")}
-			if at, err := time.Parse(time.RFC3339, text("lastTransitionTime")); err == nil {
-				c.LastTransitionTime = metav1.NewTime(at)
-			}
-			found = append(found, c)
-		}
+// TrueSince returns when a condition of an object became True; nil if it is not True, or the time is not known.
+func TrueSince(u *unstructured.Unstructured, conditionType string) *metav1.Time {
+	c := condition(u, conditionType)
+	text, _ := c["lastTransitionTime"].(string)
+	at, err := time.Parse(time.RFC3339, text)
+	if c["status"] != string(True) || err != nil || at.IsZero() {
+		return nil
 	}
-	return found
+	return &metav1.Time{Time: at}
 }
 
 // WithoutCondition returns a copy of the object's status without one condition, or nil if the object has no status.
@@ -53,4 +40,50 @@ func WithoutCondition(u *unstructured.Unstructured, conditionType string) map[st
 		_ = unstructured.SetNestedSlice(status, list, path...)
 	}
 	return status
+}
+
+// StatusLag returns a message if an object's status was made for another generation of its spec. It returns "" if not, or if the object does not
+// report status.observedGeneration.
+func StatusLag(u *unstructured.Unstructured) string {
+	observed, found, err := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
+	if !found || err != nil || observed == u.GetGeneration() {
+		return ""
+	}
+	return fmt.Sprintf("the status is for generation %d, but the spec has generation %d", observed, u.GetGeneration())
+}
+
+// ConditionLag returns a message if a condition was made for another generation of the spec. It reads the condition's own observedGeneration if there
+// is one, because some controllers update status.observedGeneration only after a success.
+func ConditionLag(u *unstructured.Unstructured, conditionType string) string {
+	c := condition(u, conditionType)
+	if c == nil {
+		return StatusLag(u)
+	}
+	observed, found, err := unstructured.NestedInt64(c, "observedGeneration")
+	switch {
+	case !found || err != nil || observed == 0:
+		return StatusLag(u)
+	case observed == u.GetGeneration():
+		return ""
+	default:
+		return fmt.Sprintf("condition %s is for generation %d, but the spec has generation %d", conditionType, observed, u.GetGeneration())
+	}
+}
+
+// UntrueConditions returns a message for each of the conditions that is not True, or was made for another generation of the spec.
+func UntrueConditions(u *unstructured.Unstructured, conditionTypes ...string) []string {
+	ref := Observe(u).Ref
+	var why []string
+	for _, t := range conditionTypes {
+		status, reason, message := Condition(u, t)
+		switch lag := ConditionLag(u, t); {
+		case status == Absent:
+			why = append(why, fmt.Sprintf("%s has no condition %s yet", ref, t))
+		case lag != "":
+			why = append(why, fmt.Sprintf("%s: %s", ref, lag))
+		case status != True:
+			why = append(why, fmt.Sprintf("%s: %s is %s (%s): %s", ref, t, status, reason, strings.Join(strings.Fields(message), " ")))
+		}
+	}
+	return why
 }

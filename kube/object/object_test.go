@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
@@ -345,20 +344,22 @@ func TestObserveThePoolOfAnAddress(t *testing.T) {
 	}
 }
 
-func TestConditionsOfAnyProvider(t *testing.T) {
+func TestTrueSince(t *testing.T) {
 	raw := `{"status": {
-		"conditions": [{"type": "InstanceReady", "status": "False", "reason": "InstanceStopped", "lastTransitionTime": "2026-05-01T12:00:00Z"}, "no condition"],
-		"v1beta2": {"conditions": [{"type": "Ready", "status": 7, "lastTransitionTime": "yesterday"}]}
+		"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-05-01T12:00:00Z"}, "no condition", {"type": "Old", "status": "False", "lastTransitionTime": "2026-05-01T12:00:00Z"}],
+		"v1beta2": {"conditions": [{"type": "Paused", "status": "True", "lastTransitionTime": "2026-05-02T12:00:00Z"}, {"type": "Odd", "status": 7, "lastTransitionTime": "yesterday"}]}
 	}}`
 	o := &unstructured.Unstructured{}
 	if err := json.Unmarshal([]byte(raw), &o.Object); err != nil {
 		t.Fatal(err)
 	}
-	want := []metav1.Condition{
-		{Type: "InstanceReady", Status: "False", Reason: "InstanceStopped", LastTransitionTime: metav1.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)},
-		{Type: "Ready"},
-	}
-	if diff := cmp.Diff(want, object.Conditions(o)); diff != "" {
-		t.Error(diff)
+	for condition, want := range map[string]string{"Ready": "2026-05-01T12:00:00Z", "Paused": "2026-05-02T12:00:00Z", "Old": "", "Odd": "", "None": ""} {
+		got := ""
+		if at := object.TrueSince(o, condition); at != nil {
+			got = at.UTC().Format(time.RFC3339)
+		}
+		if got != want {
+			t.Errorf("%s is True since %q, want %q", condition, got, want)
+		}
 	}
 }

@@ -79,7 +79,6 @@ func newForwarded(conn io.ReadWriteCloser, port int) (*forwarded, error) {
 	return f, err
 }
 
-// Read reads what the pod sends.
 func (f *forwarded) Read(p []byte) (int, error) {
 	for len(f.pending) == 0 {
 		if len(f.errorOutput.data) > 0 {
@@ -97,7 +96,6 @@ func (f *forwarded) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Write sends to the pod.
 func (f *forwarded) Write(p []byte) (int, error) {
 	if err := f.send(&spdy.DataFrame{StreamId: f.data.id, Data: p}); err != nil {
 		return 0, fmt.Errorf("writing a frame: %w", err)
@@ -105,27 +103,18 @@ func (f *forwarded) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close ends the connection in both directions.
 func (f *forwarded) Close() error { return f.conn.Close() }
 
-// LocalAddr returns a name, because there is no address.
-func (f *forwarded) LocalAddr() net.Addr { return f.address }
-
-// RemoteAddr returns a name, because there is no address.
+// The addresses are the name of the pod with the port.
+func (f *forwarded) LocalAddr() net.Addr  { return f.address }
 func (f *forwarded) RemoteAddr() net.Addr { return f.address }
 
-// SetDeadline does nothing: the deadline of the connection is that of its context.
-func (f *forwarded) SetDeadline(time.Time) error { return nil }
-
-// SetReadDeadline does nothing.
-func (f *forwarded) SetReadDeadline(time.Time) error { return nil }
-
-// SetWriteDeadline does nothing.
+// The deadlines do nothing: the deadline of the connection is that of its context.
+func (f *forwarded) SetDeadline(time.Time) error      { return nil }
+func (f *forwarded) SetReadDeadline(time.Time) error  { return nil }
 func (f *forwarded) SetWriteDeadline(time.Time) error { return nil }
 
 type address string
 
-func (address) Network() string { return "tcp" }
-
-// String returns the name of the pod with the port.
+func (address) Network() string  { return "tcp" }
 func (a address) String() string { return string(a) }

@@ -31,7 +31,6 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 	"k8s.io/streaming/pkg/httpstream/spdy"
 
-	"scute.dev/internal/podexec"
 	"scute.dev/kube/guard"
 	"scute.dev/kube/tenant"
 )
@@ -191,7 +190,7 @@ func (tn *workload) serve(w http.ResponseWriter, r *http.Request) {
 	case what == "portforward":
 		forward(w, r, n.port)
 	case what == "exec":
-		podexec.Serve(w, r, tn.etcdctl)
+		serveExec(w, r, tn.etcdctl)
 	}
 }
 

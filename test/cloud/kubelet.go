@@ -13,8 +13,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	inmemoryserver "sigs.k8s.io/cluster-api/test/infrastructure/inmemory/pkg/server"
-
-	"scute.dev/internal/podexec"
 )
 
 // kubelets adds kubelets to the in-memory provider, which has none: a port-forward and a command in a pod use the
@@ -80,7 +78,7 @@ func (c *Cloud) front(next http.Handler) http.Handler {
 		case what == "portforward":
 			next.ServeHTTP(through, r)
 		default:
-			podexec.Serve(through, r, func(command []string, stdout, stderr io.Writer) int {
+			serveExec(through, r, func(command []string, stdout, stderr io.Writer) int {
 				return members.etcdctl(r.Context(), cluster, command, stdout, stderr)
 			})
 		}

@@ -2,7 +2,6 @@ package feed
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"scute.dev/eventlog"
-	"scute.dev/eventlog/export"
 )
 
 // Spool is a copy of a log's commits, from the first one on. One goroutine appends commits and many read them.
@@ -55,7 +53,7 @@ func (s *Spool) Append(r eventlog.Record) error {
 	if head := s.Head(); r.Seq != head+1 {
 		return fmt.Errorf("the log is incomplete: commit %d is followed by commit %d", head, r.Seq)
 	}
-	line, err := json.Marshal(export.LineOf(r))
+	line, err := eventlog.EncodeLine(r)
 	if err != nil {
 		return fmt.Errorf("storing commit %d: %w", r.Seq, err)
 	}
@@ -163,11 +161,11 @@ func (s *Spool) Read(seq uint64) (eventlog.Record, error) {
 }
 
 func record(seq uint64, data []byte) (eventlog.Record, error) {
-	line, err := export.Decode(data)
+	r, err := eventlog.DecodeLine(data)
 	if err != nil {
 		return eventlog.Record{}, fmt.Errorf("reading commit %d: %w", seq, err)
 	}
-	return line.Record(), nil
+	return r, nil
 }
 
 // Replay calls fn with each commit after a sequence, up to another one.

@@ -63,7 +63,7 @@ func event(v *view) (any, error) {
 	}
 	e, fact := events[n], told[n]
 	p := eventPage{Fact: fact, ID: e.ID, Type: e.Type, Correlation: e.Correlation, Stored: r.Stored, Others: slices.Delete(told, n, n+1)}
-	p.Leaf = new(seal.Hasher).Hash(seal.MessageOf(r)).String()
+	p.Leaf = new(seal.Hasher).Hash(r).String()
 	if !v.site.noCommands {
 		p.Commands = []string{v.command("", "log", "show", fmt.Sprintf("%d/%d", r.Seq, n)) + " shows it in a terminal"}
 	}

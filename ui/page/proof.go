@@ -46,7 +46,7 @@ func (s *Site) Proof(seq uint64, proof *audit.Proof, wrong error) ([]byte, error
 		return nil, fmt.Errorf("%w: %w", feed.ErrNotFound, err)
 	}
 	p := proven{
-		Seq: seq, Leaf: new(seal.Hasher).Hash(seal.MessageOf(r)).String(), Event: eventLink(seq, 0), File: ProofFile(seq),
+		Seq: seq, Leaf: new(seal.Hasher).Hash(r).String(), Event: eventLink(seq, 0), File: ProofFile(seq),
 		Check: s.kit.Env.Hint("audit", "check", ProofFile(seq), "--key", "scute.pub"), Command: s.prover.Command(seq),
 	}
 	if wrong != nil {

@@ -56,7 +56,7 @@ func TestValidateLifecycleKinds(t *testing.T) {
 		},
 
 		{"diagnose", &diagnose.Kind{Clusters: daemon}, `{}`, nil},
-		{"diagnose half an object", &diagnose.Kind{Clusters: daemon}, `{"objects": [{"kind": "Pod", "name": "p"}]}`, []string{"objects[0]: apiVersion"}},
+		{"diagnose half an object", &diagnose.Kind{Clusters: daemon}, `{"objects": [{"kind": "Pod", "name": "p"}]}`, []string{"objects[0].apiVersion: it is empty"}},
 		{"diagnose to a folder of the daemon", &diagnose.Kind{Clusters: daemon}, `{"to": "/var"}`, []string{"to: local run"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -85,7 +85,7 @@ func (o *options) check(file string) error {
 		return err
 	}
 	p := proven{
-		LogID: c.LogID, Sequence: m.Seq, Stored: m.Stored, Subject: m.Subject, By: provenCheckpoint{Size: c.Size, Root: c.Root.String()}, Key: key,
+		LogID: c.LogID, Sequence: m.Seq, Stored: m.Stored, Subject: m.Subject(), By: provenCheckpoint{Size: c.Size, Root: c.Root.String()}, Key: key,
 	}
 	events, err := m.Events()
 	if err != nil {

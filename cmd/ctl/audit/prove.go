@@ -12,6 +12,7 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
+	"scute.dev/eventlog"
 	"scute.dev/eventlog/seal"
 )
 
@@ -49,7 +50,7 @@ func (o *options) prove(ctx context.Context, event string) error {
 	}
 	var last uint64
 	proof, err := p.prove(seq, func(prover *seal.Prover) error {
-		return o.each(ctx, func(m seal.Message) error { prover.Add(m); last = m.Seq; return nil })
+		return o.each(ctx, func(m eventlog.Record) error { prover.Add(m); last = m.Seq; return nil })
 	})
 	if errors.Is(err, seal.ErrProof) && o.export != "" && last < p.newest.Size {
 		return fmt.Errorf("%s ends at commit %d, but the checkpoint covers commits up to %d: use an older checkpoint; a backup contains one, which is used without --checkpoint", o.export, last, p.newest.Size)
@@ -65,7 +66,7 @@ func (o *options) prove(ctx context.Context, event string) error {
 }
 
 // each reads the log once.
-func (o *options) each(ctx context.Context, fn func(seal.Message) error) error {
+func (o *options) each(ctx context.Context, fn func(eventlog.Record) error) error {
 	src, err := o.source(ctx)
 	if err != nil {
 		return err
@@ -79,7 +80,7 @@ func (o *options) find(ctx context.Context, id string) (uint64, error) {
 		return 0, cli.Usagef("standard input can be read only once: give the sequence of the commit instead of an ID")
 	}
 	var found []uint64
-	err := o.each(ctx, func(m seal.Message) error {
+	err := o.each(ctx, func(m eventlog.Record) error {
 		events, err := m.Events()
 		if err != nil {
 			return nil //nolint:nilerr // an unreadable commit contains no event of that ID

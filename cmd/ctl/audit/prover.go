@@ -62,7 +62,7 @@ func (p *Prover) Prove(ctx context.Context, commits Commits, seq uint64) (*Proof
 	}
 	text, err := found.prove(seq, func(prover *seal.Prover) error {
 		return commits.Replay(0, found.newest.Size, func(r eventlog.Record) error {
-			prover.Add(seal.MessageOf(r))
+			prover.Add(r)
 			return ctx.Err()
 		})
 	})

@@ -9,7 +9,7 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/eventlog/seal"
+	"scute.dev/eventlog"
 )
 
 type reportOptions struct {
@@ -80,7 +80,7 @@ func (o *reportOptions) run(ctx context.Context) error {
 }
 
 // check reads the source, and verifies it if there is a checkpoint.
-func (o *reportOptions) check(ctx context.Context, src *source, take func(seal.Message) error) (v Verification, err error) {
+func (o *reportOptions) check(ctx context.Context, src *source, take func(eventlog.Record) error) (v Verification, err error) {
 	p, why := o.published(ctx)
 	if why != nil {
 		err := src.each(ctx, take)

@@ -10,7 +10,6 @@ import (
 
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/backup"
-	"scute.dev/eventlog/export"
 	"scute.dev/eventlog/seal"
 )
 
@@ -19,8 +18,8 @@ type source struct {
 	where, logID string
 	// last is the sequence of the log's last commit when the source was opened.
 	last uint64
-	// each calls fn with each readable message in order.
-	each  func(ctx context.Context, fn func(seal.Message) error) error
+	// each calls fn with each readable commit in order.
+	each  func(ctx context.Context, fn func(eventlog.Record) error) error
 	close func() error
 	// unreadable are the unreadable lines of an export.
 	unreadable []string
@@ -39,9 +38,7 @@ func (o *options) source(ctx context.Context) (*source, error) {
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	return &source{where: log.Where, logID: log.ID(), last: head, close: log.Close, each: func(ctx context.Context, fn func(seal.Message) error) error {
-		return log.Scan(ctx, func(r eventlog.Record) error { return fn(seal.MessageOf(r)) })
-	}}, nil
+	return &source{where: log.Where, logID: log.ID(), last: head, close: log.Close, each: log.Scan}, nil
 }
 
 func (o *options) openExport() (*source, error) {
@@ -56,15 +53,15 @@ func (o *options) openExport() (*source, error) {
 		}
 		in = f
 	}
-	r, err := export.NewReader(in)
+	r, err := eventlog.NewExportReader(in)
 	if err != nil {
 		return nil, errors.Join(err, in.Close())
 	}
 	s := &source{where: o.export, logID: r.Head.LogID, last: r.Head.Last, close: in.Close}
-	s.each = func(ctx context.Context, fn func(seal.Message) error) error {
+	s.each = func(ctx context.Context, fn func(eventlog.Record) error) error {
 		for ctx.Err() == nil {
-			line, err := r.Next()
-			var bad *export.LineError
+			commit, err := r.Next()
+			var bad *eventlog.LineError
 			switch {
 			case errors.Is(err, io.EOF):
 				return nil
@@ -74,7 +71,7 @@ func (o *options) openExport() (*source, error) {
 			case err != nil:
 				return err
 			}
-			if err := fn(seal.MessageOfLine(line)); err != nil {
+			if err := fn(commit); err != nil {
 				return err
 			}
 		}
@@ -95,8 +92,8 @@ func (o *options) openBackup() (*source, error) {
 		return nil, err
 	}
 	s := &source{where: o.export, logID: m.LogID, last: m.Last, close: func() error { return nil }}
-	s.each = func(ctx context.Context, fn func(seal.Message) error) error {
-		return backup.Each(ctx, o.export, m, func(l export.Line) error { return fn(seal.MessageOfLine(l)) }, func(problem error) error {
+	s.each = func(ctx context.Context, fn func(eventlog.Record) error) error {
+		return backup.Each(ctx, o.export, m, fn, func(problem error) error {
 			s.unreadable = append(s.unreadable, problem.Error())
 			return nil
 		})

@@ -66,10 +66,10 @@ func newReport(f *kit.Filter) *Report {
 }
 
 // addCommit adds the selected events of a commit.
-func (r *Report) addCommit(m seal.Message) error {
+func (r *Report) addCommit(m eventlog.Record) error {
 	r.recordMissing(m.Seq)
 	r.Last = max(r.Last, m.Seq)
-	for _, e := range show.Events(r.words, m.Record()) {
+	for _, e := range show.Events(r.words, m) {
 		about := r.subjects.Of(e)
 		e = about.Name(e)
 		if r.filter.Match(e, about) {

@@ -9,6 +9,7 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
+	"scute.dev/eventlog"
 	"scute.dev/eventlog/seal"
 )
 
@@ -72,9 +73,9 @@ func (o *options) verify(ctx context.Context) error {
 }
 
 // compare verifies a source against the checkpoints, and calls also with each commit unless it is nil.
-func (o *options) compare(ctx context.Context, p *published, tree *seal.Tree, src *source, also func(seal.Message) error) (seal.Report, error) {
+func (o *options) compare(ctx context.Context, p *published, tree *seal.Tree, src *source, also func(eventlog.Record) error) (seal.Report, error) {
 	verifier, progress := seal.NewVerifier(p.newest, p.earlier, tree), o.Env.Progress()
-	err := src.each(ctx, func(m seal.Message) error {
+	err := src.each(ctx, func(m eventlog.Record) error {
 		progress.Showf("verifying: %d of %d commits", m.Seq, p.newest.Size)
 		if also != nil {
 			if err := also(m); err != nil {

@@ -28,8 +28,6 @@ type Flags struct {
 	URL, Creds, CA, Cert, Key string
 	// Examine reads the readable part of a damaged log. It reads a copy of a folder, because the NATS server repairs a folder that it opens.
 	Examine bool
-	// Stream is the name of the stream; "" is the default name.
-	Stream string
 	// ScuteNamespace is the namespace of the daemon.
 	ScuteNamespace string
 	// LogTimeout is the timeout for connecting to the log.
@@ -88,7 +86,6 @@ func (f *Flags) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&f.CA, "nats-ca", f.CA, "File with the certificate authority of the NATS server")
 	flags.StringVar(&f.Cert, "nats-cert", f.Cert, "Client certificate file for NATS")
 	flags.StringVar(&f.Key, "nats-key", f.Key, "Client key file for NATS")
-	flags.StringVar(&f.Stream, "log-stream", f.Stream, "Name of the log's stream, if not SCUTE")
 	flags.StringVar(&f.ScuteNamespace, "scute-namespace", f.ScuteNamespace, "Namespace that the daemon runs in")
 	flags.DurationVar(&f.LogTimeout, "log-timeout", f.LogTimeout, "How long to try to reach the log")
 }
@@ -119,7 +116,6 @@ func (f *Flags) ConnectArgs() (words []string) {
 		{"--nats-ca", f.CA},
 		{"--nats-cert", f.Cert},
 		{"--nats-key", f.Key},
-		{"--log-stream", f.Stream},
 		{"--scute-namespace", namespace},
 	} {
 		if o.value != "" {

@@ -99,13 +99,13 @@ func (f *Flags) CheckExists() error {
 
 // External returns the address and the credentials of the NATS server with the log.
 func (f *Flags) External(logger *slog.Logger) eventlog.ExternalOptions {
-	return eventlog.ExternalOptions{URL: f.URL, CredsFile: f.Creds, TLS: eventlog.TLSFiles{CA: f.CA, Cert: f.Cert, Key: f.Key}, Stream: f.Stream, Logger: logger}
+	return eventlog.ExternalOptions{URL: f.URL, CredsFile: f.Creds, TLS: eventlog.TLSFiles{CA: f.CA, Cert: f.Cert, Key: f.Key}, Logger: logger}
 }
 
 // open opens the folder, or a copy of it for Examine.
 func (f *Flags) open(ctx context.Context, logger *slog.Logger) (*Log, error) {
 	if !f.Examine {
-		log, err := embedded.Open(ctx, embedded.Options{Dir: f.Dir, Stream: f.Stream, Logger: logger})
+		log, err := embedded.Open(ctx, embedded.Options{Dir: f.Dir, Logger: logger})
 		return &Log{Log: log, Where: f.Dir, Static: true}, err
 	}
 	dir, err := os.MkdirTemp("", "scute-examine-*")
@@ -114,7 +114,7 @@ func (f *Flags) open(ctx context.Context, logger *slog.Logger) (*Log, error) {
 	}
 	var log *eventlog.Log
 	if err = embedded.CopyFolder(f.Dir, dir); err == nil {
-		log, err = embedded.Open(ctx, embedded.Options{Dir: dir, Stream: f.Stream, AllowDamaged: true, Logger: logger})
+		log, err = embedded.Open(ctx, embedded.Options{Dir: dir, AllowDamaged: true, Logger: logger})
 	}
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
@@ -139,7 +139,7 @@ func (f *Flags) connect(ctx context.Context, o eventlog.ExternalOptions, p *toke
 	case p == nil && errors.Is(err, eventlog.ErrUnavailable):
 		return nil, f.ExplainConnect(err)
 	case errors.Is(err, eventlog.ErrMissing):
-		return nil, fmt.Errorf("%w: no daemon has written there yet, or --log-stream names another stream", err)
+		return nil, fmt.Errorf("%w: no daemon has written there yet", err)
 	}
 	return log, err
 }

@@ -31,7 +31,7 @@ func (f *Flags) Serve(ctx context.Context, w io.Writer) (*Log, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.LogTimeout)
 	defer cancel()
 	d := endpoint{Token: rand.Text()}
-	log, err := embedded.Open(ctx, embedded.Options{Dir: f.Dir, Stream: f.Stream, Listen: "127.0.0.1:0", Token: d.Token, Logger: Logger(w)})
+	log, err := embedded.Open(ctx, embedded.Options{Dir: f.Dir, Listen: "127.0.0.1:0", Token: d.Token, Logger: Logger(w)})
 	if errors.Is(err, eventlog.ErrLocked) {
 		return nil, fmt.Errorf("another process drives runs in %s: wait until it ends (meanwhile you can watch its runs and decide about them), "+
 			"or use another folder for this run with --log: %w", f.Dir, err)
@@ -66,7 +66,7 @@ func (f *Flags) join(ctx context.Context, logger *slog.Logger) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	log, err := eventlog.Connect(ctx, eventlog.ExternalOptions{URL: d.URL, Token: d.Token, Stream: f.Stream, Logger: logger})
+	log, err := eventlog.Connect(ctx, eventlog.ExternalOptions{URL: d.URL, Token: d.Token, Logger: logger})
 	if err != nil {
 		return nil, err
 	}

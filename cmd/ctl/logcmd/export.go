@@ -10,7 +10,6 @@ import (
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog"
-	"scute.dev/eventlog/export"
 )
 
 type exportOptions struct {
@@ -91,7 +90,7 @@ func (o *exportOptions) writer(log *connect.Log, head uint64) (writer, error) {
 	case formatCSV:
 		return newCSVWriter(o.Env.Out, &o.Filter)
 	default:
-		return export.NewWriter(o.Env.Out, export.Head{LogID: log.ID(), Last: head})
+		return eventlog.NewExportWriter(o.Env.Out, eventlog.ExportHead{LogID: log.ID(), Last: head})
 	}
 }
 

@@ -77,7 +77,7 @@ func (o *migrateOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if moved && (before.To != eventlog.RedactURL(to.URL) || before.Stream != to.Stream) {
+	if moved && before.To != eventlog.RedactURL(to.URL) {
 		remedy := "back up the log there and restore it at the other location"
 		if !before.Arrived {
 			remedy = "remove the file scute.moved in the folder if the log never arrived there and that server is lost"
@@ -124,7 +124,7 @@ func (o *migrateOptions) alreadyMoved(ctx context.Context, to connect.Flags, m e
 // move copies the log, compares the copy, and records in the folder that the log was moved. again is set if this is already recorded.
 func (o *migrateOptions) move(ctx context.Context, from, to connect.Flags, again bool) (out migrateReport, err error) {
 	logger := connect.Logger(o.Env.Err)
-	log, err := embedded.Open(ctx, embedded.Options{Dir: from.Dir, Stream: from.Stream, AllowMoved: again, Logger: logger})
+	log, err := embedded.Open(ctx, embedded.Options{Dir: from.Dir, AllowMoved: again, Logger: logger})
 	if errors.Is(err, eventlog.ErrLocked) {
 		return out, fmt.Errorf("%w: stop the daemon first, and keep it stopped", err)
 	}
@@ -146,7 +146,7 @@ func (o *migrateOptions) move(ctx context.Context, from, to connect.Flags, again
 	}
 	progress := o.Env.Progress()
 	defer progress.Done()
-	note := embedded.Moved{LogID: out.LogID, Last: out.Last, To: out.To, Stream: to.Stream, Time: o.Env.Now().UTC()}
+	note := embedded.Moved{LogID: out.LogID, Last: out.Last, To: out.To, Time: o.Env.Now().UTC()}
 	r, err := backup.LogSource(ctx, log,
 		func(doing string, seq, head uint64) { progress.Showf("%s: %d of %d commits", doing, seq, head) },
 		func() error { return embedded.RecordMove(from.Dir, note) })

@@ -71,7 +71,7 @@ func TestMigrateAgainAfterTheLogContinued(t *testing.T) {
 	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "OTHER", Subjects: []string{"other"}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := js.DeleteStream(t.Context(), eventlog.DefaultStream); err != nil {
+	if err := js.DeleteStream(t.Context(), eventlog.StreamName); err != nil {
 		t.Fatal(err)
 	}
 	if err := migrate(t.Context(), dir, url); !errors.Is(err, eventlog.ErrMissing) || !strings.Contains(err.Error(), "is not moved there again") {

@@ -108,7 +108,7 @@ func (o *restoreOptions) restore(ctx context.Context, m backup.Manifest, r event
 		if o.SetAside {
 			allow.RenameExistingTo = "jetstream-" + o.Env.Now().UTC().Format("20060102T150405Z")
 		}
-		return f.Dir, embedded.Restore(ctx, embedded.Options{Dir: f.Dir, Stream: f.Stream, MaxBytes: limit, Logger: logger}, r, allow)
+		return f.Dir, embedded.Restore(ctx, embedded.Options{Dir: f.Dir, MaxBytes: limit, Logger: logger}, r, allow)
 	}
 	place := f.External(logger)
 	place.Replicas, place.MaxBytes = o.Replicas, limit

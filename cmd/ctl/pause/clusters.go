@@ -170,11 +170,7 @@ func pausedBy(u *unstructured.Unstructured, pauses []*v1alpha1.Pause) pausedClus
 
 // pausedSince returns when the Cluster's controller acknowledged the pause; nil if it has not.
 func pausedSince(u *unstructured.Unstructured) *metav1.Time {
-	c := meta.FindStatusCondition(object.Conditions(u), clusterv1.PausedCondition)
-	if c == nil || c.Status != metav1.ConditionTrue || c.LastTransitionTime.IsZero() {
-		return nil
-	}
-	return &c.LastTransitionTime
+	return object.TrueSince(u, clusterv1.PausedCondition)
 }
 
 // waitingFor returns the objects of a cluster that a Pause waits for. ask is true if its status does not list them: it lists the first of all

@@ -9,7 +9,6 @@ import (
 	"os"
 
 	"scute.dev/eventlog"
-	"scute.dev/eventlog/export"
 	"scute.dev/ui/feed"
 )
 
@@ -38,13 +37,13 @@ func (o *options) load(ctx context.Context, f *feed.Feed) error {
 		return fmt.Errorf("reading the export: %w", err)
 	}
 	defer file.Close()
-	lines, err := export.NewReader(file)
+	lines, err := eventlog.NewExportReader(file)
 	if err != nil {
 		return err
 	}
 	for ctx.Err() == nil {
-		line, err := lines.Next()
-		if _, bad := errors.AsType[*export.LineError](err); bad && f.Commits.Head() < lines.Head.Last {
+		commit, err := lines.Next()
+		if _, bad := errors.AsType[*eventlog.LineError](err); bad && f.Commits.Head() < lines.Head.Last {
 			if _, after := lines.Next(); errors.Is(after, io.EOF) { // the export was truncated within its last line
 				err = io.EOF
 			}
@@ -56,7 +55,7 @@ func (o *options) load(ctx context.Context, f *feed.Feed) error {
 			return nil
 		}
 		if err == nil {
-			err = f.Apply(line.Record())
+			err = f.Apply(commit)
 		}
 		if err != nil {
 			return fmt.Errorf("reading %s: %w", o.From, err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -88,9 +90,7 @@ type sealing struct {
 }
 
 func newSealing(o Options, config *rest.Config, home *home, report *report, logger *slog.Logger) (*sealing, error) {
-	config = rest.AddUserAgent(rest.CopyConfig(config), "audit")
-	config.Timeout = leaseTimeout
-	clients, err := kubernetes.NewForConfig(config)
+	clients, err := newClients(config, "audit")
 	if err != nil {
 		return nil, fmt.Errorf("preparing to publish checkpoints: %w", err)
 	}
@@ -104,22 +104,19 @@ func (s *sealing) run(ctx context.Context) error {
 	s.mu.Lock()
 	s.since = time.Now()
 	s.mu.Unlock()
-	for {
+	_ = wait.PollUntilContextCancel(ctx, keyRetryInterval, true, func(ctx context.Context) (bool, error) { // fails when ctx has ended
 		p, err := s.open(ctx)
-		if err == nil {
-			s.mu.Lock()
-			s.publisher = p
-			s.mu.Unlock()
-			p.Run(ctx, s.Interval)
-			return nil
+		if err != nil {
+			s.alarm(false, fmt.Errorf("the event log is not sealed: %w", err))
+			return false, nil
 		}
-		s.alarm(false, fmt.Errorf("the event log is not sealed: %w", err))
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(keyRetryInterval):
-		}
-	}
+		s.mu.Lock()
+		s.publisher = p
+		s.mu.Unlock()
+		p.Run(ctx, s.Interval)
+		return true, nil
+	})
+	return nil
 }
 
 func (s *sealing) open(ctx context.Context) (*evidence.Publisher, error) {
@@ -210,7 +207,7 @@ func (s *sealing) states() map[string]evidence.State {
 		return states
 	}
 	if p != nil {
-		states = p.States()
+		maps.Copy(states, p.States())
 	}
 	names := []string{evidence.SealState}
 	for _, place := range s.destinations() {

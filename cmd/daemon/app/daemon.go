@@ -86,7 +86,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 		log = o.WrapLog(log)
 	}
 	written := &watermarkLog{Log: log, raiseWatermark: func(context.Context, uint64) error { return nil }, tenure: held, appends: newAppends()}
-	reregister(written.appends)
+	reregister(written.appends.collectors()...)
 	log = written
 	d.moves = &moves.Runner{
 		Log: log, Home: driven, Incarnation: home.incarnation, Logger: logger, Slots: supervise.NewSlots(o.MoveConcurrency),

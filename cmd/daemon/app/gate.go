@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/eventlog"
@@ -54,9 +55,7 @@ func (g *gate) run(ctx context.Context) error {
 	case <-ctx.Done():
 		return nil
 	}
-	tick := time.NewTicker(gateInterval)
-	defer tick.Stop()
-	for {
+	_ = wait.PollUntilContextCancel(ctx, gateInterval, true, func(ctx context.Context) (bool, error) { // fails when ctx has ended
 		fault, err := g.check(ctx)
 		switch {
 		case err != nil:
@@ -64,17 +63,14 @@ func (g *gate) run(ctx context.Context) error {
 		case fault == nil:
 			g.logger.Info("acting on the event log", "logId", g.log.ID())
 			close(g.open)
-			return nil
+			return true, nil
 		}
 		if err := g.announce(ctx, fault); err != nil {
 			g.logger.Warn("reporting the fault of the event log", "error", err)
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-	}
+		return false, nil
+	})
+	return nil
 }
 
 // announce logs why nothing is driven and records an event, once per reason. It also writes the reason into the statuses of the objects that wait.
@@ -157,19 +153,48 @@ func clusterID(ctx context.Context, reader client.Reader) (string, error) {
 
 // watchOthers calls say when another installation is the leader on the same management cluster, once for each such installation.
 func watchOthers(ctx context.Context, other func() error, every time.Duration, say func(error)) error {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
 	said := ""
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		err := other()
-		if err != nil && err.Error() != said {
+	wait.UntilWithContext(ctx, func(context.Context) {
+		if err := other(); err != nil && err.Error() != said {
 			said = err.Error()
 			say(err)
 		}
+	}, every)
+	return nil
+}
+
+// surveyAge is how long the result of a survey is reused, because a survey reads all objects, and a log that may not be used is checked every two
+// seconds.
+const surveyAge = 30 * time.Second
+
+// survey reads the log's high-water mark from the statuses of scute's resources.
+type survey struct {
+	reader client.Reader
+	logID  string
+	kinds  []string
+
+	last   trust.Watermark
+	readAt time.Time
+}
+
+// newSurvey returns a survey of the kinds that this daemon may list.
+func newSurvey(reader client.Reader, logID string, remediation bool) *survey {
+	s := &survey{reader: reader, logID: logID, kinds: []string{trust.Moves, trust.WorkflowRuns, trust.Pauses, trust.Schedules}}
+	if remediation {
+		s.kinds = append(s.kinds, trust.Remediations)
 	}
+	return s
+}
+
+// watermark returns the high-water mark in the statuses. It reuses a recent result.
+func (s *survey) watermark(ctx context.Context, now time.Time) (trust.Watermark, error) {
+	if !s.readAt.IsZero() && now.Sub(s.readAt) < surveyAge {
+		return s.last, nil
+	}
+	mark, err := trust.HighestMark(ctx, s.reader, s.logID, s.kinds...)
+	if err != nil {
+		return trust.Watermark{}, err
+	}
+	s.last, s.readAt = mark, now
+	return mark, nil
 }

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"scute.dev/eventlog"
@@ -48,7 +47,7 @@ func openLog(ctx context.Context, o LogOptions, logger *slog.Logger) (*home, err
 	if o.URL != "" {
 		log, err := eventlog.Connect(ctx, eventlog.ExternalOptions{
 			URL: o.URL, CredsFile: o.Creds, TLS: eventlog.TLSFiles{CA: o.CA, Cert: o.Cert, Key: o.Key},
-			Stream: o.Stream, Replicas: o.Replicas, MaxBytes: o.MaxBytes, Create: true, Logger: logger,
+			Replicas: o.Replicas, MaxBytes: o.MaxBytes, Create: true, Logger: logger,
 		})
 		return &home{log: log, where: eventlog.RedactURL(o.URL), incarnation: host + "-" + start, holder: host + "-" + start}, err
 	}
@@ -59,7 +58,7 @@ func openLog(ctx context.Context, o LogOptions, logger *slog.Logger) (*home, err
 		logger.Warn("anybody who can reach the listener of the event log can read it and append to it: name the Secrets of its tokens with --log-access", "listen", o.Listen)
 	}
 	log, err := embedded.Open(ctx, embedded.Options{
-		Dir: o.Dir, Listen: o.Listen, Access: access, Stream: o.Stream, MaxBytes: o.MaxBytes, Logger: logger,
+		Dir: o.Dir, Listen: o.Listen, Access: access, MaxBytes: o.MaxBytes, Logger: logger,
 	})
 	if err != nil {
 		return nil, err
@@ -119,9 +118,7 @@ func randomID() string {
 
 // newLease returns the Lease of this management cluster.
 func newLease(config *rest.Config, home *home, head func() uint64, held *tenure) (*lease, error) {
-	config = rest.AddUserAgent(rest.CopyConfig(config), "leader-election")
-	config.Timeout = leaseTimeout
-	clients, err := kubernetes.NewForConfig(config)
+	clients, err := newClients(config, "leader-election")
 	if err != nil {
 		return nil, fmt.Errorf("preparing leader election: %w", err)
 	}

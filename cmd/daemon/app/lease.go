@@ -13,6 +13,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
@@ -110,24 +111,19 @@ func (l *lease) checkHealth(ctx context.Context) error {
 // monitorHealth checks whether the log is reachable. If it has been unreachable for offerAfter, this process offers the Lease to a process that can reach the
 // log, because all others wait for the holder.
 func (l *lease) monitorHealth(ctx context.Context, logger *slog.Logger) error {
-	tick := time.NewTicker(storeCheckInterval)
-	defer tick.Stop()
-	for said := false; ; {
+	said := false
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		err := l.checkHealth(ctx)
 		if ctx.Err() != nil {
-			return nil
+			return
 		}
 		away := l.recordReachability(errors.Is(err, eventlog.ErrUnavailable))
 		if away && !said {
 			logger.Warn("the event log cannot be reached: a process that can reach it may take the Lease", "error", err)
 		}
 		said = away
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-	}
+	}, storeCheckInterval)
+	return nil
 }
 
 // recordReachability records whether the log is unreachable, and reports whether it has been unreachable for offerAfter.

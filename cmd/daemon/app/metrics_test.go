@@ -88,10 +88,10 @@ func TestMetricsCountRunsAndTasks(t *testing.T) {
 }
 
 // gather returns the values of gauges and counters by their names and labels.
-func gather(t *testing.T, c prometheus.Collector) map[string]float64 {
+func gather(t *testing.T, c ...prometheus.Collector) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(c)
+	registry.MustRegister(c...)
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -195,7 +195,7 @@ func TestMetricsOfAppends(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := gather(t, a)
+	got := gather(t, a.collectors()...)
 	for name, want := range map[string]float64{
 		"scute_events_total dev.scute.daemon.bound.v1": 1, "scute_log_append_failures_total Conflict": 1,
 		"scute_log_append_failures_total Full": 0, "scute_log_append_duration_seconds": 2,
@@ -216,8 +216,8 @@ func TestMetricsAreDocumented(t *testing.T) {
 	for _, row := range regexp.MustCompile("(?m)^\\| `(scute_[a-z_]+)").FindAllStringSubmatch(string(raw), -1) {
 		documented[row[1]] = true
 	}
-	all := []prometheus.Collector{newCollector(projection.New(projection.Limits{}), logtest.Open(t), &resourceCounter{}), newAppends(), &sealing{}}
-	all = append(append(all, deliveryMetrics(&webhook.Delivery{})...), tracingMetrics(&otlp.Delivery{})...)
+	all := []prometheus.Collector{newCollector(projection.New(projection.Limits{}), logtest.Open(t), &resourceCounter{}), &sealing{}}
+	all = append(append(append(all, newAppends().collectors()...), deliveryMetrics(&webhook.Delivery{})...), tracingMetrics(&otlp.Delivery{})...)
 	for name := range describe(t, all...) {
 		if !documented[name] {
 			t.Errorf("docs/monitoring.md has no row for `%s`", name)

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -69,7 +70,6 @@ type LogOptions struct {
 	MaxBytes       int64
 	URL, Creds, CA string
 	Cert, Key      string
-	Stream         string
 	Replicas       int
 }
 
@@ -99,7 +99,6 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Log.CA, "nats-ca", o.Log.CA, "file with the certificate authority of the NATS server")
 	f.StringVar(&o.Log.Cert, "nats-cert", o.Log.Cert, "client certificate file for NATS")
 	f.StringVar(&o.Log.Key, "nats-key", o.Log.Key, "client key file for NATS")
-	f.StringVar(&o.Log.Stream, "log-stream", o.Log.Stream, "name of the JetStream stream; SCUTE if empty")
 	f.IntVar(&o.Log.Replicas, "log-replicas", o.Log.Replicas, "replicas of the stream on an external NATS, when scuted creates it")
 	o.Audit.addFlags(f)
 	o.Webhook.addFlags(f)
@@ -137,40 +136,34 @@ func (o *Options) Validate() error {
 		return errors.New("--log-access needs --log-dir and --log-listen")
 	case (o.Log.Cert == "") != (o.Log.Key == ""):
 		return errors.New("--nats-cert and --nats-key must be set together")
-	case o.MoveConcurrency < 1:
-		return fmt.Errorf("--move-concurrency is %d: it must be 1 or more", o.MoveConcurrency)
-	case o.MoveWorkers < 1:
-		return fmt.Errorf("--move-workers is %d: it must be 1 or more", o.MoveWorkers)
-	case o.RunConcurrency < 1:
-		return fmt.Errorf("--run-concurrency is %d: it must be 1 or more", o.RunConcurrency)
-	case o.RunParallel < 1:
-		return fmt.Errorf("--run-parallel is %d: it must be 1 or more", o.RunParallel)
-	case o.NamespaceEvents < 0:
-		return fmt.Errorf("--namespace-events-per-hour is %d: it must be 0 or more", o.NamespaceEvents)
-	case o.NamespaceBytes < 0:
-		return fmt.Errorf("--namespace-bytes-per-hour is %d: it must be 0 or more", o.NamespaceBytes)
-	case o.RemediationConcurrency < 1:
-		return fmt.Errorf("--remediation-concurrency is %d: it must be 1 or more", o.RemediationConcurrency)
 	case o.DefaultFailurePolicy != "" && !slices.Contains(policies(), v1alpha1.FailurePolicy(o.DefaultFailurePolicy)):
 		return fmt.Errorf("--default-failure-policy or %s is %q: it must be Abort, Rollback, Ignore, IgnoreChildren or Pause", defaultPolicyVariable, o.DefaultFailurePolicy)
 	case o.LogFormat != "json" && o.LogFormat != "text":
 		return fmt.Errorf("--log-format is %q: it must be json or text", o.LogFormat)
+	}
+	for _, number := range []struct {
+		flag         string
+		value, least int
+	}{
+		{"move-concurrency", o.MoveConcurrency, 1},
+		{"move-workers", o.MoveWorkers, 1},
+		{"run-concurrency", o.RunConcurrency, 1},
+		{"run-parallel", o.RunParallel, 1},
+		{"namespace-events-per-hour", o.NamespaceEvents, 0},
+		{"namespace-bytes-per-hour", o.NamespaceBytes, 0},
+		{"remediation-concurrency", o.RemediationConcurrency, 1},
+		{"cluster-backup-concurrency", o.Backups.Concurrency, 1},
+	} {
+		if number.value < number.least {
+			return fmt.Errorf("--%s is %d: it must be %d or more", number.flag, number.value, number.least)
+		}
 	}
 	if o.Log.Access != "" {
 		if _, err := logaccess.Parse(o.Log.Access); err != nil {
 			return err
 		}
 	}
-	if err := o.Audit.validate(o.Log); err != nil {
-		return err
-	}
-	if err := o.Backups.validate(); err != nil {
-		return err
-	}
-	if err := o.Webhook.validate(); err != nil {
-		return err
-	}
-	if err := o.Tracing.validate(os.Getenv); err != nil {
+	if err := cmp.Or(o.Audit.validate(o.Log), o.Backups.validate(), o.Webhook.validate(), o.Tracing.validate(os.Getenv)); err != nil {
 		return err
 	}
 	if _, err := guard.New(o.AllowAddresses); err != nil {

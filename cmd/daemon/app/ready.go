@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -94,24 +95,22 @@ type store interface {
 // monitorStore watches an embedded log, which freezes when a write to its disk fails. Only a new process can open the log again, so mind ends this process.
 // It first waits until the disk accepts writes, because a new process would otherwise freeze at its first commit.
 func monitorStore(ctx context.Context, log store, every time.Duration, logger *slog.Logger) error {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
 	frozen := false
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
+	err := wait.PollUntilContextCancel(ctx, every, false, func(ctx context.Context) (bool, error) {
 		err := log.Health(ctx)
 		if !errors.Is(err, eventlog.ErrFrozen) {
-			continue
+			return false, nil
 		}
 		if full := log.CheckWritable(); full == nil {
-			return fmt.Errorf("the disk of the event log accepts writes again: restarting the process to reopen the log: %w", err)
+			return false, fmt.Errorf("the disk of the event log accepts writes again: restarting the process to reopen the log: %w", err)
 		} else if !frozen {
 			logger.Error("the event log accepts no commits; nothing is done until its volume has space", "error", err, "probe", full)
 		}
 		frozen = true
+		return false, nil
+	})
+	if ctx.Err() != nil {
+		return nil
 	}
+	return err
 }

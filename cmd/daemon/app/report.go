@@ -28,14 +28,12 @@ type report struct {
 }
 
 // event records a warning on the Lease, which names the leader.
-func (r *report) event(reason, note string) { r.record(corev1.EventTypeWarning, reason, note) }
-
-func (r *report) record(kind, reason, note string) {
+func (r *report) event(reason, note string) {
 	about := &coordinationv1.Lease{
 		TypeMeta:   metav1.TypeMeta{APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: trust.LeaseNamespace, Name: trust.LeaseName},
 	}
-	r.recorder.Eventf(about, nil, kind, reason, "Act", "%s", resource.TruncateNote(note))
+	r.recorder.Eventf(about, nil, corev1.EventTypeWarning, reason, "Act", "%s", resource.TruncateNote(note))
 }
 
 // writeStalled writes into all unfinished objects why nothing is done about them. When the gate opens, the controllers replace these conditions.
@@ -46,31 +44,14 @@ func (r *report) writeStalled(ctx context.Context, f *trust.Fault) (err error) {
 	}
 	for _, list := range lists {
 		err = errors.Join(err, r.client.List(ctx, list), meta.EachListItem(list, func(item runtime.Object) error {
-			if o, ok := item.(client.Object); ok && !isFinished(o) {
-				err = errors.Join(err, r.patch(ctx, f, o, conditionsOf(o)))
+			conditions, finished := statusOf(item)
+			if o, ok := item.(client.Object); ok && !finished {
+				err = errors.Join(err, r.patch(ctx, f, o, conditions))
 			}
 			return nil
 		}))
 	}
 	return err
-}
-
-// isFinished reports whether an object needs no further work.
-func isFinished(o client.Object) bool {
-	switch o := o.(type) {
-	case *v1alpha1.Move:
-		return o.Status.FinishedAt != nil
-	case *v1alpha1.WorkflowRun:
-		return o.Status.FinishedAt != nil
-	case *v1alpha1.Pause:
-		return o.Status.FinishedAt != nil
-	case *v1alpha1.BackupSchedule:
-		return o.Status.Phase == v1alpha1.BackupEnded
-	case *v1alpha1.SurgeRemediation:
-		return o.Status.FinishedAt != nil
-	default:
-		return true
-	}
 }
 
 func (r *report) patch(ctx context.Context, f *trust.Fault, o client.Object, list *[]metav1.Condition) error {

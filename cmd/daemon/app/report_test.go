@@ -44,7 +44,8 @@ func TestStall(t *testing.T) {
 			if err := kube.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
 				t.Fatal(err)
 			}
-			said := trust.FaultIn(*conditionsOf(o))
+			conditions, _ := statusOf(o)
+			said := trust.FaultIn(*conditions)
 			if (said != nil) != (i == 0) || said != nil && said.Reason != trust.WentBack {
 				t.Errorf("%T %s: condition = %v", o, o.GetName(), said)
 			}

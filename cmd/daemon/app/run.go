@@ -10,6 +10,7 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -84,6 +85,13 @@ func (o *Options) config() (*rest.Config, error) {
 		config.Wrap(o.WrapTransport)
 	}
 	return config, nil
+}
+
+// newClients returns clients for a component of the daemon, which is their user agent.
+func newClients(config *rest.Config, component string) (*kubernetes.Clientset, error) {
+	config = rest.AddUserAgent(rest.CopyConfig(config), component)
+	config.Timeout = leaseTimeout
+	return kubernetes.NewForConfig(config)
 }
 
 // wrap returns the wrapper of connections to other management clusters.

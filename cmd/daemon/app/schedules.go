@@ -44,9 +44,6 @@ func (o *BackupOptions) addFlags(f *pflag.FlagSet) {
 }
 
 func (o *BackupOptions) validate() error {
-	if o.Concurrency < 1 {
-		return fmt.Errorf("--cluster-backup-concurrency is %d: it must be 1 or more", o.Concurrency)
-	}
 	if o.MaxBytes < 1<<20 {
 		return fmt.Errorf("--cluster-backup-max-bytes is %d: it must be 1048576 (1 MiB) or more", o.MaxBytes)
 	}

@@ -80,7 +80,8 @@ func (t *tally) add(o runtime.Object) {
 	if s, ok := o.(*v1alpha1.BackupSchedule); ok && s.Status.LastSuccessfulTime != nil {
 		t.backups = append(t.backups, backup{s.Namespace, s.Name, s.Status.LastSuccessfulTime.Time})
 	}
-	c := meta.FindStatusCondition(*conditionsOf(o), v1alpha1.ConditionStalled)
+	conditions, _ := statusOf(o)
+	c := meta.FindStatusCondition(*conditions, v1alpha1.ConditionStalled)
 	if c == nil || c.Status != metav1.ConditionTrue {
 		return
 	}
@@ -90,24 +91,24 @@ func (t *tally) add(o runtime.Object) {
 	}
 }
 
-// conditionsOf returns the conditions of a scute resource, which callers may change only in a copy.
-func conditionsOf(o runtime.Object) *[]metav1.Condition {
+// statusOf returns the conditions of a scute resource, which callers may change only in a copy, and whether the resource needs no further work.
+func statusOf(o runtime.Object) (conditions *[]metav1.Condition, finished bool) {
 	switch o := o.(type) {
 	case *v1alpha1.Move:
-		return &o.Status.Conditions
+		return &o.Status.Conditions, o.Status.FinishedAt != nil
 	case *v1alpha1.WorkflowRun:
-		return &o.Status.Conditions
+		return &o.Status.Conditions, o.Status.FinishedAt != nil
 	case *v1alpha1.Pause:
-		return &o.Status.Conditions
+		return &o.Status.Conditions, o.Status.FinishedAt != nil
 	case *v1alpha1.BackupSchedule:
-		return &o.Status.Conditions
+		return &o.Status.Conditions, o.Status.Phase == v1alpha1.BackupEnded
 	case *v1alpha1.SurgeRemediation:
-		return &o.Status.Conditions
+		return &o.Status.Conditions, o.Status.FinishedAt != nil
 	case *v1alpha1.RepairPolicy:
-		return &o.Status.Conditions
+		return &o.Status.Conditions, true
 	case *v1alpha1.RepairLimits:
-		return &o.Status.Conditions
+		return &o.Status.Conditions, true
 	default:
-		return &[]metav1.Condition{}
+		return &[]metav1.Condition{}, true
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 	"go.opentelemetry.io/otel"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -64,9 +63,7 @@ func (o *TracingOptions) validate(getenv func(string) string) error {
 
 // trace makes the leader send the spans of the log.
 func (d *daemon) trace(ctx context.Context, o TracingOptions, config *rest.Config, home *home, cluster string) error {
-	config = rest.AddUserAgent(rest.CopyConfig(config), "tracing")
-	config.Timeout = leaseTimeout
-	clients, err := kubernetes.NewForConfig(config)
+	clients, err := newClients(config, "tracing")
 	if err != nil {
 		return fmt.Errorf("preparing the traces: %w", err)
 	}

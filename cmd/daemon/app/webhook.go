@@ -11,7 +11,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -57,9 +56,7 @@ func (o *WebhookOptions) validate() error {
 
 // deliver makes the leader post the events of the log.
 func (d *daemon) deliver(o WebhookOptions, config *rest.Config, home *home) error {
-	config = rest.AddUserAgent(rest.CopyConfig(config), "webhook")
-	config.Timeout = leaseTimeout
-	clients, err := kubernetes.NewForConfig(config)
+	clients, err := newClients(config, "webhook")
 	if err != nil {
 		return fmt.Errorf("preparing the webhook: %w", err)
 	}

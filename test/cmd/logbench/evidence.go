@@ -15,7 +15,6 @@ import (
 
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/embedded"
-	"scute.dev/eventlog/export"
 	"scute.dev/eventlog/seal"
 )
 
@@ -41,7 +40,7 @@ func measureEvidence(ctx context.Context, b *bench) error {
 // measureVerify compares the verification of commits in memory with SHA-256 over the same bytes. The rounds alternate,
 // and the figure is the median of their ratios.
 func measureVerify(_ context.Context, b *bench) error {
-	messages, leaves := make([]seal.Message, sealedCommits), make([][]byte, sealedCommits)
+	messages, leaves := make([]eventlog.Record, sealedCommits), make([][]byte, sealedCommits)
 	tree, err := seal.OpenTree(filepath.Join(b.dir, "verify"), 0)
 	if err != nil {
 		return err
@@ -51,14 +50,11 @@ func measureVerify(_ context.Context, b *bench) error {
 	for i := range messages {
 		c := commit(i%aggregates, i, 0)
 		e := c.Events[0]
-		messages[i] = seal.Message{
-			Seq: uint64(i + 1), Stored: e.Time, Subject: c.Aggregate.Subject(), Data: e.Data, //nolint:gosec // not negative
-			Header: map[string][]string{
-				"Nats-Msg-Id": {c.ID}, "Nats-Expected-Last-Subject-Sequence": {fmt.Sprint(i)}, "ce-specversion": {"1.0"}, "ce-id": {c.ID + "/0"},
-				"ce-source": {"scute.dev/" + c.Aggregate.String()}, "ce-type": {e.Type}, "ce-subject": {c.Aggregate.ID}, "ce-time": {e.Time.Format(time.RFC3339Nano)},
-				"ce-datacontenttype": {"application/json"}, "ce-actor": {e.Actor}, "ce-correlation": {e.Correlation},
-			},
-		}
+		messages[i] = eventlog.NewRecord(uint64(i+1), e.Time, c.Aggregate.Subject(), map[string][]string{ //nolint:gosec // not negative
+			"Nats-Msg-Id": {c.ID}, "Nats-Expected-Last-Subject-Sequence": {fmt.Sprint(i)}, "ce-specversion": {"1.0"}, "ce-id": {c.ID + "/0"},
+			"ce-source": {"scute.dev/" + c.Aggregate.String()}, "ce-type": {e.Type}, "ce-subject": {c.Aggregate.ID}, "ce-time": {e.Time.Format(time.RFC3339Nano)},
+			"ce-datacontenttype": {"application/json"}, "ce-actor": {e.Actor}, "ce-correlation": {e.Correlation},
+		}, e.Data)
 		leaves[i] = seal.AppendLeaf(nil, messages[i])
 		if err := tree.Append(h.Hash(messages[i])); err != nil {
 			return err
@@ -206,7 +202,7 @@ func measureExport(ctx context.Context, b *bench) error {
 	defer l.Close()
 	var rates []float64
 	for range exportRounds {
-		w, err := export.NewWriter(io.Discard, export.Head{LogID: l.ID(), Last: sealedCommits})
+		w, err := eventlog.NewExportWriter(io.Discard, eventlog.ExportHead{LogID: l.ID(), Last: sealedCommits})
 		if err != nil {
 			return err
 		}

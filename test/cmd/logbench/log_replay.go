@@ -182,7 +182,7 @@ func replayBare(ctx context.Context, dir string, n uint64) (float64, error) {
 	}
 	defer raw.close()
 	start := time.Now()
-	consumer, err := raw.js.OrderedConsumer(ctx, eventlog.DefaultStream, jetstream.OrderedConsumerConfig{})
+	consumer, err := raw.js.OrderedConsumer(ctx, eventlog.StreamName, jetstream.OrderedConsumerConfig{})
 	if err != nil {
 		return 0, err
 	}

@@ -8,10 +8,8 @@ import (
 	"net/http"
 	"os"
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/lru"
@@ -80,6 +78,9 @@ type Clusters struct {
 	kindsOnce sync.Once
 	kinds     *lru.Cache
 }
+
+// IsLocal reports whether the tasks are those of a local run. It is false without Clusters.
+func (cs *Clusters) IsLocal() bool { return cs != nil && cs.Local }
 
 // AsDaemon returns Clusters that open the run's own cluster with the daemon's permissions instead of the ServiceAccount's. Use it only to
 // release objects that the run has annotated as held, because the ServiceAccount may have lost its permissions. ok is false in a local run and for
@@ -192,9 +193,6 @@ func (cs *Clusters) configFromSecret(ctx context.Context, c *task.Call, ref *Sec
 	return config, nil
 }
 
-// connectTimeout bounds every request, including discovery, because the callers of discovery have no context.
-const connectTimeout = 30 * time.Second
-
 // cachedKinds bounds the number of namespaces for which the kinds of the own cluster are cached.
 const cachedKinds = 32
 
@@ -220,25 +218,15 @@ func connect(config *rest.Config, kinds meta.RESTMapper) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	config = rest.CopyConfig(config)
-	config.QPS = -1
-	config.Timeout = connectTimeout
-	config.UserAgent = kube.FieldManager
-	config.WarningHandler = rest.NoWarnings{}
-	guard.BoundPages(config)
-	if err := kube.ConfirmDenials(config); err != nil {
-		return nil, err
+	if kinds == nil {
+		kinds, err = newExactKinds(k.Config, k.HTTPClient)
 	}
-	connection, err := rest.HTTPClientFor(config)
-	if err == nil && kinds == nil {
-		kinds, err = newExactKinds(config, connection)
+	var c client.WithWatch
+	if err == nil {
+		c, err = client.NewWithWatch(k.Config, client.Options{HTTPClient: k.HTTPClient, Mapper: kinds})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("preparing the connection to %s: %w", config.Host, err)
+		return nil, fmt.Errorf("preparing the connection to %s: %w", k.Host, err)
 	}
-	c, err := client.NewWithWatch(config, client.Options{HTTPClient: connection, Mapper: kinds})
-	if err != nil {
-		return nil, fmt.Errorf("preparing the connection to %s: %w", config.Host, err)
-	}
-	return &Cluster{Config: config, Client: c, Kube: k}, nil
+	return &Cluster{Config: k.Config, Client: c, Kube: k}, nil
 }

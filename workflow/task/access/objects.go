@@ -145,7 +145,7 @@ func (cl *Cluster) Remove(ctx context.Context, c *task.Call, ref ObjectRef, uid 
 			return "", err
 		}
 		if u.GetDeletionTimestamp() == nil {
-			if err := cl.delete(ctx, ref, uid, propagation); err != nil || !wait {
+			if err := cl.Delete(ctx, ref, uid, propagation); err != nil || !wait {
 				return "", err
 			}
 			if u, err = cl.Find(ctx, ref); err != nil || u == nil || u.GetUID() != uid {
@@ -166,8 +166,8 @@ func (cl *Cluster) Remove(ctx context.Context, c *task.Call, ref ObjectRef, uid 
 	return nil
 }
 
-// delete deletes the object with this UID. It ignores that the object is gone or that its name belongs to another object.
-func (cl *Cluster) delete(ctx context.Context, ref ObjectRef, uid types.UID, propagation metav1.DeletionPropagation) error {
+// Delete deletes the object with this UID. It ignores that the object is gone or that its name belongs to another object.
+func (cl *Cluster) Delete(ctx context.Context, ref ObjectRef, uid types.UID, propagation metav1.DeletionPropagation) error {
 	u := ref.object()
 	err := cl.Kube.Do(ctx, "delete "+ref.String(), func(ctx context.Context) error {
 		return cl.Client.Delete(ctx, u, client.Preconditions{UID: &uid}, client.PropagationPolicy(propagation))

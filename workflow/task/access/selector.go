@@ -12,7 +12,6 @@ import (
 
 	"scute.dev/internal/supervise"
 	"scute.dev/kube"
-	"scute.dev/workflow"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/inputs"
 )
@@ -37,22 +36,39 @@ func (s *ObjectSelector) String() string {
 }
 
 // Check returns the problems of a selector.
-func (s *ObjectSelector) Check(field string) (problems []workflow.Problem) {
+func (s *ObjectSelector) Check(field string) (problems inputs.Problems) {
 	if s.APIVersion == "" || s.Kind == "" {
-		problems = append(problems, workflow.Problem{Field: field, Message: "apiVersion or kind is empty", Remedy: "set both"})
+		problems.Add(field, "apiVersion or kind is empty", "set both")
 	}
 	if s.LabelSelector == "" {
-		problems = append(problems, workflow.Problem{
-			Field: field + ".labelSelector", Message: "it is empty and would select everything",
-			Remedy: "set labels, for example app=web",
-		})
+		problems.Add(field+".labelSelector", "it is empty and would select everything", "set labels, for example app=web")
 	} else if _, err := labels.Parse(s.LabelSelector); err != nil && !inputs.HasReferences(s.LabelSelector) {
-		problems = append(problems, workflow.Problem{
-			Field: field + ".labelSelector", Message: err.Error(),
-			Remedy: "use the syntax of kubectl, for example app=web",
-		})
+		problems.Add(field+".labelSelector", err.Error(), "use the syntax of kubectl, for example app=web")
 	}
 	return problems
+}
+
+// EachOf calls fn for each of the named objects or, if selector is not nil, for each object that Each finds. A named object that does not exist is nil.
+func (cl *Cluster) EachOf(ctx context.Context, named []ObjectRef, selector *ObjectSelector, namespace string, fn func(context.Context, ObjectRef, *unstructured.Unstructured) error) error {
+	if selector != nil {
+		return cl.Each(ctx, selector, namespace, func(ctx context.Context, u *unstructured.Unstructured) error { return fn(ctx, RefOf(u), u) })
+	}
+	for _, ref := range named {
+		ref, known, err := cl.Qualify(ctx, ref, namespace)
+		if err != nil {
+			return FinalIfRefused(err)
+		}
+		var u *unstructured.Unstructured
+		if known { // an unknown kind has no objects
+			if u, err = cl.Find(ctx, ref); err != nil {
+				return FinalIfObjectRefused(ref, err)
+			}
+		}
+		if err := fn(ctx, ref, u); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // pageTimeout is how long a page may stay in memory while other callers wait.

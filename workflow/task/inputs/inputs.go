@@ -19,6 +19,20 @@ func SecretProblem(field, message, remedy string) workflow.Problem {
 	return workflow.Problem{Field: field, Message: message + ", and the log keeps it forever", Remedy: remedy}
 }
 
+// Problems are the problems of the inputs of a kind.
+type Problems []workflow.Problem
+
+// Add adds a problem of a field.
+func (p *Problems) Add(field, message, remedy string) {
+	*p = append(*p, workflow.Problem{Field: field, Message: message, Remedy: remedy})
+}
+
+// Decode decodes the inputs of a kind as DecodeStrict does.
+func Decode[W any](with json.RawMessage) (w W, problems Problems) {
+	problems = DecodeStrict(with, &w)
+	return w, problems
+}
+
 // DecodeStrict decodes the inputs of a kind. It returns a problem for an unknown field and for a value of another type.
 func DecodeStrict(with json.RawMessage, into any) []workflow.Problem {
 	if len(bytes.TrimSpace(with)) == 0 {

@@ -86,11 +86,10 @@ const (
 
 // Validate checks the inputs, and the manifests if they are inline.
 func (a *Kind) Validate(with json.RawMessage) []workflow.Problem {
-	var w With
-	if problems := inputs.DecodeStrict(with, &w); len(problems) > 0 {
+	w, problems := inputs.Decode[With](with)
+	if len(problems) > 0 {
 		return problems
 	}
-	var problems []workflow.Problem
 	sources := 0
 	for _, given := range []bool{w.Manifests != nil, w.From != nil, len(w.Files) > 0} {
 		if given {
@@ -98,16 +97,13 @@ func (a *Kind) Validate(with json.RawMessage) []workflow.Problem {
 		}
 	}
 	if sources != 1 {
-		problems = append(problems, workflow.Problem{Field: "manifests", Message: "there must be exactly one source of objects", Remedy: "set one of manifests, from and files"})
+		problems.Add("manifests", "there must be exactly one source of objects", "set one of manifests, from and files")
 	}
 	if w.From != nil {
 		problems = append(problems, w.From.check()...)
 	}
-	if len(w.Files) > 0 && (a.Clusters == nil || !a.Clusters.Local) {
-		problems = append(problems, workflow.Problem{
-			Field: "files", Message: "files can only be used in a local run",
-			Remedy: "use manifests, or from with a ConfigMap or Secret",
-		})
+	if len(w.Files) > 0 && !a.Clusters.IsLocal() {
+		problems.Add("files", "files can only be used in a local run", "use manifests, or from with a ConfigMap or Secret")
 	}
 	for i, ref := range w.Only {
 		problems = append(problems, ref.Check(fmt.Sprintf("only[%d]", i))...)
@@ -121,19 +117,18 @@ func (a *Kind) Validate(with json.RawMessage) []workflow.Problem {
 	return problems
 }
 
-func checkInline(m *Manifests) (problems []workflow.Problem) {
+func checkInline(m *Manifests) (problems inputs.Problems) {
 	objects, err := m.Objects()
 	if err != nil {
-		return []workflow.Problem{{Field: "manifests", Message: err.Error(), Remedy: "write a list of objects, or a string of YAML documents"}}
-	}
-	if len(objects) == 0 {
-		return []workflow.Problem{{Field: "manifests", Message: "no objects are listed", Remedy: "add at least one, or remove the task"}}
+		problems.Add("manifests", err.Error(), "write a list of objects, or a string of YAML documents")
+	} else if len(objects) == 0 {
+		problems.Add("manifests", "no objects are listed", "add at least one, or remove the task")
 	}
 	seen := make(map[access.ObjectRef]bool)
 	for _, u := range objects {
 		ref := access.RefOf(u)
 		if seen[ref] {
-			problems = append(problems, workflow.Problem{Field: "manifests", Message: ref.String() + " is listed twice", Remedy: "remove one of the two"})
+			problems.Add("manifests", ref.String()+" is listed twice", "remove one of the two")
 		}
 		seen[ref] = true
 	}
@@ -141,19 +136,15 @@ func checkInline(m *Manifests) (problems []workflow.Problem) {
 }
 
 // checkSecrets refuses Secrets with content.
-func checkSecrets(m *Manifests) (problems []workflow.Problem) {
+func checkSecrets(m *Manifests) (problems inputs.Problems) {
 	names, unreadable := m.secrets()
 	for _, name := range names {
-		problems = append(problems, workflow.Problem{
-			Field: "manifests", Message: fmt.Sprintf("Secret %s has its content in the manifest, which the log keeps forever", name),
-			Remedy: "put it in a Secret and use from.secretRef",
-		})
+		problems.Add("manifests", "Secret "+name+" has its content in the manifest, which the log keeps forever",
+			"put it in a Secret and use from.secretRef")
 	}
 	if unreadable {
-		problems = append(problems, workflow.Problem{
-			Field: "manifests", Message: "a document that may be a Secret cannot be parsed before outputs are filled in, and the log keeps it forever",
-			Remedy: "put references in quotes, or use from.secretRef",
-		})
+		problems.Add("manifests", "a document that may be a Secret cannot be parsed before outputs are filled in, and the log keeps it forever",
+			"put references in quotes, or use from.secretRef")
 	}
 	return problems
 }
@@ -282,19 +273,19 @@ func (a *Kind) newApplying(ctx context.Context, c *task.Call, with *With) (*appl
 		return nil, task.Final(fmt.Errorf("with: there are %d objects, but a task must have 1 to %d: use several tasks", len(objects), access.MaxObjects))
 	}
 	w := &applying{call: c, with: with, cluster: cluster, record: &record}
-	scopes := scopesOf(objects)
+	scopes, namespace := scopesOf(objects), cmp.Or(with.Namespace, c.Namespace)
 	for _, u := range objects {
 		u = u.DeepCopy()
-		ref, known, err := cluster.Qualify(ctx, access.RefOf(u), cmp.Or(with.Namespace, c.Namespace))
+		ref, known, err := cluster.Qualify(ctx, access.RefOf(u), namespace)
 		if err != nil {
 			return nil, access.FinalIfRefused(err)
 		}
-		if !known {
-			if scopes[ref.GVK().GroupKind()] != clusterScoped {
-				ref.Namespace = cmp.Or(ref.Namespace, cmp.Or(with.Namespace, c.Namespace))
-			} else {
-				ref.Namespace = ""
-			}
+		switch {
+		case known:
+		case scopes[ref.GVK().GroupKind()] == clusterScoped:
+			ref.Namespace = ""
+		default:
+			ref.Namespace = cmp.Or(ref.Namespace, namespace)
 		}
 		if waits := with.Wait == nil || *with.Wait; waits && len(record.Objects) == 0 && access.IsShortLived(u) {
 			return nil, task.Final(fmt.Errorf("%s: spec.ttlSecondsAfterFinished is less than %d: the Job could be deleted before the task reads its "+

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -165,12 +166,7 @@ func setStepKey(u *unstructured.Unstructured, key string) {
 
 // isManaged reports whether scute owns fields of an object.
 func isManaged(u *unstructured.Unstructured) bool {
-	for _, e := range u.GetManagedFields() {
-		if isOwnEntry(e) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(u.GetManagedFields(), isOwnEntry)
 }
 
 func isOwnEntry(e metav1.ManagedFieldsEntry) bool {
@@ -179,12 +175,9 @@ func isOwnEntry(e metav1.ManagedFieldsEntry) bool {
 
 // hasOtherManagers reports whether another manager owns fields of an object. If the task has just created the object, it existed before.
 func hasOtherManagers(u *unstructured.Unstructured) bool {
-	for _, e := range u.GetManagedFields() {
-		if e.Manager != kube.FieldManager && e.Subresource == "" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(u.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
+		return e.Manager != kube.FieldManager && e.Subresource == ""
+	})
 }
 
 const clusterScoped = "Cluster"

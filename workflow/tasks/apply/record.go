@@ -92,32 +92,9 @@ func (r *record) change(e *recordEntry, live, then *unstructured.Unstructured) e
 		e.Withheld = access.WithheldSecret
 		return nil
 	}
-	from, err := json.Marshal(access.ContentOf(live))
+	before, after, err := e.patches(access.ContentOf(live), access.ContentOf(then))
 	if err != nil {
 		return fmt.Errorf("recording %s: %w", e, err)
-	}
-	to, err := json.Marshal(access.ContentOf(then))
-	if err != nil {
-		return fmt.Errorf("recording %s: %w", e, err)
-	}
-	before, err := jsonpatch.CreateMergePatch(to, from)
-	if err != nil {
-		return fmt.Errorf("recording %s: %w", e, err)
-	}
-	after, err := jsonpatch.CreateMergePatch(from, to)
-	if err == nil {
-		after, err = fingerprints(after)
-	}
-	if err != nil {
-		return fmt.Errorf("recording %s: %w", e, err)
-	}
-	if len(e.Before) > 0 { // an earlier attempt has changed it: the undo restores the state before that attempt
-		if before, err = jsonpatch.MergeMergePatches(before, e.Before); err == nil {
-			after, err = jsonpatch.MergeMergePatches(e.After, after)
-		}
-		if err != nil {
-			return fmt.Errorf("recording %s: %w", e, err)
-		}
 	}
 	if r.size()+len(before)+len(after)-len(e.Before)-len(e.After) > access.MaxRecordBytes {
 		e.Before, e.After, e.Withheld = nil, nil, access.WithheldSize
@@ -125,6 +102,30 @@ func (r *record) change(e *recordEntry, live, then *unstructured.Unstructured) e
 	}
 	e.Before, e.After, e.Planned = before, after, true
 	return nil
+}
+
+// patches returns Before and After for a change of an object's content.
+func (e *recordEntry) patches(live, then map[string]any) (before, after []byte, err error) {
+	from, err := json.Marshal(live)
+	if err != nil {
+		return nil, nil, err
+	}
+	to, err := json.Marshal(then)
+	if err != nil {
+		return nil, nil, err
+	}
+	if before, err = jsonpatch.CreateMergePatch(to, from); err == nil {
+		after, err = jsonpatch.CreateMergePatch(from, to)
+	}
+	if err == nil {
+		after, err = fingerprints(after)
+	}
+	if err == nil && len(e.Before) > 0 { // an earlier attempt has changed it: the undo restores the state before that attempt
+		if before, err = jsonpatch.MergeMergePatches(before, e.Before); err == nil {
+			after, err = jsonpatch.MergeMergePatches(e.After, after)
+		}
+	}
+	return before, after, err
 }
 
 // recordWrite records the object that the API server returned for a change, and reports whether the record must be stored again.

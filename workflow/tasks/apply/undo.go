@@ -49,7 +49,7 @@ func (a *Kind) Undo(ctx context.Context, c *task.Call) error {
 		switch {
 		case stay[e.Ref()]:
 		case e.Created:
-			err = a.undoCreate(ctx, c, cluster, e, uids)
+			err = a.undoCreate(ctx, c, cluster, e, objects[e.ObjectRef].UID)
 		case e.isChanged():
 			err = a.undoChange(ctx, cluster, e)
 		}
@@ -111,12 +111,12 @@ func (r *record) keepTemplates(ctx context.Context, cluster *access.Cluster, e *
 }
 
 // undoCreate deletes an object that this step created: it has the step's annotation, or the UID that the step recorded.
-func (a *Kind) undoCreate(ctx context.Context, c *task.Call, cluster *access.Cluster, e *recordEntry, uids map[access.ObjectRef]types.UID) error {
+func (a *Kind) undoCreate(ctx context.Context, c *task.Call, cluster *access.Cluster, e *recordEntry, uid types.UID) error {
 	live, err := cluster.Find(ctx, e.ObjectRef)
 	if err != nil {
 		return access.FinalIfObjectRefused(e.ObjectRef, err)
 	}
-	if live == nil || access.StepKeyOf(live) != c.StepKey() && live.GetUID() != uids[e.ObjectRef] {
+	if live == nil || access.StepKeyOf(live) != c.StepKey() && live.GetUID() != uid {
 		return nil
 	}
 	if live.GetDeletionTimestamp() == nil {
@@ -192,7 +192,7 @@ func (e *recordEntry) restorePatch(live *unstructured.Unstructured) (patch map[s
 	}
 	meta["uid"], meta["resourceVersion"] = live.GetUID(), live.GetResourceVersion()
 	if release {
-		meta["managedFields"] = dropOwnEntry(live.GetManagedFields())
+		meta["managedFields"] = slices.DeleteFunc(live.GetManagedFields(), isOwnEntry)
 	}
 	patch["metadata"] = meta
 	return patch, left, nil
@@ -238,9 +238,9 @@ func (a *Kind) Verify(ctx context.Context, c *task.Call) (reason string, err err
 	if err != nil {
 		return "", err
 	}
-	uids, complete := outputUIDs(c.Output), completeJobs(c.Output)
+	objects := outputObjects(c.Output)
 	for _, e := range record.Objects {
-		if c.Removed != nil && c.Removed(task.Object{Namespace: e.Namespace, UID: string(cmp.Or(uids[e.ObjectRef], e.UID))}) {
+		if c.Removed != nil && c.Removed(task.Object{Namespace: e.Namespace, UID: string(cmp.Or(objects[e.ObjectRef].UID, e.UID))}) {
 			return "", nil
 		}
 	}
@@ -249,40 +249,28 @@ func (a *Kind) Verify(ctx context.Context, c *task.Call) (reason string, err err
 		if err != nil {
 			return "", access.FinalIfObjectRefused(e.ObjectRef, err)
 		}
-		uid, known := uids[e.ObjectRef]
+		o, known := objects[e.ObjectRef]
 		switch {
-		case live == nil && complete[e.ObjectRef]:
+		case live == nil && o.Complete:
 		case live == nil:
 			return e.String() + " no longer exists", nil
 		case live.GetDeletionTimestamp() != nil:
 			return e.String() + " is being deleted", nil
-		case known && live.GetUID() != uid:
+		case known && live.GetUID() != o.UID:
 			return e.String() + " was deleted and created again", nil
 		}
 	}
 	return "", nil
 }
 
-func outputUIDs(recorded json.RawMessage) map[access.ObjectRef]types.UID {
-	uids := make(map[access.ObjectRef]types.UID)
-	for _, o := range outputOf(recorded).Objects {
-		uids[o.ObjectRef] = o.UID
+// outputObjects decodes the objects of an output. It returns none if the output cannot be decoded, because an operator may have set any output.
+func outputObjects(recorded json.RawMessage) map[access.ObjectRef]outputObject {
+	objects := make(map[access.ObjectRef]outputObject)
+	var out output
+	if len(recorded) > 0 && json.Unmarshal(recorded, &out) == nil {
+		for _, o := range out.Objects {
+			objects[o.ObjectRef] = o
+		}
 	}
-	return uids
-}
-
-func completeJobs(recorded json.RawMessage) map[access.ObjectRef]bool {
-	complete := make(map[access.ObjectRef]bool)
-	for _, o := range outputOf(recorded).Objects {
-		complete[o.ObjectRef] = o.Complete
-	}
-	return complete
-}
-
-// outputOf decodes an output. It returns an empty output if it cannot be decoded, because an operator may have set any output.
-func outputOf(recorded json.RawMessage) (out output) {
-	if len(recorded) > 0 && json.Unmarshal(recorded, &out) != nil {
-		return output{}
-	}
-	return out
+	return objects
 }

@@ -9,8 +9,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/workflow/task/access"
 )
@@ -79,7 +77,9 @@ func (w *applying) writeOne(ctx context.Context, item *workItem) error {
 	}
 	if item.live == nil && hasOtherManagers(u) {
 		// Another client created it since observe read it.
-		if err := w.removeStepKey(ctx, item.ref, u.GetUID()); err != nil {
+		if err := w.cluster.Merge(ctx, item.ref, map[string]any{"metadata": map[string]any{
+			"uid": u.GetUID(), "annotations": map[string]any{access.StepKeyAnnotation: nil},
+		}}); err != nil {
 			return err
 		}
 		return fmt.Errorf("%s %w: the next attempt adopts it", item.ref, errCreatedByOther)
@@ -160,22 +160,4 @@ func (w *applying) waitReady(ctx context.Context, items []*workItem) error {
 		return fmt.Errorf("waiting for readiness: %w", err)
 	}
 	return nil
-}
-
-// removeStepKey removes this step's annotation from an object.
-func (w *applying) removeStepKey(ctx context.Context, ref access.ObjectRef, uid types.UID) error {
-	return w.cluster.Merge(ctx, ref, map[string]any{"metadata": map[string]any{
-		"uid": uid, "annotations": map[string]any{access.StepKeyAnnotation: nil},
-	}})
-}
-
-// dropOwnEntry returns the managed fields without scute's entry.
-func dropOwnEntry(fields []metav1.ManagedFieldsEntry) []metav1.ManagedFieldsEntry {
-	kept := make([]metav1.ManagedFieldsEntry, 0, len(fields))
-	for _, e := range fields {
-		if !isOwnEntry(e) {
-			kept = append(kept, e)
-		}
-	}
-	return kept
 }

@@ -27,14 +27,11 @@ func (Kind) Interactive() bool { return true }
 
 // Validate checks that the message is not empty.
 func (Kind) Validate(with json.RawMessage) []workflow.Problem {
-	var w With
-	if problems := inputs.DecodeStrict(with, &w); len(problems) > 0 {
-		return problems
+	w, problems := inputs.Decode[With](with)
+	if len(problems) == 0 && w.Message == "" {
+		problems.Add("message", "it is empty", "set it to the question for the operator")
 	}
-	if w.Message == "" {
-		return []workflow.Problem{{Field: "message", Message: "it is empty", Remedy: "set it to the question for the operator"}}
-	}
-	return nil
+	return problems
 }
 
 // Run returns a DecisionError, with which the task waits for an operator.

@@ -1,6 +1,7 @@
 package deletion
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,16 +44,12 @@ type With struct {
 
 // Validate checks the inputs.
 func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
-	var w With
-	if problems := inputs.DecodeStrict(with, &w); len(problems) > 0 {
+	w, problems := inputs.Decode[With](with)
+	if len(problems) > 0 {
 		return problems
 	}
-	var problems []workflow.Problem
 	if (len(w.Objects) == 0) == (w.Selector == nil) {
-		problems = append(problems, workflow.Problem{
-			Field: "objects", Message: "exactly one of objects and selector must be set",
-			Remedy: "set either objects or selector",
-		})
+		problems.Add("objects", "exactly one of objects and selector must be set", "set either objects or selector")
 	}
 	for i, ref := range w.Objects {
 		problems = append(problems, ref.Check(fmt.Sprintf("objects[%d]", i))...)
@@ -64,7 +61,7 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	case "", metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan:
 	default:
 		if !inputs.HasReferences(string(w.Propagation)) {
-			problems = append(problems, workflow.Problem{Field: "propagation", Message: fmt.Sprintf("%q is unknown", w.Propagation), Remedy: "use Background, Foreground or Orphan"})
+			problems.Add("propagation", fmt.Sprintf("%q is unknown", w.Propagation), "use Background, Foreground or Orphan")
 		}
 	}
 	return problems
@@ -96,13 +93,15 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	}
 	record.Cluster = pinned
 	asked := make(map[types.UID]bool)
-	err = d.eachExisting(ctx, c, cluster, &with, func(u *unstructured.Unstructured) error {
-		if record.isRecreated(u, c.Execution) {
+	err = cluster.EachOf(ctx, with.Objects, with.Selector, c.Namespace, func(_ context.Context, _ access.ObjectRef, u *unstructured.Unstructured) error {
+		switch {
+		case u == nil:
+		case record.isRecreated(u, c.Execution):
 			c.Progress("keeping " + access.RefOf(u).String() + ": it was created again after the deletion started")
-			return nil
+		default:
+			record.add(u, c.Execution)
+			asked[u.GetUID()] = true
 		}
-		record.add(u, c.Execution)
-		asked[u.GetUID()] = true
 		return nil
 	})
 	if err != nil {
@@ -115,10 +114,7 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if err := c.Prepare(ctx, record, len(record.Objects) == 0); err != nil {
 		return nil, err
 	}
-	propagation := with.Propagation
-	if propagation == "" {
-		propagation = metav1.DeletePropagationBackground
-	}
+	propagation := cmp.Or(with.Propagation, metav1.DeletePropagationBackground)
 	wait := with.Wait == nil || *with.Wait
 	// All deletions are sent before the first wait, because objects may wait for each other. An object that an earlier attempt recorded and did not
 	// delete is only deleted if the inputs still select it, because an operator may have corrected them.
@@ -155,32 +151,6 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		out.Objects = append(out.Objects, e.ObjectRef)
 	}
 	return json.Marshal(out)
-}
-
-// eachExisting calls fn for each existing object.
-func (d *Kind) eachExisting(ctx context.Context, c *task.Call, cluster *access.Cluster, with *With, fn func(*unstructured.Unstructured) error) error {
-	if with.Selector != nil {
-		return cluster.Each(ctx, with.Selector, c.Namespace, func(_ context.Context, u *unstructured.Unstructured) error { return fn(u) })
-	}
-	for _, ref := range with.Objects {
-		ref, known, err := cluster.Qualify(ctx, ref, c.Namespace)
-		if err != nil {
-			return access.FinalIfRefused(err)
-		}
-		if !known {
-			continue // an unknown kind has no objects
-		}
-		u, err := cluster.Find(ctx, ref)
-		if err != nil {
-			return access.FinalIfObjectRefused(ref, err)
-		}
-		if u != nil {
-			if err := fn(u); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // Undo creates the deleted objects again, owners first. It does not change an object that exists.

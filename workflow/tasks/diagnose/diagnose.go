@@ -12,8 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
 
 	"scute.dev/kube"
 	"scute.dev/kube/object"
@@ -41,7 +39,7 @@ type With struct {
 	// Clusters restricts the collection to the objects of these Cluster API Clusters. Default: all objects of the namespace.
 	Clusters []string `json:"clusters,omitempty"`
 	// Objects are collected in addition to the objects of a namespace, or instead of them.
-	Objects []DiagnoseObject `json:"objects,omitempty"`
+	Objects []access.ObjectRef `json:"objects,omitempty"`
 	// Cluster is the API server to read from; the run's by default.
 	Cluster access.ClusterRef `json:"cluster,omitzero"`
 	// Others are further API servers, whose objects of the same namespace are collected into the folders cluster-2 and so on. Empty references are
@@ -49,15 +47,6 @@ type With struct {
 	Others []access.ClusterRef `json:"others,omitempty"`
 	// To is the folder to write to; only a local run may set it. Default: that of the run.
 	To string `json:"to,omitempty"`
-}
-
-// DiagnoseObject names an object.
-type DiagnoseObject struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	// Namespace defaults to the run's.
-	Namespace string `json:"namespace,omitempty"`
-	Name      string `json:"name"`
 }
 
 // output is the output of Diagnose.
@@ -75,24 +64,15 @@ type output struct {
 
 // Validate checks the objects and the folder.
 func (d *Kind) Validate(with json.RawMessage) []workflow.Problem {
-	var w With
-	problems := inputs.DecodeStrict(with, &w)
+	w, problems := inputs.Decode[With](with)
 	if len(problems) > 0 {
 		return problems
 	}
-	for i, o := range w.Objects {
-		if o.APIVersion == "" || o.Kind == "" || o.Name == "" {
-			problems = append(problems, workflow.Problem{
-				Field: fmt.Sprintf("objects[%d]", i), Message: "it is incomplete",
-				Remedy: "set apiVersion, kind and name",
-			})
-		}
+	for i, ref := range w.Objects {
+		problems = append(problems, ref.Check(fmt.Sprintf("objects[%d]", i))...)
 	}
-	if w.To != "" && (d.Clusters == nil || !d.Clusters.Local) {
-		problems = append(problems, workflow.Problem{
-			Field: "to", Message: "a folder can only be used in a local run",
-			Remedy: "remove it: the daemon writes a ConfigMap in the namespace of the WorkflowRun",
-		})
+	if w.To != "" && !d.Clusters.IsLocal() {
+		problems.Add("to", "a folder can only be used in a local run", "remove it: the daemon writes a ConfigMap in the namespace of the WorkflowRun")
 	}
 	return problems
 }
@@ -156,27 +136,17 @@ func (*Kind) Undo(context.Context, *task.Call) error { return nil }
 // collect collects the named objects, and the evidence in the namespace.
 func (e *evidence) collect(ctx context.Context, c *task.Call, w *With) {
 	for _, o := range w.Objects {
-		e.collectObject(ctx, o, cmp.Or(o.Namespace, c.Namespace))
+		o.Namespace = cmp.Or(o.Namespace, c.Namespace)
+		if u, err := e.cluster.Get(ctx, o.Ref()); err != nil {
+			e.addError(o.Kind+" "+o.Name, err)
+		} else {
+			e.addObject(u)
+		}
 	}
 	if w.Namespace != "" || len(w.Objects) == 0 {
 		c.Progress("collecting evidence in namespace " + cmp.Or(w.Namespace, c.Namespace))
 		e.collectNamespace(ctx, cmp.Or(w.Namespace, c.Namespace), w.Clusters)
 	}
-}
-
-// collectObject collects one object.
-func (e *evidence) collectObject(ctx context.Context, o DiagnoseObject, namespace string) {
-	gv, err := schema.ParseGroupVersion(o.APIVersion)
-	if err != nil {
-		e.addError("with.objects", err)
-		return
-	}
-	u, err := e.cluster.Get(ctx, object.Ref{Group: gv.Group, Kind: o.Kind, Namespace: namespace, Name: o.Name})
-	if err != nil {
-		e.addError(o.Kind+" "+o.Name, err)
-		return
-	}
-	e.addObject(u)
 }
 
 // collectNamespace collects a namespace's objects of Cluster API, its events, and its pods that are not ready or have restarted.
@@ -224,26 +194,9 @@ func (e *evidence) types(ctx context.Context) ([]kube.Type, error) {
 	if !apierrors.IsForbidden(err) {
 		return types, err
 	}
-	d, err := discovery.NewDiscoveryClientForConfig(e.cluster.Config)
-	if err != nil {
-		return nil, err
-	}
-	lists, err := d.ServerPreferredNamespacedResources()
-	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
-		return nil, err
-	}
-	for _, list := range lists {
-		gv, err := schema.ParseGroupVersion(list.GroupVersion)
-		if err != nil {
-			continue
-		}
-		for _, r := range list.APIResources {
-			plain := gv.Group == "" && (r.Kind == "Secret" || r.Kind == "ConfigMap")
-			if !plain && !strings.HasSuffix(gv.Group, object.CoreGroup) || strings.Contains(r.Name, "/") || !slices.Contains(r.Verbs, "list") {
-				continue
-			}
-			types = append(types, kube.Type{Group: gv.Group, Kind: r.Kind, Plural: r.Name, Versions: []string{gv.Version}, Namespaced: true})
-		}
-	}
-	return types, nil
+	types, err = e.cluster.Kube.NamespacedTypes(ctx)
+	return slices.DeleteFunc(types, func(t kube.Type) bool {
+		plain := t.Group == "" && (t.Kind == "Secret" || t.Kind == "ConfigMap")
+		return !plain && !strings.HasSuffix(t.Group, object.CoreGroup)
+	}), err
 }

@@ -98,8 +98,6 @@ func (d *Kind) writeConfigMap(ctx context.Context, c *task.Call, e *evidence) (s
 		return "", err
 	}
 	u.SetOwnerReferences(owners)
-	u.SetCreationTimestamp(metav1.Time{})
-	unstructured.RemoveNestedField(u.Object, "metadata", "creationTimestamp")
 	err = own.Kube.Do(ctx, "write ConfigMap "+name, func(ctx context.Context) error {
 		return own.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), client.FieldOwner(kube.FieldManager), client.ForceOwnership)
 	})

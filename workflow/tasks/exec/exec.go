@@ -56,27 +56,20 @@ const (
 
 // Validate checks the inputs.
 func (e *Kind) Validate(with json.RawMessage) []workflow.Problem {
-	var w With
-	if problems := inputs.DecodeStrict(with, &w); len(problems) > 0 {
+	w, problems := inputs.Decode[With](with)
+	if len(problems) > 0 {
 		return problems
 	}
-	var problems []workflow.Problem
 	if !e.Enabled {
-		problems = append(problems, workflow.Problem{Message: "Exec is not enabled here", Remedy: "run it locally, or start the daemon with --enable-exec"})
+		problems.Add("", "Exec is not enabled here", "run it locally, or start the daemon with --enable-exec")
 	}
 	if len(w.Command) == 0 || w.Command[0] == "" {
-		problems = append(problems, workflow.Problem{
-			Field: "command", Message: "it is empty",
-			Remedy: "set the program and its arguments, for example [sh, -c, \"...\"]",
-		})
+		problems.Add("command", "it is empty", `set the program and its arguments, for example [sh, -c, "..."]`)
 	}
 	problems = append(problems, inputs.CheckScripts("command", w.Command, "", nil, "pass it by env, or read it from the file $SCUTE_INPUTS")...)
 	for _, name := range slices.Sorted(maps.Keys(w.Env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.HasPrefix(name, "SCUTE_") {
-			problems = append(problems, workflow.Problem{
-				Field: "env." + name, Message: "this name cannot be used",
-				Remedy: "use another name: the prefix SCUTE_ is reserved, and a name cannot contain =",
-			})
+			problems.Add("env."+name, "this name cannot be used", "use another name: the prefix SCUTE_ is reserved, and a name cannot contain =")
 		}
 		if value := w.Env[name]; redact.IsSecretName(name) && value != "" {
 			problems = append(problems, inputs.SecretProblem("env."+name, "it contains a secret",

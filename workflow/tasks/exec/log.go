@@ -64,7 +64,6 @@ func (o *attemptLog) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close closes the file.
 func (o *attemptLog) Close() {
 	if o.file != nil {
 		o.file.Close()

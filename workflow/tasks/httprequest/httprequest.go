@@ -19,7 +19,6 @@ import (
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 	"scute.dev/workflow/task/inputs"
-	"scute.dev/workflow/tasks/internal/web"
 )
 
 // Kind makes one request and checks the answer. It follows redirects on the same host only, and sends the key of the task as Idempotency-Key, which
@@ -88,17 +87,13 @@ type output struct {
 
 // Validate checks the inputs.
 func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
-	var w With
-	if problems := inputs.DecodeStrict(with, &w); len(problems) > 0 {
+	w, problems := inputs.Decode[With](with)
+	if len(problems) > 0 {
 		return problems
 	}
-	var problems []workflow.Problem
 	u, err := url.Parse(w.URL)
 	if !inputs.HasReferences(w.URL) && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
-		problems = append(problems, workflow.Problem{
-			Field: "url", Message: "it is not an http or https URL",
-			Remedy: "write the full URL, for example https://api.example.com/v1/things",
-		})
+		problems.Add("url", "it is not an http or https URL", "write the full URL, for example https://api.example.com/v1/things")
 	} else {
 		problems = append(problems, checkURLSecrets(w.URL)...)
 	}
@@ -109,26 +104,17 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	}
 	for i, q := range w.QueryFrom {
 		if q.Name == "" || q.SecretRef.Name == "" {
-			problems = append(problems, workflow.Problem{
-				Field: fmt.Sprintf("queryFrom[%d]", i), Message: "name or secretRef.name is empty",
-				Remedy: "set both",
-			})
+			problems.Add(fmt.Sprintf("queryFrom[%d]", i), "name or secretRef.name is empty", "set both")
 		}
 	}
 	for i, h := range w.HeadersFrom {
 		if h.Name == "" || h.SecretRef.Name == "" {
-			problems = append(problems, workflow.Problem{
-				Field: fmt.Sprintf("headersFrom[%d]", i), Message: "name or secretRef.name is empty",
-				Remedy: "set both",
-			})
+			problems.Add(fmt.Sprintf("headersFrom[%d]", i), "name or secretRef.name is empty", "set both")
 		}
 	}
 	for i, status := range w.Expect.Status {
 		if status < 100 || status > 599 {
-			problems = append(problems, workflow.Problem{
-				Field: fmt.Sprintf("expect.status[%d]", i), Message: fmt.Sprintf("%d is not an HTTP status", status),
-				Remedy: "use 100 to 599",
-			})
+			problems.Add(fmt.Sprintf("expect.status[%d]", i), fmt.Sprintf("%d is not an HTTP status", status), "use 100 to 599")
 		}
 	}
 	return problems
@@ -196,20 +182,20 @@ func (h *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := web.NewClient(h.Clusters)
+	client := h.Clusters.HTTPClient()
 	defer client.CloseIdleConnections()
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, web.WrapError(request, err)
+		return nil, access.RequestError(request, err)
 	}
 	defer response.Body.Close()
 	body, err := readBody(response.Body, with.Expect.BodyContains)
 	if err != nil {
-		return nil, web.WrapError(request, err)
+		return nil, access.RequestError(request, err)
 	}
 	body.removeSecrets(secrets) // an answer may repeat parts of the request
-	if err := with.Expect.check(response, body, h.isLocal()); err != nil {
-		return nil, fmt.Errorf("%s: %w", web.Describe(request), err)
+	if err := with.Expect.check(response, body, h.Clusters.IsLocal()); err != nil {
+		return nil, fmt.Errorf("%s: %w", access.DescribeRequest(request), err)
 	}
 	out := output{Status: response.StatusCode}
 	if kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type")); (kind == "application/json" || strings.HasSuffix(kind, "+json")) &&
@@ -218,8 +204,6 @@ func (h *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	}
 	return json.Marshal(out)
 }
-
-func (h *Kind) isLocal() bool { return h.Clusters != nil && h.Clusters.Local }
 
 // request returns the request and the secrets in it, which must be removed from the answer.
 func (h *Kind) request(ctx context.Context, c *task.Call, with *With) (request *http.Request, secrets [][]byte, err error) {

@@ -64,37 +64,29 @@ const (
 	cleanupTimeout = 10 * time.Second
 )
 
-func jobsRef(namespace string) access.ObjectRef {
-	return access.ObjectRef{APIVersion: "batch/v1", Kind: "Job", Namespace: namespace}
-}
-
 // Validate checks the inputs. Only Validate refuses a Job that is deleted soon after its end; Run does not, because the Job may exist already.
 func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
-	problems := check(with)
-	var w With
-	if len(problems) > 0 || len(inputs.DecodeStrict(with, &w)) > 0 || w.Template == nil {
+	if problems := check(with); len(problems) > 0 {
+		return problems
+	}
+	w, problems := inputs.Decode[With](with)
+	if w.Template == nil {
 		return problems
 	}
 	if ttl := w.Template.TTLSecondsAfterFinished; ttl != nil && *ttl < access.MinTTL {
-		problems = append(problems, workflow.Problem{
-			Field: "template.ttlSecondsAfterFinished", Message: "the Job could be deleted before the task reads its result, and would run again",
-			Remedy: fmt.Sprintf("use %d or more, or remove it", access.MinTTL),
-		})
+		problems.Add("template.ttlSecondsAfterFinished", "the Job could be deleted before the task reads its result, and would run again",
+			fmt.Sprintf("use %d or more, or remove it", access.MinTTL))
 	}
 	return problems
 }
 
 func check(with json.RawMessage) []workflow.Problem {
-	var w With
-	if problems := inputs.DecodeStrict(with, &w); len(problems) > 0 {
+	w, problems := inputs.Decode[With](with)
+	if len(problems) > 0 {
 		return problems
 	}
-	var problems []workflow.Problem
 	if (w.Image == "") == (w.Template == nil) {
-		problems = append(problems, workflow.Problem{
-			Field: "image", Message: "exactly one of image and template must be set",
-			Remedy: "set either image, with command and args, or template",
-		})
+		problems.Add("image", "exactly one of image and template must be set", "set either image, with command and args, or template")
 	}
 	problems = append(problems, checkContainer("", &corev1.Container{Command: w.Command, Args: w.Args, Env: w.Env})...)
 	if w.Template != nil {
@@ -106,24 +98,15 @@ func check(with json.RawMessage) []workflow.Problem {
 			problems = append(problems, checkContainer(fmt.Sprintf("template.template.spec.containers[%d].", i), &pod.Containers[i])...)
 		}
 		if len(w.Command) > 0 || len(w.Args) > 0 || len(w.Env) > 0 || w.ServiceAccountName != "" {
-			problems = append(problems, workflow.Problem{
-				Field: "template", Message: "command, args, env and serviceAccountName can only be set with image",
-				Remedy: "set them in the template",
-			})
+			problems.Add("template", "command, args, env and serviceAccountName can only be set with image", "set them in the template")
 		}
-		if len(w.Template.Template.Spec.Containers) == 0 {
-			problems = append(problems, workflow.Problem{
-				Field: "template.template.spec.containers", Message: "it is empty",
-				Remedy: "add at least one container",
-			})
+		if len(pod.Containers) == 0 {
+			problems.Add("template.template.spec.containers", "it is empty", "add at least one container")
 		}
-		switch w.Template.Template.Spec.RestartPolicy {
+		switch pod.RestartPolicy {
 		case "", corev1.RestartPolicyNever, corev1.RestartPolicyOnFailure:
 		default:
-			problems = append(problems, workflow.Problem{
-				Field: "template.template.spec.restartPolicy", Message: "a Job cannot have this restart policy",
-				Remedy: "use Never or OnFailure",
-			})
+			problems.Add("template.template.spec.restartPolicy", "a Job cannot have this restart policy", "use Never or OnFailure")
 		}
 	}
 	return problems
@@ -235,9 +218,7 @@ func stepJobs(c *task.Call, namespace string) *access.ObjectSelector {
 // createJob creates the Job of this attempt. Its name follows from the step and the attempt, so that an interrupted creation does not lead to a second
 // Job.
 func (j *Kind) createJob(ctx context.Context, c *task.Call, cluster *access.Cluster, with *With, namespace string) (*unstructured.Unstructured, error) {
-	spec := with.spec()
-	ref := jobsRef(namespace)
-	ref.Name = jobName(c)
+	ref := access.ObjectRef{APIVersion: "batch/v1", Kind: "Job", Namespace: namespace, Name: jobName(c)}
 	job := &batchv1.Job{
 		TypeMeta: metav1.TypeMeta{APIVersion: ref.APIVersion, Kind: ref.Kind},
 		ObjectMeta: metav1.ObjectMeta{
@@ -245,7 +226,7 @@ func (j *Kind) createJob(ctx context.Context, c *task.Call, cluster *access.Clus
 			Labels:      map[string]string{jobLabel: task.Hash(c.Key())},
 			Annotations: map[string]string{access.StepKeyAnnotation: c.Key(), jobExecution: strconv.Itoa(c.Execution), jobInputs: inputsHash(c)},
 		},
-		Spec: *spec,
+		Spec: *with.spec(),
 	}
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(job)
 	if err != nil {

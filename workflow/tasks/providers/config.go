@@ -1,7 +1,6 @@
 package providers
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -18,7 +15,6 @@ import (
 
 	"scute.dev/kube/document"
 	"scute.dev/workflow/task"
-	"scute.dev/workflow/task/access"
 )
 
 // reader is clusterctl's configuration in memory: the content of a clusterctl.yaml, overridden by variables of a Secret. In a local run the
@@ -33,7 +29,6 @@ type reader struct {
 // Init does nothing, because the configuration is complete.
 func (r *reader) Init(context.Context, string) error { return nil }
 
-// Get returns a variable.
 func (r *reader) Get(key string) (string, error) {
 	if v, ok := r.values[key]; ok && v != nil {
 		return fmt.Sprint(v), nil
@@ -44,10 +39,8 @@ func (r *reader) Get(key string) (string, error) {
 	return "", fmt.Errorf("variable %s is not set: set it in with.config or in the Secret of with.variablesFrom", key)
 }
 
-// Set overrides a variable.
 func (r *reader) Set(key, value string) { r.values[key] = value }
 
-// UnmarshalKey decodes a part of the configuration.
 func (r *reader) UnmarshalKey(key string, into any) error {
 	v, ok := r.values[key]
 	if !ok {
@@ -83,21 +76,12 @@ func (p *Kind) reader(ctx context.Context, c *task.Call, w *With) (*reader, erro
 	if w.VariablesFrom == nil {
 		return r, nil
 	}
-	ref := w.VariablesFrom.SecretRef
-	if ref.Namespace != "" && ref.Namespace != c.Namespace && !p.Clusters.Local {
-		return nil, task.Final(errors.New("with.variablesFrom.secretRef.namespace: only a local run can use another namespace"))
-	}
-	own, err := p.Clusters.Open(ctx, c, access.ClusterRef{})
-	if err != nil {
-		return nil, err
-	}
-	var secret corev1.Secret
-	name := types.NamespacedName{Namespace: cmp.Or(ref.Namespace, c.Namespace), Name: ref.Name}
-	err = own.Kube.Do(ctx, "get Secret "+name.String(), func(ctx context.Context) error { return own.Client.Get(ctx, name, &secret) })
+	ref := &w.VariablesFrom.SecretRef
+	variables, err := p.Clusters.ReadData(ctx, c, "Secret", ref)
 	if err != nil {
 		return nil, fmt.Errorf("with.variablesFrom: %w", err)
 	}
-	for key, value := range secret.Data {
+	for key, value := range variables {
 		if ref.Key == "" || ref.Key == key {
 			if key == overridesKey && !p.Clusters.Local || key == "providers" || key == "cert-manager" || key == "images" {
 				continue // a configuration key, which is not a variable

@@ -50,7 +50,6 @@ func (r gitHubRepository) DefaultVersion() string { return r.version }
 // RootPath returns the folder of the files: a release has only one.
 func (r gitHubRepository) RootPath() string { return "." }
 
-// ComponentsPath returns the name of the components file.
 func (r gitHubRepository) ComponentsPath() string { return r.components }
 
 // GetFile reads a file of a release without authentication, or with the token if the file is not found.

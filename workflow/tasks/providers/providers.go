@@ -146,13 +146,9 @@ func (w *With) parts() []providerPart {
 
 // Validate checks the names. In the daemon it refuses inputs that use files of the daemon's machine.
 func (p *Kind) Validate(with json.RawMessage) []workflow.Problem {
-	var w With
-	problems := inputs.DecodeStrict(with, &w)
+	w, problems := inputs.Decode[With](with)
 	if len(problems) > 0 {
 		return problems
-	}
-	problem := func(field, message, remedy string) {
-		problems = append(problems, workflow.Problem{Field: field, Message: message, Remedy: remedy})
 	}
 	count := 0
 	for _, part := range w.parts() {
@@ -163,29 +159,29 @@ func (p *Kind) Validate(with json.RawMessage) []workflow.Problem {
 				field = fmt.Sprintf("%s[%d]", part.field, i)
 			}
 			if name, version, _ := strings.Cut(s, ":"); !inputs.HasReferences(s) && (name == "" || version == "" || strings.Contains(version, ":")) {
-				problem(field, fmt.Sprintf("%q is not NAME:VERSION", s), "add the version, so that a second attempt installs the same version")
+				problems.Add(field, fmt.Sprintf("%q is not NAME:VERSION", s), "add the version, so that a second attempt installs the same version")
 			}
 		}
 	}
 	if count == 0 {
-		problem("core", "no provider is named", "name at least one, for example core: cluster-api:v1.14.2")
+		problems.Add("core", "no provider is named", "name at least one, for example core: cluster-api:v1.14.2")
 	}
-	if p.Clusters != nil && p.Clusters.Local {
+	if p.Clusters.IsLocal() {
 		return problems
 	}
 	if w.ConfigFile != "" {
-		problem("configFile", "a file can only be used in a local run", "copy its content to config")
+		problems.Add("configFile", "a file can only be used in a local run", "copy its content to config")
 	}
 	if _, ok := w.Config[overridesKey]; ok {
-		problem("config."+overridesKey, "a folder can only be used in a local run", "remove it")
+		problems.Add("config."+overridesKey, "a folder can only be used in a local run", "remove it")
 	}
 	urls, err := configURLs(w.Config)
 	if err != nil {
-		problem("config", err.Error(), "use the format of clusterctl.yaml, and no outputs of tasks in the addresses that the daemon reads from")
+		problems.Add("config", err.Error(), "use the format of clusterctl.yaml, and no outputs of tasks in the addresses that the daemon reads from")
 	}
 	for _, u := range urls {
 		if !strings.HasPrefix(u.url, "https://") || strings.Contains(u.url, "$") {
-			problem(u.field, fmt.Sprintf("%q is not an https URL without variables", u.url), "the daemon can only read repositories over https")
+			problems.Add(u.field, fmt.Sprintf("%q is not an https URL without variables", u.url), "the daemon can only read repositories over https")
 		}
 	}
 	return problems

@@ -66,7 +66,6 @@ type relayBody struct {
 	onEnd func(error)
 }
 
-// Read reads, and calls cut at the end.
 func (r *relayBody) Read(p []byte) (int, error) {
 	n, err := r.ReadCloser.Read(p)
 	switch {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -107,13 +106,17 @@ func (a *providerManager) removeOne(ctx context.Context, p installRecord, shared
 		slices.SortStableFunc(left, func(x, y unstructured.Unstructured) int { return removeRank(x) - removeRank(y) })
 		if first {
 			a.call.Progress(fmt.Sprintf("removing %s: %d objects", p, len(left)))
-			if err := a.checkUnused(ctx, left); err != nil {
-				return err
+			for i := range left { // the objects of a definition and the clusters of a namespace would be deleted, too
+				if err := a.cluster.CheckUnused(ctx, &left[i]); err != nil {
+					return err
+				}
 			}
 		}
 		for i := range left {
-			if err := a.delete(ctx, &left[i]); err != nil {
-				return err
+			if u := &left[i]; u.GetDeletionTimestamp() == nil {
+				if err := a.cluster.Delete(ctx, access.RefOf(u), u.GetUID(), metav1.DeletePropagationBackground); err != nil {
+					return err
+				}
 			}
 		}
 		a.call.YieldSlot()
@@ -137,28 +140,4 @@ func removeRank(u unstructured.Unstructured) int {
 	default:
 		return 1
 	}
-}
-
-// checkUnused returns an error if a definition has objects or a namespace has clusters, because they would be deleted, too.
-func (a *providerManager) checkUnused(ctx context.Context, left []unstructured.Unstructured) error {
-	for i := range left {
-		if err := a.cluster.CheckUnused(ctx, &left[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (a *providerManager) delete(ctx context.Context, u *unstructured.Unstructured) error {
-	if u.GetDeletionTimestamp() != nil {
-		return nil
-	}
-	uid := u.GetUID()
-	err := a.cluster.Kube.Do(ctx, "delete "+object.Observe(u).Ref.String(), func(ctx context.Context) error {
-		return a.cluster.Client.Delete(ctx, u, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
-	})
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil
-	}
-	return err
 }

@@ -21,7 +21,6 @@ import (
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 	"scute.dev/workflow/task/inputs"
-	"scute.dev/workflow/tasks/internal/web"
 )
 
 const (
@@ -77,7 +76,6 @@ type repositoryClient struct {
 	remote repository.Repository
 }
 
-// Metadata reads the metadata of a version.
 func (c repositoryClient) Metadata(version string) repository.MetadataClient {
 	if c.remote == nil {
 		return c.Client.Metadata(version)
@@ -90,7 +88,6 @@ type metadata struct {
 	version string
 }
 
-// Get reads and decodes the metadata.
 func (m metadata) Get(ctx context.Context) (*clusterctlv1.Metadata, error) {
 	text, err := m.remote.GetFile(ctx, m.version, "metadata.yaml")
 	if err != nil {
@@ -103,7 +100,6 @@ func (m metadata) Get(ctx context.Context) (*clusterctlv1.Metadata, error) {
 	return into, nil
 }
 
-// Components reads the components of a version.
 func (c repositoryClient) Components() repository.ComponentsClient {
 	return components{ComponentsClient: c.Client.Components(), parent: c}
 }
@@ -113,7 +109,6 @@ type components struct {
 	parent repositoryClient
 }
 
-// Raw reads the components.
 func (c components) Raw(ctx context.Context, options repository.ComponentsOptions) ([]byte, error) {
 	remote := c.parent.remote
 	if remote == nil {
@@ -122,7 +117,6 @@ func (c components) Raw(ctx context.Context, options repository.ComponentsOption
 	return remote.GetFile(ctx, cmp.Or(options.Version, remote.DefaultVersion()), remote.ComponentsPath())
 }
 
-// Get reads the components and fills in their variables.
 func (c components) Get(ctx context.Context, options repository.ComponentsOptions) (repository.Components, error) {
 	raw, err := c.Raw(ctx, options)
 	if err != nil {
@@ -136,7 +130,6 @@ func (c components) Get(ctx context.Context, options repository.ComponentsOption
 // processor checks the size of a filled template before the library decodes it.
 type processor struct{ inputs.Processor }
 
-// Process fills in the variables.
 func (p processor) Process(template []byte, value func(string) (string, error)) ([]byte, error) {
 	filled, err := p.Processor.Process(template, value)
 	if err == nil {
@@ -164,9 +157,9 @@ func (f files) get(ctx context.Context, from string, header http.Header) ([]byte
 		return nil, task.Final(errors.New("with: the URL of a repository is invalid"))
 	}
 	request.Header = header
-	client := web.NewClient(f.clusters)
+	client := f.clusters.HTTPClient()
 	defer client.CloseIdleConnections()
-	client.CheckRedirect = web.HTTPSOnly // to the server of the files, which does not get the token
+	client.CheckRedirect = access.HTTPSOnly // to the server of the files, which does not get the token
 	if f.transport != nil {
 		client.Transport = f.transport
 	}
@@ -177,22 +170,22 @@ func (f files) get(ctx context.Context, from string, header http.Header) ([]byte
 	client.Transport = turns.Bound(client.Transport, f.namespace, maxFileBytes)
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, web.WrapError(request, err)
+		return nil, access.RequestError(request, err)
 	}
 	defer response.Body.Close()
 	switch response.StatusCode {
 	case http.StatusOK:
 	case http.StatusNotFound, http.StatusUnauthorized, http.StatusForbidden:
-		return nil, fmt.Errorf("%s: the response is %s: %w", web.Describe(request), response.Status, errNotFound)
+		return nil, fmt.Errorf("%s: the response is %s: %w", access.DescribeRequest(request), response.Status, errNotFound)
 	default:
-		return nil, fmt.Errorf("%s: the response is %s", web.Describe(request), response.Status)
+		return nil, fmt.Errorf("%s: the response is %s", access.DescribeRequest(request), response.Status)
 	}
 	content, err := io.ReadAll(response.Body)
 	if err == nil {
 		err = document.CheckBounds(content)
 	}
 	if err != nil {
-		return nil, web.WrapError(request, err)
+		return nil, access.RequestError(request, err)
 	}
 	return content, nil
 }
@@ -234,7 +227,6 @@ func token(config ctlconfig.Client, name string) string {
 	return ""
 }
 
-// GetFile reads a file of a package.
 func (r gitLabRepository) GetFile(ctx context.Context, version, path string) ([]byte, error) {
 	return r.get(ctx, r.packages+"/"+version+"/"+path, r.header)
 }

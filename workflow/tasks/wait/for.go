@@ -13,7 +13,6 @@ import (
 	"scute.dev/internal/redact"
 	"scute.dev/internal/supervise"
 	"scute.dev/kube/object"
-	"scute.dev/workflow"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 	"scute.dev/workflow/task/inputs"
@@ -71,29 +70,26 @@ func (f WaitFor) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(f))
 }
 
-func (f *WaitFor) check() []workflow.Problem {
+func (f *WaitFor) check() (problems inputs.Problems) {
 	ways := 0
 	for _, given := range []bool{f.State != "", f.Condition != nil, f.CEL != ""} {
 		if given {
 			ways++
 		}
 	}
-	problem := func(field, message, remedy string) []workflow.Problem {
-		return []workflow.Problem{{Field: field, Message: message, Remedy: remedy}}
-	}
 	switch {
 	case ways != 1:
-		return problem("for", "it must have exactly one condition", allowedStates)
+		problems.Add("for", "it must have exactly one condition", allowedStates)
 	case f.State != "" && !slices.Contains([]string{waitSettled, waitReady, waitGone}, f.State) && !inputs.HasReferences(f.State):
-		return problem("for", fmt.Sprintf("%q is unknown", f.State), allowedStates)
+		problems.Add("for", fmt.Sprintf("%q is unknown", f.State), allowedStates)
 	case f.Condition != nil && f.Condition.Type == "":
-		return problem("for.condition.type", "it is empty", "name the condition, for example Available")
+		problems.Add("for.condition.type", "it is empty", "name the condition, for example Available")
 	case f.CEL != "" && !inputs.HasReferences(f.CEL):
 		if _, err := compileCEL(f.CEL); err != nil {
-			return problem("for.cel", err.Error(), "correct the expression; the object is in the variable object")
+			problems.Add("for.cel", err.Error(), "correct the expression; the object is in the variable object")
 		}
 	}
-	return nil
+	return problems
 }
 
 // objectTest is a function that returns what an object lacks, or "".

@@ -42,16 +42,12 @@ type With struct {
 
 // Validate checks the inputs.
 func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
-	var w With
-	if problems := inputs.DecodeStrict(with, &w); len(problems) > 0 {
+	w, problems := inputs.Decode[With](with)
+	if len(problems) > 0 {
 		return problems
 	}
-	var problems []workflow.Problem
 	if (w.Object == nil) == (w.Selector == nil) {
-		problems = append(problems, workflow.Problem{
-			Field: "object", Message: "exactly one of object and selector must be set",
-			Remedy: "set either object or selector",
-		})
+		problems.Add("object", "exactly one of object and selector must be set", "set either object or selector")
 	}
 	if w.Object != nil {
 		problems = append(problems, w.Object.Check("object")...)
@@ -60,16 +56,10 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 		problems = append(problems, w.Selector.Check("selector")...)
 	}
 	if w.Count < 0 || w.Count > 0 && (w.Selector == nil || w.For.State == waitGone) {
-		problems = append(problems, workflow.Problem{
-			Field: "count", Message: "count is not allowed here",
-			Remedy: "use a positive count with a selector, and not with for: gone",
-		})
+		problems.Add("count", "count is not allowed here", "use a positive count with a selector, and not with for: gone")
 	}
 	if w.AllowStale && w.For.State != "" {
-		problems = append(problems, workflow.Problem{
-			Field: "allowStale", Message: "it has no effect for " + w.For.State,
-			Remedy: "remove it, or wait for a condition or a CEL expression",
-		})
+		problems.Add("allowStale", "it has no effect for "+w.For.State, "remove it, or wait for a condition or a CEL expression")
 	}
 	return append(problems, w.For.check()...)
 }
@@ -89,6 +79,10 @@ func (w *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
+	var named []access.ObjectRef
+	if with.Object != nil {
+		named = append(named, *with.Object)
+	}
 	test, err := with.newTest(cluster, w.Evaluations.Slot(c.Namespace))
 	if err != nil {
 		return nil, err
@@ -98,7 +92,7 @@ func (w *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	err = access.Poll(ctx, c, func(ctx context.Context) (string, error) {
 		out = output{}
 		var missing []string
-		asked, err := with.eachObject(ctx, c, cluster, func(ctx context.Context, ref access.ObjectRef, u *unstructured.Unstructured) error {
+		err := cluster.EachOf(ctx, named, with.Selector, c.Namespace, func(ctx context.Context, ref access.ObjectRef, u *unstructured.Unstructured) error {
 			says, err := test(ctx, ref, u)
 			switch {
 			case err != nil:
@@ -113,7 +107,7 @@ func (w *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		if err != nil {
 			return "", err
 		}
-		return with.missingText(asked, len(out.Objects), missing), nil
+		return with.missingText(len(out.Objects), missing), nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("waiting: %w", err)
@@ -121,37 +115,17 @@ func (w *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return json.Marshal(out.sorted())
 }
 
-// eachObject reads the objects and tests each; a missing object is nil. asked is their name in messages.
-func (w *With) eachObject(ctx context.Context, c *task.Call, cluster *access.Cluster, test func(context.Context, access.ObjectRef, *unstructured.Unstructured) error) (asked string, err error) {
-	if w.Selector != nil {
-		return w.Selector.String(), cluster.Each(ctx, w.Selector, c.Namespace, func(ctx context.Context, u *unstructured.Unstructured) error {
-			return test(ctx, access.RefOf(u), u)
-		})
-	}
-	ref, known, err := cluster.Qualify(ctx, *w.Object, c.Namespace)
-	if err != nil {
-		return "", access.FinalIfRefused(err)
-	}
-	var u *unstructured.Unstructured
-	if known {
-		if u, err = cluster.Find(ctx, ref); err != nil {
-			return "", access.FinalIfObjectRefused(ref, err)
-		}
-	}
-	return ref.String(), test(ctx, ref, u)
-}
-
 // missingText returns what is missing, or "".
-func (w *With) missingText(asked string, satisfied int, missing []string) string {
+func (w *With) missingText(satisfied int, missing []string) string {
 	switch {
 	case w.Count > 0 && satisfied >= w.Count:
 		return ""
 	case w.Count > 0:
-		return fmt.Sprintf("%d of %d %s: %s", satisfied, w.Count, asked, access.Summarize(missing))
+		return fmt.Sprintf("%d of %d %s: %s", satisfied, w.Count, w.Selector, access.Summarize(missing))
 	case len(missing) > 0:
 		return access.Summarize(missing)
 	case satisfied == 0 && w.For.State != waitGone:
-		return "there is no " + asked
+		return "there is no " + w.Selector.String()
 	default:
 		return ""
 	}

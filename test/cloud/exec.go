@@ -1,4 +1,4 @@
-package podexec
+package cloud
 
 import (
 	"encoding/json"
@@ -14,11 +14,9 @@ import (
 	"k8s.io/streaming/pkg/httpstream/spdy"
 )
 
-// Run is a command, which returns its exit code.
-type Run func(command []string, stdout, stderr io.Writer) int
-
-// Serve serves one request to run a command in a container.
-func Serve(w http.ResponseWriter, r *http.Request, run Run) {
+// serveExec serves one request to run a command in a container over SPDY, as a kubelet does. run returns the exit code. It supports neither standard
+// input nor a terminal.
+func serveExec(w http.ResponseWriter, r *http.Request, run func(command []string, stdout, stderr io.Writer) int) {
 	if _, err := httpstream.Handshake(r, w, []string{remotecommand.StreamProtocolV4Name}); err != nil {
 		return // the response was sent
 	}
@@ -52,14 +50,14 @@ func Serve(w http.ResponseWriter, r *http.Request, run Run) {
 	code := run(r.URL.Query()["command"], stdout, stderr)
 	stdout.Close()
 	stderr.Close()
-	if err := json.NewEncoder(status).Encode(result(code)); err != nil {
+	if err := json.NewEncoder(status).Encode(execStatus(code)); err != nil {
 		return
 	}
 	status.Close()
 	<-conn.CloseChan() // the client closes the connection when it has read everything
 }
 
-func result(code int) metav1.Status {
+func execStatus(code int) metav1.Status {
 	if code == 0 {
 		return metav1.Status{Status: metav1.StatusSuccess}
 	}

@@ -1,4 +1,4 @@
-package web
+package access
 
 import (
 	"errors"
@@ -10,17 +10,16 @@ import (
 
 	"scute.dev/kube/guard"
 	"scute.dev/workflow/task"
-	"scute.dev/workflow/task/access"
 )
 
-// NewClient returns a client for one request. In the daemon it only connects to addresses that the guard allows, because the author of a
+// HTTPClient returns a client for one request of a task. In the daemon it only connects to addresses that the guard allows, because the author of a
 // WorkflowRun must not reach the daemon's log or the machine's metadata service. The response header is bounded, and HTTP/2 is off because its
 // client buffers MiBs of unread data.
-func NewClient(cs *access.Clusters) *http.Client {
+func (cs *Clusters) HTTPClient() *http.Client {
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: 15 * time.Second, DisableKeepAlives: true, MaxResponseHeaderBytes: headerLimit,
 	}
-	if cs != nil && cs.Local {
+	if cs.IsLocal() {
 		transport.DialContext = (&net.Dialer{Timeout: dialTimeout}).DialContext
 	} else {
 		var allowed *guard.Guard
@@ -64,17 +63,17 @@ func sameHost(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// Describe returns the request for messages, without the query, which may contain a key.
-func Describe(r *http.Request) string {
+// DescribeRequest returns the request for messages, without the query, which may contain a key.
+func DescribeRequest(r *http.Request) string {
 	u := url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host, Path: r.URL.Path}
 	return r.Method + " " + u.String()
 }
 
-// WrapError returns an error without the URL that package http adds.
-func WrapError(r *http.Request, err error) error {
+// RequestError returns the error of a request without the URL that package http adds.
+func RequestError(r *http.Request, err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err
 	}
-	return fmt.Errorf("%s: %w", Describe(r), err)
+	return fmt.Errorf("%s: %w", DescribeRequest(r), err)
 }
