@@ -46,7 +46,7 @@ func (cs *Clusters) ReadKey(ctx context.Context, c *task.Call, kind string, ref 
 	key := types.NamespacedName{Namespace: cmp.Or(ref.Namespace, c.Namespace), Name: ref.Name}
 	values, err := own.Data(ctx, kind, key)
 	if err != nil {
-		return nil, err
+		return nil, FinalIfRefused(err)
 	}
 	if ref.Key == "" && len(values) == 1 {
 		for _, v := range values {

@@ -32,7 +32,7 @@ func (a *Kind) Undo(ctx context.Context, c *task.Call) error {
 	if err != nil {
 		return err
 	}
-	uids := outputUIDs(c.Output)
+	objects := outputObjects(c.Output)
 	entries := slices.Clone(record.Objects)
 	slices.Reverse(entries)
 	// Attempts with other inputs may have added objects at the end, so sort by kind again.

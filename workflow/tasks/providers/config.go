@@ -1,6 +1,7 @@
 package providers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -15,6 +17,7 @@ import (
 
 	"scute.dev/kube/document"
 	"scute.dev/workflow/task"
+	"scute.dev/workflow/task/access"
 )
 
 // reader is clusterctl's configuration in memory: the content of a clusterctl.yaml, overridden by variables of a Secret. In a local run the
@@ -76,8 +79,16 @@ func (p *Kind) reader(ctx context.Context, c *task.Call, w *With) (*reader, erro
 	if w.VariablesFrom == nil {
 		return r, nil
 	}
-	ref := &w.VariablesFrom.SecretRef
-	variables, err := p.Clusters.ReadData(ctx, c, "Secret", ref)
+	ref := w.VariablesFrom.SecretRef
+	if ref.Namespace != "" && ref.Namespace != c.Namespace && !p.Clusters.Local {
+		return nil, task.Final(errors.New("with.variablesFrom.secretRef.namespace: only a local run can use another namespace"))
+	}
+	own, err := p.Clusters.Open(ctx, c, access.ClusterRef{})
+	if err != nil {
+		return nil, err
+	}
+	name := types.NamespacedName{Namespace: cmp.Or(ref.Namespace, c.Namespace), Name: ref.Name}
+	variables, err := own.Data(ctx, "Secret", name)
 	if err != nil {
 		return nil, fmt.Errorf("with.variablesFrom: %w", err)
 	}
