@@ -1,4 +1,4 @@
-package position
+package app
 
 import (
 	"strings"
@@ -11,9 +11,9 @@ import (
 	"scute.dev/export/consume"
 )
 
-func TestConfigMap(t *testing.T) {
+func TestPositionConfigMap(t *testing.T) {
 	client := fake.NewClientset().CoreV1().ConfigMaps("scute-system")
-	c := &ConfigMap{Client: client, Object: "scute-webhook"}
+	c := &positionConfigMap{client: client, name: "scute-webhook"}
 	if p, err := c.Load(t.Context()); err != nil || p != (consume.Position{}) {
 		t.Errorf("Load without a ConfigMap = %+v, error %v", p, err)
 	}

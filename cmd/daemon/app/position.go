@@ -1,4 +1,4 @@
-package position
+package app
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"scute.dev/export/consume"
 )
 
-// Fields of the ConfigMap.
+// Fields of the ConfigMap of a position.
 const (
 	logField      = "logID"
 	sequenceField = "sequence"
@@ -21,15 +21,15 @@ const (
 	sinceField    = "since"
 )
 
-// ConfigMap stores the position of a consumer, so that it outlives the pod and its volumes.
-type ConfigMap struct {
-	Client typed.ConfigMapInterface
-	Object string
+// positionConfigMap stores the position of a consumer, so that it outlives the pod and its volumes.
+type positionConfigMap struct {
+	client typed.ConfigMapInterface
+	name   string
 }
 
 // Load implements consume.Store.
-func (c *ConfigMap) Load(ctx context.Context) (consume.Position, error) {
-	found, err := c.Client.Get(ctx, c.Object, metav1.GetOptions{})
+func (c *positionConfigMap) Load(ctx context.Context) (consume.Position, error) {
+	found, err := c.client.Get(ctx, c.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return consume.Position{}, nil
 	}
@@ -43,25 +43,25 @@ func (c *ConfigMap) Load(ctx context.Context) (consume.Position, error) {
 			continue
 		}
 		if *into, err = strconv.ParseUint(text, 10, 64); err != nil {
-			return consume.Position{}, fmt.Errorf("reading the position in the event log from ConfigMap %s: %s must be the sequence of a commit: %w", c.Object, field, err)
+			return consume.Position{}, fmt.Errorf("reading the position in the event log from ConfigMap %s: %s must be the sequence of a commit: %w", c.name, field, err)
 		}
 	}
 	return p, nil
 }
 
 // Save implements consume.Store.
-func (c *ConfigMap) Save(ctx context.Context, p consume.Position) error {
+func (c *positionConfigMap) Save(ctx context.Context, p consume.Position) error {
 	data := map[string]string{logField: p.LogID, sequenceField: strconv.FormatUint(p.Sequence, 10), commitField: p.Commit}
 	if p.Since > 0 {
 		data[sinceField] = strconv.FormatUint(p.Since, 10)
 	}
-	found, err := c.Client.Get(ctx, c.Object, metav1.GetOptions{})
+	found, err := c.client.Get(ctx, c.name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		_, err = c.Client.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: c.Object}, Data: data}, metav1.CreateOptions{})
+		_, err = c.client.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: c.name}, Data: data}, metav1.CreateOptions{})
 	case err == nil:
 		found.Data = data
-		_, err = c.Client.Update(ctx, found, metav1.UpdateOptions{})
+		_, err = c.client.Update(ctx, found, metav1.UpdateOptions{})
 	}
 	if err != nil {
 		return fmt.Errorf("saving the position in the event log: %w", err)
