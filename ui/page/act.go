@@ -18,7 +18,7 @@ func (s *Site) AllowActions() { s.actionsEnabled = true }
 
 // actionLink returns a link to the confirmation of an action. It returns nil on pages of the past, where an action has no use.
 func (v *view) actionLink(word string, a act.Request) []ActionLink {
-	if v.past || !v.site.actionsEnabled {
+	if v.Past || !v.site.actionsEnabled {
 		return nil
 	}
 	return []ActionLink{{Word: word + "…", Link: "/act?" + a.Query().Encode()}}
@@ -36,14 +36,15 @@ func (v *view) acts(actions []kit.Action) (out []ActionLink) {
 func (v *view) policyActions(namespace string, cases []Case) (out []ActionLink) {
 	var seen []string
 	for _, c := range cases {
-		if !c.Open || c.Policy == "" || slices.Contains(seen, c.Policy) {
+		policy := c.Remediation.Status.Policy
+		if !c.Open || policy == "" || slices.Contains(seen, policy) {
 			continue
 		}
-		seen = append(seen, c.Policy)
-		ask := act.Request{Do: "pause", Kind: "policy", Namespace: namespace, Name: c.Policy}
-		out = append(out, v.actionLink("Pause policy "+c.Policy, ask)...)
+		seen = append(seen, policy)
+		ask := act.Request{Do: "pause", Kind: "policy", Namespace: namespace, Name: policy}
+		out = append(out, v.actionLink("Pause policy "+policy, ask)...)
 		ask.Do = "resume"
-		out = append(out, v.actionLink("Resume policy "+c.Policy, ask)...)
+		out = append(out, v.actionLink("Resume policy "+policy, ask)...)
 	}
 	return out
 }

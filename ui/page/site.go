@@ -13,7 +13,6 @@ import (
 	"unicode/utf8"
 
 	"scute.dev/cmd/ctl/audit"
-	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/ui/feed"
@@ -27,7 +26,6 @@ type Site struct {
 	feed  *feed.Feed
 	kit   *kit.Kit
 	where string
-	words *domain.Describer
 	pages map[string]page
 	// actionsEnabled enables actions.
 	actionsEnabled bool
@@ -50,7 +48,7 @@ var ErrQuery = errors.New("the address of the page is not valid")
 
 // New returns the pages about the log of a feed. where describes the location of the log.
 func New(f *feed.Feed, k *kit.Kit, where string) (*Site, error) {
-	s := &Site{feed: f, kit: k, where: where, words: domain.NewDescriber(), pages: make(map[string]page)}
+	s := &Site{feed: f, kit: k, where: where, pages: make(map[string]page)}
 	base, err := template.New("frame.html").Funcs(functions()).ParseFS(files, "templates/frame.html", "templates/parts.html")
 	if err != nil {
 		return nil, err
@@ -102,9 +100,9 @@ func (s *Site) Page(path string, query url.Values, part bool) ([]byte, uint64, e
 	var out bytes.Buffer
 	build := func(w *feed.Snapshot) error {
 		seq = w.Seq
-		v := &view{site: s, snapshot: w, path: path, query: query, past: past, head: s.feed.Commits.Head(), now: s.kit.Env.Now()}
+		v := &view{site: s, Snapshot: w, Path: path, Query: query, Past: past, Head: s.feed.Commits.Head(), Where: s.where, Moment: s.kit.Env.Now()}
 		if past {
-			v.now = endTime(query.Get("at"), w.Stored, v.now)
+			v.Moment = endTime(query.Get("at"), w.Stored, v.Moment)
 		}
 		return v.write(&out, part)
 	}

@@ -33,13 +33,10 @@ type choice struct {
 
 // Kinds returns the kinds of aggregates, as options of the filter of facts.
 func (v *view) Kinds() []choice {
-	asked := v.query.Get("kind")
+	asked := v.Query.Get("kind")
 	all := []choice{{Name: "anything", Chosen: asked == ""}}
 	for _, kind := range domain.Kinds() {
 		all = append(all, choice{Name: kind, Value: kind, Chosen: asked == kind})
 	}
 	return all
 }
-
-// Asked returns a parameter of the page.
-func (v *view) Asked(name string) string { return v.query.Get(name) }

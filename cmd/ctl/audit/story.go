@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/filter"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
@@ -29,7 +28,6 @@ type Report struct {
 	Stories []*Story
 
 	filter   *filter.Filter
-	words    *domain.Describer
 	subjects *filter.Subjects
 	byKey    map[key]*Story
 }
@@ -62,14 +60,14 @@ type key struct {
 }
 
 func newReport(f *filter.Filter) *Report {
-	return &Report{filter: f, words: domain.NewDescriber(), subjects: filter.NewSubjects(), byKey: make(map[key]*Story)}
+	return &Report{filter: f, subjects: filter.NewSubjects(), byKey: make(map[key]*Story)}
 }
 
 // addCommit adds the selected events of a commit.
 func (r *Report) addCommit(m seal.Message) error {
 	r.recordMissing(m.Seq)
 	r.Last = max(r.Last, m.Seq)
-	for _, e := range show.Events(r.words, m.Record()) {
+	for _, e := range show.Events(m.Record()) {
 		about := r.subjects.Of(e)
 		e = about.Name(e)
 		if r.filter.Match(e, about) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -70,26 +71,14 @@ func Types() map[string]reflect.Type {
 	return types
 }
 
-// Describer describes events of all domains.
-type Describer struct{ of map[eventlog.Kind]Domain }
-
-// NewDescriber returns Words for all domains.
-func NewDescriber() *Describer {
-	w := &Describer{of: make(map[eventlog.Kind]Domain)}
-	for _, d := range All() {
-		w.of[d.Kind] = d
-	}
-	return w
-}
-
 // Line describes an event. The default of its name is the name in the event's type. An event of an unknown type is described by its type.
-func (w *Describer) Line(kind eventlog.Kind, ev eventlog.Event) view.Line {
+func Line(kind eventlog.Kind, ev eventlog.Event) view.Line {
 	unknown := view.Line{Name: name(ev.Type), Detail: fmt.Sprintf("this scutectl does not know the type %s (%d bytes of data)", ev.Type, len(ev.Data))}
-	d, known := w.of[kind]
-	if !known {
+	i := slices.IndexFunc(All(), func(d Domain) bool { return d.Kind == kind })
+	if i < 0 {
 		return unknown
 	}
-	line, err := d.describe(ev)
+	line, err := All()[i].describe(ev)
 	switch {
 	case err != nil:
 		return unknown

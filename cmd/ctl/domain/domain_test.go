@@ -48,7 +48,7 @@ func TestWords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := domain.NewDescriber().Line(eventlog.KindMove, ev)
+		f := domain.Line(eventlog.KindMove, ev)
 		if got := f.Name + ": " + f.Text(); got != c.want {
 			t.Errorf("%T:\n got %s\nwant %s", c.event, got, c.want)
 		}
@@ -87,7 +87,7 @@ func TestWordsOfAPause(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := domain.NewDescriber().Line(eventlog.KindPause, ev)
+		f := domain.Line(eventlog.KindPause, ev)
 		if got := f.Name + ": " + f.Text(); got != c.want {
 			t.Errorf("%T:\n got %s\nwant %s", c.event, got, c.want)
 		}
@@ -97,7 +97,7 @@ func TestWordsOfAPause(t *testing.T) {
 // TestUnknownTypesAreToldWithoutTheirData checks that an event of an unknown type is shown by its type, without its
 // data, which may be confidential.
 func TestUnknownTypesAreToldWithoutTheirData(t *testing.T) {
-	f := domain.NewDescriber().Line(eventlog.KindRun, eventlog.Event{Type: "dev.scute.run.task-began.v3", Data: []byte(`{"password":"hunter2"}`)})
+	f := domain.Line(eventlog.KindRun, eventlog.Event{Type: "dev.scute.run.task-began.v3", Data: []byte(`{"password":"hunter2"}`)})
 	if f.Name != "task began" || !strings.Contains(f.Text(), "22 bytes") || strings.Contains(f.Text(), "hunter2") {
 		t.Errorf("got %s: %s", f.Name, f.Text())
 	}

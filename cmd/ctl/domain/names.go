@@ -8,10 +8,10 @@ import (
 
 // Names returns the names of all lines, which events can be selected by.
 func Names() map[string]bool {
-	names, words := make(map[string]bool), NewDescriber()
+	names := make(map[string]bool)
 	for _, d := range All() {
 		for eventType := range d.Types {
-			names[words.Line(d.Kind, eventlog.Event{Type: eventType, Data: json.RawMessage("{}")}).Name] = true
+			names[Line(d.Kind, eventlog.Event{Type: eventType, Data: json.RawMessage("{}")}).Name] = true
 		}
 	}
 	for _, name := range []string{ // of events with other data

@@ -82,7 +82,7 @@ func TestWordsOfRemediations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := domain.NewDescriber().Line(eventlog.KindRemediation, ev)
+		f := domain.Line(eventlog.KindRemediation, ev)
 		out.WriteString(strings.TrimRight(f.Name+" | "+f.Text(), " ") + "\n")
 	}
 	for name, event := range remediator.NewCatalog().Types() {

@@ -46,9 +46,9 @@ func (o *chainOptions) run(ctx context.Context, log *connect.Log, commit eventlo
 	if err != nil {
 		return fmt.Errorf("reading the aggregate of commit %d: %w", commit.Seq, err)
 	}
-	c, every, words, subjects := newChain(), &filter.Filter{}, domain.NewDescriber(), filter.NewSubjects()
+	c, every, subjects := newChain(), &filter.Filter{}, filter.NewSubjects()
 	for _, r := range records {
-		c.add(every.Select(show.Events(words, r), subjects))
+		c.add(every.Select(show.Events(r), subjects))
 	}
 	if !c.choose(commit.Seq, index) {
 		return noSuchEvent(commit.Seq, index, c.length(commit.Seq))

@@ -19,17 +19,16 @@ import (
 // eventSelector selects events by a filter. It needs all commits in their order.
 type eventSelector struct {
 	filter   *filter.Filter
-	words    *domain.Describer
 	subjects *filter.Subjects
 }
 
 func newEventSelector(f *filter.Filter) eventSelector {
-	return eventSelector{f, domain.NewDescriber(), filter.NewSubjects()}
+	return eventSelector{f, filter.NewSubjects()}
 }
 
 // each calls fn with the selected events of a commit and their index in it.
 func (c eventSelector) each(r eventlog.Record, fn func(i int, e show.Event, s filter.Subject) error) error {
-	for i, e := range show.Events(c.words, r) {
+	for i, e := range show.Events(r) {
 		about := c.subjects.Of(e)
 		e = about.Name(e)
 		if !c.filter.Match(e, about) {

@@ -43,7 +43,7 @@ func newCmdShow(env *cli.Env) *cobra.Command {
 }
 
 func (o *showOptions) run(ctx context.Context, log *connect.Log, commit eventlog.Record, index int) error {
-	events := show.Events(domain.NewDescriber(), commit)
+	events := show.Events(commit)
 	if index >= len(events) {
 		return noSuchEvent(commit.Seq, index, len(events))
 	}
@@ -66,10 +66,10 @@ func (o *showOptions) subjects(ctx context.Context, log *connect.Log, commit eve
 	if err != nil {
 		return nil, fmt.Errorf("reading the aggregate of commit %d: %w", commit.Seq, err)
 	}
-	words, subjects := domain.NewDescriber(), filter.NewSubjects()
+	subjects := filter.NewSubjects()
 	for _, r := range records {
 		about = about[:0]
-		for _, e := range show.Events(words, r) {
+		for _, e := range show.Events(r) {
 			about = append(about, subjects.Of(e))
 		}
 		if r.Seq == commit.Seq {

@@ -11,7 +11,6 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
-	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/filter"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
@@ -26,7 +25,6 @@ type tailOptions struct {
 	Format output.Format
 
 	filter.Filter
-	words    *domain.Describer
 	subjects *filter.Subjects
 	shown    int
 }
@@ -82,7 +80,7 @@ Exit status: 0 if an event was shown, 1 if none was.`
 
 // newTail returns the common part of tail and grep.
 func newTail(env *cli.Env) (*tailOptions, *cobra.Command) {
-	o, cmd := &tailOptions{words: domain.NewDescriber(), subjects: filter.NewSubjects()}, &cobra.Command{}
+	o, cmd := &tailOptions{subjects: filter.NewSubjects()}, &cobra.Command{}
 	o.Kit = kit.New(env, cmd, "")
 	f := cmd.Flags()
 	f.BoolVarP(&o.Follow, "follow", "f", false, "Continue with new events, until interrupted")
@@ -133,7 +131,7 @@ func interrupted(ctx context.Context, err error) error {
 
 // selected returns the events of a commit that the filter selects.
 func (o *tailOptions) selected(r eventlog.Record) []show.Event {
-	return o.Select(show.Events(o.words, r), o.subjects)
+	return o.Select(show.Events(r), o.subjects)
 }
 
 // showPast shows the events of the log up to head.

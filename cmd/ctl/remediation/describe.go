@@ -83,10 +83,10 @@ func (v view) historyLines(s *history) []string {
 }
 
 // toEvents converts the steps of a story to events in words. Each event names the machine of the story, unless its fact names another one.
-func toEvents(words *domain.Describer, machine string, steps []step) []show.Event {
+func toEvents(machine string, steps []step) []show.Event {
 	out := make([]show.Event, len(steps))
 	for i, step := range steps {
-		out[i] = show.Event{Event: step.Event, Seq: step.Seq, Aggregate: step.Aggregate, Line: words.Line(eventlog.KindRemediation, step.Event)}
+		out[i] = show.Event{Event: step.Event, Seq: step.Seq, Aggregate: step.Aggregate, Line: domain.Line(eventlog.KindRemediation, step.Event)}
 		out[i].Line.About = cmp.Or(out[i].Line.About, machine)
 	}
 	return out

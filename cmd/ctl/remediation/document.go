@@ -1,11 +1,13 @@
 package remediation
 
 import (
+	"fmt"
 	"slices"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/show"
+	"scute.dev/remediator"
 )
 
 // Documents returns the remediations of the owner's machines.
@@ -24,6 +26,19 @@ func (f *Fold) Documents(k *kit.Kit) (out []kit.Document) {
 		out = append(out, d)
 	}
 	return out
+}
+
+// Summary returns a short description of the owner's state.
+func (f *Fold) Summary() string {
+	usage := remediator.UsageOf(&f.State, nil)
+	switch unhealthy := remediator.Total(usage.Unhealthy); {
+	case remediator.Total(usage.Active) > 0:
+		return fmt.Sprintf("in progress, %d marked", unhealthy)
+	case unhealthy > 0:
+		return fmt.Sprintf("%d marked", unhealthy)
+	default:
+		return "healthy"
+	}
 }
 
 // Hints returns the commands about a remediation, each with its effect.

@@ -12,7 +12,6 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
-	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/source"
@@ -81,11 +80,11 @@ func aggregate(r *v1alpha1.SurgeRemediation) (eventlog.Aggregate, bool) {
 
 // events returns a function that selects the events about the machine from a commit of its owner.
 func events(r *v1alpha1.SurgeRemediation) func(eventlog.Record) ([]show.Event, error) {
-	story, words := newHistory(r.Name), domain.NewDescriber()
+	story := newHistory(r.Name)
 	return func(record eventlog.Record) ([]show.Event, error) {
 		before := len(story.Steps)
 		err := story.Apply(record)
-		return toEvents(words, story.machine, story.Steps[before:]), err
+		return toEvents(story.machine, story.Steps[before:]), err
 	}
 }
 

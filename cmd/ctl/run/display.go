@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/output"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
@@ -30,7 +29,7 @@ func (d *deps) drawer(format *output.Format) drawer {
 	if d.Env.CanRedraw(out) {
 		return &display{deps: d, out: out, screen: d.Screen(out)}
 	}
-	return &lines{out: out, words: domain.NewDescriber()}
+	return &lines{out: out}
 }
 
 // display redraws a terminal in place.
@@ -61,13 +60,10 @@ func (t *display) draw(r *Run) {
 }
 
 // lines writes a line for each fact.
-type lines struct {
-	out   io.Writer
-	words *domain.Describer
-}
+type lines struct{ out io.Writer }
 
 func (l *lines) commit(_ *Fold, r eventlog.Record) error {
-	for _, e := range show.Events(l.words, r) {
+	for _, e := range show.Events(r) {
 		if isInternal(e.Line.Name) {
 			continue
 		}

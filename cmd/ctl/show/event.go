@@ -24,7 +24,7 @@ type Event struct {
 func (e Event) Text() string { return term.Clean(e.Line.Text()) }
 
 // Events returns the facts of a commit. A commit that cannot be decoded becomes one event, so that it is shown and counted.
-func Events(words *domain.Describer, r eventlog.Record) []Event {
+func Events(r eventlog.Record) []Event {
 	events, err := r.Events()
 	if err != nil {
 		return []Event{{
@@ -34,7 +34,7 @@ func Events(words *domain.Describer, r eventlog.Record) []Event {
 	}
 	out := make([]Event, len(events))
 	for i, ev := range events {
-		out[i] = Event{Event: ev, Seq: r.Seq, Aggregate: r.Aggregate, Line: words.Line(r.Aggregate.Kind, ev)}
+		out[i] = Event{Event: ev, Seq: r.Seq, Aggregate: r.Aggregate, Line: domain.Line(r.Aggregate.Kind, ev)}
 	}
 	return out
 }
