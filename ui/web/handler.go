@@ -3,7 +3,6 @@ package web
 import (
 	"errors"
 	"net/http"
-	"strings"
 
 	"scute.dev/ui/act"
 	"scute.dev/ui/feed"
@@ -13,7 +12,7 @@ import (
 // New returns a handler that serves a site to clients with the token, and performs actions with the desk unless it is nil. hosts are the names of the
 // server, with its port.
 func New(site *page.Site, f *feed.Feed, desk *act.Desk, token string, hosts ...string) (http.Handler, error) {
-	h := &handler{site: site, feed: f, desk: desk, parts: partCache{parts: make(map[string]*part)}}
+	h := &handler{site: site, feed: f, desk: desk}
 	mux, err := h.routes()
 	if err != nil {
 		return nil, err
@@ -30,10 +29,9 @@ func New(site *page.Site, f *feed.Feed, desk *act.Desk, token string, hosts ...s
 }
 
 type handler struct {
-	site  *page.Site
-	feed  *feed.Feed
-	desk  *act.Desk
-	parts partCache
+	site *page.Site
+	feed *feed.Feed
+	desk *act.Desk
 }
 
 // routes registers the pages and the files that they load.
@@ -70,6 +68,3 @@ func status(err error) int {
 		return http.StatusInternalServerError
 	}
 }
-
-// pagePath returns the path of the page whose updates an address below /live sends.
-func pagePath(r *http.Request) string { return strings.TrimPrefix(r.URL.Path, "/live") }

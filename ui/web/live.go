@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"scute.dev/ui/page"
@@ -42,7 +43,7 @@ func (h *handler) live(w http.ResponseWriter, r *http.Request) {
 	}
 	for {
 		if head := h.feed.Commits.Head(); head > s.lastSeq {
-			part, seq, err := h.parts.part(h.site, pagePath(r), query, head)
+			part, seq, err := h.site.Page(strings.TrimPrefix(r.URL.Path, "/live"), query, true)
 			if err != nil { // the subject no longer exists or cannot be read
 				part, err = page.Missing(err)
 			}

@@ -7,10 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
-	"scute.dev/eventlog"
 	"scute.dev/remediator"
 )
 
@@ -80,16 +78,6 @@ func (v view) historyLines(s *history) []string {
 	}
 	out = append(out, v.Wrapped("Decided", s.Decision.Words()+" by rule "+s.Decision.Rule+": "+s.Decision.Reason, term.Plain)...)
 	return append(out, v.Wrapped("Observed", s.Evidence.Text(), term.Plain)...)
-}
-
-// toEvents converts the steps of a story to events in words. Each event names the machine of the story, unless its fact names another one.
-func toEvents(machine string, steps []step) []show.Event {
-	out := make([]show.Event, len(steps))
-	for i, step := range steps {
-		out[i] = show.Event{Event: step.Event, Seq: step.Seq, Aggregate: step.Aggregate, Line: domain.Line(eventlog.KindRemediation, step.Event)}
-		out[i].Line.About = cmp.Or(out[i].Line.About, machine)
-	}
-	return out
 }
 
 // factOf returns the state of a remediation in one line, for a pipe. Equal lines mean that nothing has changed.

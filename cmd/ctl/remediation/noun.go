@@ -78,16 +78,6 @@ func aggregate(r *v1alpha1.SurgeRemediation) (eventlog.Aggregate, bool) {
 	return ownerOf(r.Status.RemediationID)
 }
 
-// events returns a function that selects the events about the machine from a commit of its owner.
-func events(r *v1alpha1.SurgeRemediation) func(eventlog.Record) ([]show.Event, error) {
-	story := newHistory(r.Name)
-	return func(record eventlog.Record) ([]show.Event, error) {
-		before := len(story.Steps)
-		err := story.Apply(record)
-		return toEvents(story.machine, story.Steps[before:]), err
-	}
-}
-
 func describe(ctx context.Context, p *session, r *v1alpha1.SurgeRemediation) ([]string, error) {
 	v := view{p.View()}
 	lines := v.describe(r)
