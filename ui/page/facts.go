@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/kinds"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/show"
@@ -127,7 +126,7 @@ func (v *view) factsOf(r eventlog.Record) (list []Fact) {
 	for i, e := range show.Events(r) {
 		list = append(list, Fact{
 			Chip: chip(e.Line.Name), Seq: e.Seq, Index: i, Event: eventLink(e.Seq, i), At: e.Time, Kind: string(e.Aggregate.Kind), About: e.Aggregate.ID, Link: v.link(e.Aggregate),
-			Detail: e.Text(), Actor: domain.Actor(e.Actor),
+			Detail: e.Text(), Actor: show.Actor(e.Actor),
 		})
 	}
 	return list

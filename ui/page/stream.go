@@ -1,6 +1,6 @@
 package page
 
-import "scute.dev/cmd/ctl/domain"
+import "scute.dev/cmd/ctl/show"
 
 // stream is a list of facts on a page.
 type stream struct {
@@ -35,7 +35,7 @@ type choice struct {
 func (v *view) Kinds() []choice {
 	asked := v.Query.Get("kind")
 	all := []choice{{Name: "anything", Chosen: asked == ""}}
-	for _, kind := range domain.Kinds() {
+	for _, kind := range show.Kinds() {
 		all = append(all, choice{Name: kind, Value: kind, Chosen: asked == kind})
 	}
 	return all

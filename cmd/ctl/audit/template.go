@@ -8,7 +8,6 @@ import (
 	"strings"
 	text "text/template"
 
-	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
 )
@@ -23,7 +22,7 @@ const (
 var templates embed.FS
 
 var functions = template.FuncMap{
-	"exact": term.Exact, "second": term.Second, "sequences": sequences, "cell": cell, "clean": term.Clean, "actor": domain.Actor,
+	"exact": term.Exact, "second": term.Second, "sequences": sequences, "cell": cell, "clean": term.Clean, "actor": show.Actor,
 }
 
 // write writes the report, as Markdown by default.

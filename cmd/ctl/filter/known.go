@@ -8,20 +8,20 @@ import (
 	"strings"
 
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/domain"
+	"scute.dev/cmd/ctl/show"
 )
 
 // checkKind returns an error for a kind that no log contains.
 func checkKind(what, kind string) error {
-	if slices.Contains(domain.Kinds(), kind) {
+	if slices.Contains(show.Kinds(), kind) {
 		return nil
 	}
-	return cli.Usagef("%s is %q: it must be one of %s", what, kind, strings.Join(domain.Kinds(), ", "))
+	return cli.Usagef("%s is %q: it must be one of %s", what, kind, strings.Join(show.Kinds(), ", "))
 }
 
 // checkType returns an error for a pattern that matches neither a fact nor a type of any version, and that is not a type of a newer scute.
 func checkType(env *cli.Env, pattern string) error {
-	types := slices.Sorted(maps.Keys(domain.Types()))
+	types := slices.Sorted(maps.Keys(show.EventTypes()))
 	names := names(types)
 	if slices.ContainsFunc(names, func(name string) bool { return matches(pattern, name) }) || slices.ContainsFunc(types, func(t string) bool { return matchesEarlier(pattern, t) }) {
 		return nil
@@ -35,7 +35,7 @@ func checkType(env *cli.Env, pattern string) error {
 
 // names returns the values that --type can match: the types, and the facts of their events.
 func names(types []string) []string {
-	return slices.Concat(types, slices.Sorted(maps.Keys(domain.Names())))
+	return slices.Concat(types, slices.Sorted(maps.Keys(show.FactNames())))
 }
 
 // matchesEarlier reports whether a pattern matches an earlier version of a type.
@@ -53,7 +53,7 @@ func matchesEarlier(pattern, eventType string) bool {
 // A log contains such types while its daemon is newer than this program.
 func mayBeNewer(pattern string, types []string) bool {
 	parts := eventTypePattern.FindStringSubmatch(pattern)
-	if len(parts) == 0 || !slices.Contains(domain.Kinds(), parts[2]) {
+	if len(parts) == 0 || !slices.Contains(show.Kinds(), parts[2]) {
 		return false
 	}
 	return cli.Nearest(pattern, types) == "" || slices.ContainsFunc(types, func(t string) bool { return strings.HasPrefix(t, parts[1]) })

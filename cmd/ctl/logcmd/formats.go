@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/filter"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
@@ -83,7 +82,7 @@ func (w *csvWriter) Write(r eventlog.Record) error {
 	return w.each(r, func(i int, e show.Event, s filter.Subject) error {
 		row := []string{
 			strconv.FormatUint(e.Seq, 10), strconv.Itoa(i), term.Exact(e.Time), string(e.Aggregate.Kind), e.Aggregate.ID,
-			strings.Join(s.Clusters, " "), strings.Join(s.Machines, " "), e.Type, domain.Actor(e.Actor), e.Line.Name, e.Text(), e.ID, e.Causation,
+			strings.Join(s.Clusters, " "), strings.Join(s.Machines, " "), e.Type, show.Actor(e.Actor), e.Line.Name, e.Text(), e.ID, e.Causation,
 		}
 		for j := range row {
 			row[j] = cell(row[j])

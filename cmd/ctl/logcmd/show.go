@@ -11,7 +11,6 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
-	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/filter"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/output"
@@ -97,7 +96,7 @@ func (o *showOptions) write(commit eventlog.Record, events []show.Event, about [
 			{"Detail", e.Text()},
 			{"Decided", term.Exact(e.Time) + " (" + term.Ago(v.Now, e.Time) + ")"},
 			{"Stored", term.Exact(commit.Stored)},
-			{"Actor", domain.Actor(e.Actor)},
+			{"Actor", show.Actor(e.Actor)},
 			{"Type", e.Type},
 			{"ID", e.ID},
 			{"Caused by", e.Causation},

@@ -3,7 +3,7 @@ package run
 import (
 	"time"
 
-	"scute.dev/cmd/ctl/domain"
+	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 	"scute.dev/workflow"
 )
@@ -115,11 +115,11 @@ func (h *History) handler(task, name string) *StepHistory { return h.step(task, 
 
 func (h *History) apply(e workflow.Event, ev eventlog.Event) {
 	say := func(what, reason string) {
-		h.Words = append(h.Words, Decision{At: ev.Time, Actor: domain.Actor(ev.Actor), What: what, Reason: reason})
+		h.Words = append(h.Words, Decision{At: ev.Time, Actor: show.Actor(ev.Actor), What: what, Reason: reason})
 	}
 	word := func(task, what, reason string) {
 		t := h.task(task)
-		t.Words = append(t.Words, Decision{At: ev.Time, Actor: domain.Actor(ev.Actor), What: what, Reason: reason})
+		t.Words = append(t.Words, Decision{At: ev.Time, Actor: show.Actor(ev.Actor), What: what, Reason: reason})
 	}
 	switch e := e.(type) {
 	case workflow.Paused:

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/domain"
+	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 	"scute.dev/workflow"
 )
@@ -115,7 +115,7 @@ func (f *Fold) Apply(r eventlog.Record) error {
 		f.History.apply(decoded, events[i])
 		if e, ok := decoded.(workflow.Migrated); ok {
 			m := migration(e, from, before, f.State.Definition())
-			m.At, m.Actor = events[i].Time, domain.Actor(events[i].Actor)
+			m.At, m.Actor = events[i].Time, show.Actor(events[i].Actor)
 			f.History.Migrations = append(f.History.Migrations, m)
 		}
 		f.Last = decoded

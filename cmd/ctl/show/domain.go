@@ -1,6 +1,7 @@
-package domain
+package show
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
@@ -9,6 +10,7 @@ import (
 	"sync"
 
 	"scute.dev/backup/schedule"
+	"scute.dev/cmd/ctl/term"
 	"scute.dev/eventlog"
 	"scute.dev/internal/trust"
 	"scute.dev/mover"
@@ -26,11 +28,12 @@ type Domain struct {
 	describe func(eventlog.Event) (view.Line, error)
 }
 
-// All returns all domains in the order in which users see them. The caller must not change them.
-func All() []Domain { return all() }
+// Domains returns all domains in the order in which users see them. A domain that is added to the list appears in every command and on every page. The
+// caller must not change it.
+func Domains() []Domain { return domains() }
 
-// all builds the catalogs once, because each page lists the kinds.
-var all = sync.OnceValue(func() []Domain { //nolint:gochecknoglobals // immutable
+// domains builds the catalogs once, because each page lists the kinds.
+var domains = sync.OnceValue(func() []Domain { //nolint:gochecknoglobals // immutable
 	return []Domain{
 		define(eventlog.KindRun, workflow.NewCatalog(), workflow.Describe),
 		define(eventlog.KindMove, mover.NewCatalog(), mover.Describe),
@@ -55,30 +58,30 @@ func define[E any](kind eventlog.Kind, catalog *eventlog.Catalog[E], describe fu
 
 // Kinds returns the kinds of all domains.
 func Kinds() (kinds []string) {
-	for _, d := range All() {
+	for _, d := range Domains() {
 		kinds = append(kinds, string(d.Kind))
 	}
 	return kinds
 }
 
-// Types returns the event types that scute writes, with the Go type of their data. A type ends with the version of its data. Another form of the data
+// EventTypes returns the event types that scute writes, with the Go type of their data. A type ends with the version of its data. Another form of the data
 // has another version, so the schema of a type never changes its meaning.
-func Types() map[string]reflect.Type {
+func EventTypes() map[string]reflect.Type {
 	types := make(map[string]reflect.Type)
-	for _, d := range All() {
+	for _, d := range Domains() {
 		maps.Copy(types, d.Types)
 	}
 	return types
 }
 
-// Line describes an event. The default of its name is the name in the event's type. An event of an unknown type is described by its type.
-func Line(kind eventlog.Kind, ev eventlog.Event) view.Line {
+// LineOf describes an event. The default of its name is the name in the event's type. An event of an unknown type is described by its type.
+func LineOf(kind eventlog.Kind, ev eventlog.Event) view.Line {
 	unknown := view.Line{Name: name(ev.Type), Detail: fmt.Sprintf("this scutectl does not know the type %s (%d bytes of data)", ev.Type, len(ev.Data))}
-	i := slices.IndexFunc(All(), func(d Domain) bool { return d.Kind == kind })
+	i := slices.IndexFunc(Domains(), func(d Domain) bool { return d.Kind == kind })
 	if i < 0 {
 		return unknown
 	}
-	line, err := All()[i].describe(ev)
+	line, err := Domains()[i].describe(ev)
 	switch {
 	case err != nil:
 		return unknown
@@ -95,4 +98,28 @@ func name(eventType string) string {
 		return eventType
 	}
 	return strings.ReplaceAll(parts[len(parts)-2], "-", " ")
+}
+
+// FactNames returns the names of all lines, which events can be selected by.
+func FactNames() map[string]bool {
+	names := make(map[string]bool)
+	for _, d := range Domains() {
+		for eventType := range d.Types {
+			names[LineOf(d.Kind, eventlog.Event{Type: eventType, Data: json.RawMessage("{}")}).Name] = true
+		}
+	}
+	for _, name := range []string{ // of events with other data
+		"waiting for a permission", "stranded", "handler failed", "releasing hold", "hold released", "extra machine", "setback over",
+	} {
+		names[name] = true
+	}
+	return names
+}
+
+// Actor returns an actor for display, safe for a terminal. It marks an actor that is only a client's claim.
+func Actor(actor string) string {
+	if eventlog.Unverified(actor) {
+		return term.Clean(actor) + " (unverified)"
+	}
+	return term.Clean(actor)
 }

@@ -1,11 +1,11 @@
-package domain_test
+package show_test
 
 import (
 	"strings"
 	"testing"
 	"time"
 
-	"scute.dev/cmd/ctl/domain"
+	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
@@ -48,7 +48,7 @@ func TestWords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := domain.Line(eventlog.KindMove, ev)
+		f := show.LineOf(eventlog.KindMove, ev)
 		if got := f.Name + ": " + f.Text(); got != c.want {
 			t.Errorf("%T:\n got %s\nwant %s", c.event, got, c.want)
 		}
@@ -87,7 +87,7 @@ func TestWordsOfAPause(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := domain.Line(eventlog.KindPause, ev)
+		f := show.LineOf(eventlog.KindPause, ev)
 		if got := f.Name + ": " + f.Text(); got != c.want {
 			t.Errorf("%T:\n got %s\nwant %s", c.event, got, c.want)
 		}
@@ -97,7 +97,7 @@ func TestWordsOfAPause(t *testing.T) {
 // TestUnknownTypesAreToldWithoutTheirData checks that an event of an unknown type is shown by its type, without its
 // data, which may be confidential.
 func TestUnknownTypesAreToldWithoutTheirData(t *testing.T) {
-	f := domain.Line(eventlog.KindRun, eventlog.Event{Type: "dev.scute.run.task-began.v3", Data: []byte(`{"password":"hunter2"}`)})
+	f := show.LineOf(eventlog.KindRun, eventlog.Event{Type: "dev.scute.run.task-began.v3", Data: []byte(`{"password":"hunter2"}`)})
 	if f.Name != "task began" || !strings.Contains(f.Text(), "22 bytes") || strings.Contains(f.Text(), "hunter2") {
 		t.Errorf("got %s: %s", f.Name, f.Text())
 	}

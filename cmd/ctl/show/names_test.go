@@ -1,4 +1,4 @@
-package domain_test
+package show_test
 
 import (
 	"os"
@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"scute.dev/cmd/ctl/domain"
+	"scute.dev/cmd/ctl/show"
 )
 
 // TestNames checks that events can be selected by each name in the source of a Describe function, and by no other names but those of the types.
 func TestNames(t *testing.T) {
-	names, want := domain.Names(), make(map[string]bool)
+	names, want := show.FactNames(), make(map[string]bool)
 	files, err := filepath.Glob("../../../*/describe.go")
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("events cannot be selected by the name %q", name)
 		}
 	}
-	for eventType := range domain.Types() { // the default name of a line
+	for eventType := range show.EventTypes() { // the default name of a line
 		parts := strings.Split(eventType, ".")
 		want[strings.ReplaceAll(parts[len(parts)-2], "-", " ")] = true
 	}
