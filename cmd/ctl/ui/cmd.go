@@ -19,7 +19,6 @@ import (
 	"scute.dev/ui/act"
 	"scute.dev/ui/feed"
 	"scute.dev/ui/page"
-	"scute.dev/ui/web"
 )
 
 // shutdown is the timeout for open connections to end.
@@ -154,7 +153,7 @@ func (o *options) serve(ctx context.Context, f *feed.Feed) error {
 	}
 	host, token := listener.Addr().String(), rand.Text()
 	_, port, _ := net.SplitHostPort(host)
-	handler, err := web.New(site, f, o.desk(), token, host, "localhost:"+port)
+	handler, err := newHandler(site, f, o.desk(), token, host, "localhost:"+port)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}

@@ -1,4 +1,4 @@
-// Package ui implements `scutectl ui`, which serves pages about a log to the local user.
+// Package ui implements `scutectl ui`, which serves pages about a log over HTTP to the local user who has the token.
 //
-// This package never renders a page, and never changes an object.
+// This package never contains the content of a page, and never changes an object.
 package ui

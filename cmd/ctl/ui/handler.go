@@ -1,4 +1,4 @@
-package web
+package ui
 
 import (
 	"errors"
@@ -9,9 +9,9 @@ import (
 	"scute.dev/ui/page"
 )
 
-// New returns a handler that serves a site to clients with the token, and performs actions with the desk unless it is nil. hosts are the names of the
+// newHandler returns a handler that serves a site to clients with the token, and performs actions with the desk unless it is nil. hosts are the names of the
 // server, with its port.
-func New(site *page.Site, f *feed.Feed, desk *act.Desk, token string, hosts ...string) (http.Handler, error) {
+func newHandler(site *page.Site, f *feed.Feed, desk *act.Desk, token string, hosts ...string) (http.Handler, error) {
 	h := &handler{site: site, feed: f, desk: desk}
 	mux, err := h.routes()
 	if err != nil {

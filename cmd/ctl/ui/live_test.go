@@ -1,4 +1,4 @@
-package web
+package ui
 
 import (
 	"bufio"
@@ -26,7 +26,7 @@ import (
 func records(t *testing.T) (all []eventlog.Record) {
 	t.Helper()
 	log := logtest.Open(t)
-	uitest.Histories(t, log, "../..", "decided-to-retry")
+	uitest.Histories(t, log, "../../..", "decided-to-retry")
 	if _, err := log.Replay(t.Context(), 0, func(r eventlog.Record) error { all = append(all, r); return nil }); err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func serveFeed(t *testing.T, f *feed.Feed) (dial func() net.Conn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler, err := New(site, f, nil, token, host)
+	handler, err := newHandler(site, f, nil, token, host)
 	if err != nil {
 		t.Fatal(err)
 	}

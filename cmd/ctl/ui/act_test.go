@@ -1,4 +1,4 @@
-package web
+package ui
 
 import (
 	"context"
@@ -166,18 +166,18 @@ func newAPI(t *testing.T) (*api, http.Handler) {
 	flags := connect.New()
 	flags.Kubeconfig = file
 	k := &kit.Kit{Env: &cli.Env{Name: "scutectl", Now: time.Now, Size: func(any) (int, int, bool) { return 0, 0, false }}, Flags: flags}
-	return a, newHandler(t, k, act.New(k))
+	return a, handlerFor(t, k, act.New(k))
 }
 
-// newHandler returns the handler of one run of scutectl ui.
-func newHandler(t *testing.T, k *kit.Kit, desk *act.Desk) http.Handler {
+// handlerFor returns the handler of one run of scutectl ui.
+func handlerFor(t *testing.T, k *kit.Kit, desk *act.Desk) http.Handler {
 	t.Helper()
 	f := uitest.Feed(t)
 	site, err := page.New(f, k, "logs")
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, err := New(site, f, desk, token, host, "localhost:4711")
+	h, err := newHandler(site, f, desk, token, host, "localhost:4711")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -389,7 +389,7 @@ func TestReadOnly(t *testing.T) {
 	a, h := newAPI(t)
 	values := confirmationForm(t, h, "hold")
 	k := &kit.Kit{Env: &cli.Env{Name: "scutectl", Now: time.Now}, Flags: connect.New()}
-	h = newHandler(t, k, nil)
+	h = handlerFor(t, k, nil)
 	if w := get(t, h, http.MethodGet, "/act?"+values.Encode()); w.Code != http.StatusNotFound {
 		t.Errorf("got %d %s", w.Code, w.Body)
 	}

@@ -1,4 +1,4 @@
-package web
+package ui
 
 import (
 	"net/http"
