@@ -11,7 +11,6 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/ui/act"
 )
 
 // formBytes limits the size of a form.
@@ -22,12 +21,12 @@ const actPath = "/act"
 
 // confirm serves the page on which the user confirms an action.
 func (h *handler) confirm(w http.ResponseWriter, r *http.Request) {
-	ask, err := act.ParseRequest(r.URL.Query())
+	ask, err := parseAction(r.URL.Query())
 	if err != nil {
 		h.showResult(w, ask, nil, err)
 		return
 	}
-	offer, err := h.desk.Offer(r.Context(), ask)
+	offer, err := h.desk.offer(r.Context(), ask)
 	if err != nil {
 		h.showResult(w, ask, nil, err)
 		return
@@ -40,28 +39,28 @@ func (h *handler) confirm(w http.ResponseWriter, r *http.Request) {
 func (h *handler) act(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, formBytes)
 	if err := r.ParseForm(); err != nil {
-		h.showResult(w, act.Request{}, nil, fmt.Errorf("%w: %w", act.ErrInvalidRequest, err))
+		h.showResult(w, kit.Action{}, nil, fmt.Errorf("%w: %w", errInvalidRequest, err))
 		return
 	}
 	form := r.PostForm
-	ask, err := act.ParseRequest(form)
+	ask, err := parseAction(form)
 	if err != nil {
 		h.showResult(w, ask, nil, err)
 		return
 	}
 	generation, err := strconv.ParseInt(form.Get("generation"), 10, 64)
 	if err != nil {
-		h.showResult(w, ask, nil, fmt.Errorf("%w: the generation is %q", act.ErrInvalidRequest, form.Get("generation")))
+		h.showResult(w, ask, nil, fmt.Errorf("%w: the generation is %q", errInvalidRequest, form.Get("generation")))
 		return
 	}
 	seen := kit.Seen{UID: types.UID(form.Get("uid")), Generation: generation}
-	answer := act.Answer{Reason: form.Get("reason"), Duration: form.Get("for"), Choice: form.Get("choice")}
-	said, err := h.desk.Do(r.Context(), ask, seen, form.Get("token"), answer)
+	given := answer{reason: form.Get("reason"), duration: form.Get("for"), choice: form.Get("choice")}
+	said, err := h.desk.do(r.Context(), ask, seen, form.Get("token"), given)
 	h.showResult(w, ask, said, err)
 }
 
 // showResult serves the result of an action.
-func (h *handler) showResult(w http.ResponseWriter, ask act.Request, said []string, wrong error) {
+func (h *handler) showResult(w http.ResponseWriter, ask kit.Action, said []string, wrong error) {
 	body, err := h.site.Done(ask, said, wrong)
 	h.write(w, outcome(wrong), body, err)
 }
@@ -81,7 +80,7 @@ func outcome(err error) int {
 	switch {
 	case err == nil:
 		return http.StatusOK
-	case errors.Is(err, act.ErrInvalidRequest), errors.As(err, &usage):
+	case errors.Is(err, errInvalidRequest), errors.As(err, &usage):
 		return http.StatusBadRequest
 	case errors.Is(err, kit.ErrChanged), errors.As(err, &refusal), apierrors.IsConflict(err):
 		return http.StatusConflict

@@ -23,7 +23,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/ui/act"
 	"scute.dev/ui/page"
 	"scute.dev/ui/uitest"
 )
@@ -166,11 +165,16 @@ func newAPI(t *testing.T) (*api, http.Handler) {
 	flags := connect.New()
 	flags.Kubeconfig = file
 	k := &kit.Kit{Env: &cli.Env{Name: "scutectl", Now: time.Now, Size: func(any) (int, int, bool) { return 0, 0, false }}, Flags: flags}
-	return a, handlerFor(t, k, act.New(k))
+	return a, handlerFor(t, k, newDesk(k))
+}
+
+// queryOf returns the parameters of the address that requests an action.
+func queryOf(a kit.Action) url.Values {
+	return url.Values{"do": {a.Do}, "kind": {a.Kind}, "namespace": {a.Namespace}, "name": {a.Name}, "id": {a.ID}}
 }
 
 // handlerFor returns the handler of one run of scutectl ui.
-func handlerFor(t *testing.T, k *kit.Kit, desk *act.Desk) http.Handler {
+func handlerFor(t *testing.T, k *kit.Kit, desk *desk) http.Handler {
 	t.Helper()
 	f := uitest.Feed(t)
 	site, err := page.New(f, k, "logs")
@@ -222,12 +226,12 @@ func formOf(ctx context.Context, h http.Handler, values url.Values, header ...st
 // confirmationForm requests the confirmation page of an action, and returns the values of its form.
 func confirmationForm(t *testing.T, h http.Handler, do string) url.Values {
 	t.Helper()
-	return confirmationFormOf(t, h, act.Request{Do: do, Kind: "remediation", Namespace: "fleet", Name: "cp-1", ID: "fleet/cp/0a1b/cp-1"}, "8c1f")
+	return confirmationFormOf(t, h, kit.Action{Do: do, Kind: "remediation", Namespace: "fleet", Name: "cp-1", ID: "fleet/cp/0a1b/cp-1"}, "8c1f")
 }
 
-func confirmationFormOf(t *testing.T, h http.Handler, ask act.Request, uid string) url.Values {
+func confirmationFormOf(t *testing.T, h http.Handler, ask kit.Action, uid string) url.Values {
 	t.Helper()
-	w := get(t, h, http.MethodGet, "/act?"+ask.Query().Encode())
+	w := get(t, h, http.MethodGet, "/act?"+queryOf(ask).Encode())
 	body := w.Body.String()
 	if w.Code != http.StatusOK || !strings.Contains(body, uid) || !strings.Contains(body, "What happens:") || strings.Contains(body, "<hostile") {
 		t.Fatalf("got %d %s", w.Code, body)
@@ -346,7 +350,7 @@ func TestActsAreRefused(t *testing.T) {
 // TestAStalePageIsRefused checks that an action is refused if the page referred to an earlier object of the same name.
 func TestAStalePageIsRefused(t *testing.T) {
 	_, h := newAPI(t)
-	q := act.Request{Do: "hold", Kind: "remediation", Namespace: "fleet", Name: "cp-1", ID: "fleet/cp/before/cp-1"}.Query()
+	q := queryOf(kit.Action{Do: "hold", Kind: "remediation", Namespace: "fleet", Name: "cp-1", ID: "fleet/cp/before/cp-1"})
 	if w := get(t, h, http.MethodGet, "/act?"+q.Encode()); w.Code != http.StatusConflict || strings.Contains(w.Body.String(), "<form") {
 		t.Errorf("got %d %s", w.Code, w.Body)
 	}
@@ -403,8 +407,8 @@ func TestReadOnly(t *testing.T) {
 func TestAnAnswerShowsWhatIsHostileAsText(t *testing.T) {
 	a, h := newAPI(t)
 	a.object.Status.Message = uitest.Markup
-	ask := act.Request{Do: uitest.Markup, Kind: uitest.Markup, Namespace: uitest.Markup, Name: uitest.Markup, ID: uitest.Markup}
-	for _, q := range []url.Values{ask.Query(), {"do": {"\u202e"}}, {"do": {"\xff"}, "kind": {"\x00"}}, confirmationForm(t, h, "hold")} {
+	ask := kit.Action{Do: uitest.Markup, Kind: uitest.Markup, Namespace: uitest.Markup, Name: uitest.Markup, ID: uitest.Markup}
+	for _, q := range []url.Values{queryOf(ask), {"do": {"\u202e"}}, {"do": {"\xff"}, "kind": {"\x00"}}, confirmationForm(t, h, "hold")} {
 		w := get(t, h, http.MethodGet, "/act?"+q.Encode())
 		if body := w.Body.String(); strings.Contains(body, "<hostile") || strings.ContainsAny(body, "\x00\u202e\u009b") {
 			t.Errorf("%v: got %d %q", q, w.Code, body)

@@ -16,7 +16,6 @@ import (
 	"scute.dev/cmd/ctl/audit"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/ui/act"
 	"scute.dev/ui/feed"
 	"scute.dev/ui/page"
 )
@@ -116,14 +115,14 @@ func endReason(ctx, reading context.Context) error {
 }
 
 // desk returns the actions of the pages; nil with --read-only, for a folder or an export, and without a management cluster.
-func (o *options) desk() *act.Desk {
+func (o *options) desk() *desk {
 	if o.ReadOnly || o.From != "" || o.Flags.Dir != "" {
 		return nil
 	}
 	if _, err := o.Flags.Cluster(); err != nil { // there is only a NATS server
 		return nil
 	}
-	return act.New(o.Kit)
+	return newDesk(o.Kit)
 }
 
 // logKit returns the kit with the clock of the log. The clock of an export stops with its last commit, because later changes are unknown.

@@ -4,14 +4,13 @@ import (
 	"errors"
 	"net/http"
 
-	"scute.dev/ui/act"
 	"scute.dev/ui/feed"
 	"scute.dev/ui/page"
 )
 
 // newHandler returns a handler that serves a site to clients with the token, and performs actions with the desk unless it is nil. hosts are the names of the
 // server, with its port.
-func newHandler(site *page.Site, f *feed.Feed, desk *act.Desk, token string, hosts ...string) (http.Handler, error) {
+func newHandler(site *page.Site, f *feed.Feed, desk *desk, token string, hosts ...string) (http.Handler, error) {
 	h := &handler{site: site, feed: f, desk: desk}
 	mux, err := h.routes()
 	if err != nil {
@@ -31,7 +30,7 @@ func newHandler(site *page.Site, f *feed.Feed, desk *act.Desk, token string, hos
 type handler struct {
 	site *page.Site
 	feed *feed.Feed
-	desk *act.Desk
+	desk *desk
 }
 
 // routes registers the pages and the files that they load.

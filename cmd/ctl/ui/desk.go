@@ -1,4 +1,4 @@
-package act
+package ui
 
 import (
 	"bytes"
@@ -21,6 +21,7 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
+	"scute.dev/ui/page"
 )
 
 const (
@@ -36,38 +37,23 @@ const (
 	nonceBytes = 16
 )
 
-// Desk performs the actions that pages request, one at a time.
-type Desk struct {
+// desk performs the actions that pages request, one at a time.
+type desk struct {
 	kit        *kit.Kit
 	secret     []byte
 	sem        chan struct{}
 	usedTokens []string // used tokens, oldest first; guarded by turn
 }
 
-// New returns a Desk for the user of a kit. It refuses tokens of other Desks.
-func New(k *kit.Kit) *Desk {
+// newDesk returns a desk for the user of a kit. It refuses tokens of other desks.
+func newDesk(k *kit.Kit) *desk {
 	secret := make([]byte, sha256.Size)
 	_, _ = rand.Read(secret) // never fails
-	return &Desk{kit: k, secret: secret, sem: make(chan struct{}, 1)}
+	return &desk{kit: k, secret: secret, sem: make(chan struct{}, 1)}
 }
 
-// Offer describes an action and its effect before the user confirms it.
-type Offer struct {
-	Request
-	kit.Seen
-	Kind, State, Message, Effect string
-	// Reason: a reason may be given. Needed: a reason is required. Timed: a duration may be given.
-	Reason, Needed, Timed bool
-	// Choices are options of which the user must choose one, if there are any.
-	Choices []string
-	// Command is the equivalent scutectl command, "" if there is none.
-	Command string
-	// Token proves that the offer was shown.
-	Token string
-}
-
-// Offer reads the resource and returns the offer of an action. It returns the error of the API server if the request is refused.
-func (d *Desk) Offer(ctx context.Context, ask Request) (*Offer, error) {
+// offer reads the resource and returns the offer of an action. It returns the error of the API server if the request is refused.
+func (d *desk) offer(ctx context.Context, ask kit.Action) (*page.Offer, error) {
 	action := actions()[ask.Do+" "+ask.Kind]
 	k := d.kitFor(ask.Namespace, &bytes.Buffer{})
 	cluster, err := k.Flags.Cluster()
@@ -80,13 +66,13 @@ func (d *Desk) Offer(ctx context.Context, ask Request) (*Offer, error) {
 	if err := cluster.Client.Get(ctx, types.NamespacedName{Namespace: ask.Namespace, Name: ask.Name}, object); err != nil {
 		return nil, cluster.Explain(err)
 	}
-	o := &Offer{
-		Request: ask, Seen: kit.Seen{UID: object.GetUID(), Generation: object.GetGeneration(), ID: ask.ID},
+	o := &page.Offer{
+		Action: ask, Seen: kit.Seen{UID: object.GetUID(), Generation: object.GetGeneration(), ID: ask.ID},
 		Kind: fmt.Sprintf("%T", object), Effect: action.effect, Reason: action.reason, Needed: action.needed, Timed: action.timed,
 	}
 	o.Kind = o.Kind[strings.LastIndexByte(o.Kind, '.')+1:]
 	var id string
-	o.State, o.Message, id = status(object)
+	o.State, o.Message, id = stateOf(object)
 	if err := o.Check(object, id); err != nil { // the name now belongs to another object
 		return nil, err
 	}
@@ -104,18 +90,18 @@ func (d *Desk) Offer(ctx context.Context, ask Request) (*Offer, error) {
 	return o, nil
 }
 
-// Do performs the offered action and returns the command's output. seen and token are from the offer. Do ignores cancellation of ctx; otherwise a
+// do performs the offered action and returns the command's output. seen and token are from the offer. do ignores cancellation of ctx; otherwise a
 // disconnecting browser (a double click) would leave the outcome unknown.
-func (d *Desk) Do(ctx context.Context, ask Request, seen kit.Seen, token string, a Answer) (said []string, err error) {
+func (d *desk) do(ctx context.Context, ask kit.Action, seen kit.Seen, token string, a answer) (said []string, err error) {
 	action := actions()[ask.Do+" "+ask.Kind]
 	seen.ID = ask.ID
 	switch {
 	case len(token) < hex.EncodedLen(nonceBytes) || !hmac.Equal([]byte(token), []byte(d.sign(ask, seen, token[:hex.EncodedLen(nonceBytes)]))):
-		return nil, fmt.Errorf("%w: it was not confirmed on a page of this server; reload the page", ErrInvalidRequest)
-	case action.needed && strings.TrimSpace(a.Reason) == "":
+		return nil, fmt.Errorf("%w: it was not confirmed on a page of this server; reload the page", errInvalidRequest)
+	case action.needed && strings.TrimSpace(a.reason) == "":
 		return nil, cli.Usagef("the reason is missing: give a reason; it is shown while the policy is paused")
-	case utf8.RuneCountInString(a.Reason) > maxReasonLength:
-		return nil, cli.Usagef("the reason has %d characters: it must have %d or fewer", utf8.RuneCountInString(a.Reason), maxReasonLength)
+	case utf8.RuneCountInString(a.reason) > maxReasonLength:
+		return nil, cli.Usagef("the reason has %d characters: it must have %d or fewer", utf8.RuneCountInString(a.reason), maxReasonLength)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), actionTimeout)
 	defer cancel()
@@ -142,8 +128,8 @@ func (d *Desk) Do(ctx context.Context, ask Request, seen kit.Seen, token string,
 	return said, err
 }
 
-// sign returns a token for the shown offer, which only this Desk accepts. It begins with the nonce.
-func (d *Desk) sign(ask Request, seen kit.Seen, nonce string) string {
+// sign returns a token for the shown offer, which only this desk accepts. It begins with the nonce.
+func (d *desk) sign(ask kit.Action, seen kit.Seen, nonce string) string {
 	data, _ := json.Marshal([]any{ask, seen, nonce}) // plain fields never fail
 	mac := hmac.New(sha256.New, d.secret)
 	mac.Write(data)
@@ -151,7 +137,7 @@ func (d *Desk) sign(ask Request, seen kit.Seen, nonce string) string {
 }
 
 // kitFor returns a kit for running a command with the same connection flags. The command's output is written to out.
-func (d *Desk) kitFor(namespace string, out *bytes.Buffer) *kit.Kit {
+func (d *desk) kitFor(namespace string, out *bytes.Buffer) *kit.Kit {
 	env, flags := *d.kit.Env, *d.kit.Flags
 	env.In, env.Out, env.Err, env.Color = strings.NewReader(""), out, out, cli.ColorNever
 	flags.Namespace = namespace

@@ -1,4 +1,4 @@
-package act
+package ui
 
 import (
 	"context"
@@ -69,10 +69,10 @@ func actions() map[string]action {
 		},
 		"resume policy": {
 			effect: "The pause request is removed from the RepairPolicy. If it has no other pause request, it may replace machines again.", object: newPolicy,
-			perform: func(ctx context.Context, k *kit.Kit, s *kit.Seen, name string, a Answer) error {
-				place, err := strconv.Atoi(a.Choice)
+			perform: func(ctx context.Context, k *kit.Kit, s *kit.Seen, name string, a answer) error {
+				place, err := strconv.Atoi(a.choice)
 				if err != nil {
-					return cli.Usagef("the choice is %q: choose one of the pause requests", a.Choice)
+					return cli.Usagef("the choice is %q: choose one of the pause requests", a.choice)
 				}
 				return remediation.ResumePolicy(ctx, k, s, name, place)
 			},
@@ -81,16 +81,16 @@ func actions() map[string]action {
 }
 
 // performFunc does an action with a resource that was seen.
-type performFunc = func(context.Context, *kit.Kit, *kit.Seen, string, Answer) error
+type performFunc = func(context.Context, *kit.Kit, *kit.Seen, string, answer) error
 
 func withReason(fn func(_ context.Context, _ *kit.Kit, _ *kit.Seen, name, reason string) error) performFunc {
-	return func(ctx context.Context, k *kit.Kit, s *kit.Seen, name string, a Answer) error {
-		return fn(ctx, k, s, name, a.Reason)
+	return func(ctx context.Context, k *kit.Kit, s *kit.Seen, name string, a answer) error {
+		return fn(ctx, k, s, name, a.reason)
 	}
 }
 
 func withoutReason(fn func(context.Context, *kit.Kit, *kit.Seen, string) error) performFunc {
-	return func(ctx context.Context, k *kit.Kit, s *kit.Seen, name string, _ Answer) error {
+	return func(ctx context.Context, k *kit.Kit, s *kit.Seen, name string, _ answer) error {
 		return fn(ctx, k, s, name)
 	}
 }
@@ -99,19 +99,19 @@ func newRun() client.Object         { return &v1alpha1.WorkflowRun{} }
 func newRemediation() client.Object { return &v1alpha1.SurgeRemediation{} }
 func newPolicy() client.Object      { return &v1alpha1.RepairPolicy{} }
 
-func hold(ctx context.Context, k *kit.Kit, s *kit.Seen, name string, a Answer) error {
+func hold(ctx context.Context, k *kit.Kit, s *kit.Seen, name string, a answer) error {
 	var length time.Duration
-	if a.Duration != "" {
+	if a.duration != "" {
 		var err error
-		if length, err = time.ParseDuration(a.Duration); err != nil || length <= 0 {
-			return cli.Usagef("the duration is %q: it must be greater than zero, for example 2h or 30m, or empty", a.Duration)
+		if length, err = time.ParseDuration(a.duration); err != nil || length <= 0 {
+			return cli.Usagef("the duration is %q: it must be greater than zero, for example 2h or 30m, or empty", a.duration)
 		}
 	}
-	return remediation.Hold(ctx, k, s, name, a.Reason, length)
+	return remediation.Hold(ctx, k, s, name, a.reason, length)
 }
 
-// status returns the phase and message of a resource, and its ID in the log.
-func status(o client.Object) (state, message, id string) {
+// stateOf returns the phase and message of a resource, and its ID in the log.
+func stateOf(o client.Object) (state, message, id string) {
 	switch o := o.(type) {
 	case *v1alpha1.WorkflowRun:
 		return string(o.Status.Phase), o.Status.Message, o.Status.RunID
