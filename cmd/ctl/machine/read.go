@@ -29,7 +29,7 @@ type reader struct {
 	cluster   *connect.Cluster
 	namespace string
 
-	log    *LogReader
+	log    *logReader
 	failed error // the error of opening the log
 	found  bool  // the named machines were found once
 }
@@ -70,7 +70,7 @@ func (r *reader) readLog(ctx context.Context, objects *Objects) (err error) {
 			r.failed = err
 			return err
 		}
-		r.log = &LogReader{Log: log}
+		r.log = &logReader{Log: log}
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.Flags.LogTimeout)
 	defer cancel()
