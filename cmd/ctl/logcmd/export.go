@@ -50,7 +50,7 @@ For a damaged log it writes the commits that can be read.`,
 		},
 	}
 	o.Kit = kit.New(env, cmd, "")
-	o.aggregateVar(cmd, &o.Aggregate, "Only the events of this aggregate, KIND/ID")
+	cmd.Flags().StringVar(&o.Aggregate, "aggregate", "", "Only the events of this aggregate, KIND/ID")
 	o.AddFlags(cmd.Flags())
 	filter.Complete(cmd)
 	o.Format.AddFlag(cmd, formatCloudEvents, formatCSV)

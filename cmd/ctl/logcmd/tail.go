@@ -84,7 +84,7 @@ func newTail(env *cli.Env) (*tailOptions, *cobra.Command) {
 	o.Kit = kit.New(env, cmd, "")
 	f := cmd.Flags()
 	f.BoolVarP(&o.Follow, "follow", "f", false, "Continue with new events, until interrupted")
-	o.aggregateVar(cmd, &o.Aggregate, "Only the events of this aggregate, KIND/ID")
+	cmd.Flags().StringVar(&o.Aggregate, "aggregate", "", "Only the events of this aggregate, KIND/ID")
 	o.AddFlags(f)
 	filter.Complete(cmd)
 	o.Format.AddFlag(cmd, "json")

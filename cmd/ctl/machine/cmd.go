@@ -31,7 +31,7 @@ func Commands(env *cli.Env) kit.Verbs {
 const legend = `The command reads the objects of Cluster API and scute, and the event log for the rules and times of decisions. If the log cannot
 be reached, it prints a note and shows only the objects. It needs neither a RepairPolicy nor scute's kinds.
 
-Healthy workers are counted, and listed only with --all.`
+Running workers without a mark are counted, and listed only with --all.`
 
 func newCmdGet(env *cli.Env) *cobra.Command {
 	o := &options{}
@@ -82,7 +82,7 @@ func (o *options) clusterFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	kit.AllNamespacesVar(cmd, &o.allNamespaces)
 	f.StringVar(&o.cluster, "cluster", "", "Show this cluster only")
-	f.BoolVar(&o.all, "all", false, "List healthy workers too")
+	f.BoolVar(&o.all, "all", false, "List all workers")
 }
 
 // complete returns the names of machines for completion by a shell.

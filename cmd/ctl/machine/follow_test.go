@@ -16,7 +16,7 @@ import (
 // TestOnlyChangesArePrinted checks that each change is printed as a line, and that nothing is printed without a change.
 func TestOnlyChangesArePrinted(t *testing.T) {
 	o := &options{Kit: &kit.Kit{Env: &cli.Env{Now: func() time.Time { return time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC) }}}}
-	machine := &Machine{Namespace: "fleet", Name: "cp-1", Health: healthy}
+	machine := &Machine{Namespace: "fleet", Name: "cp-1", Health: running}
 	list := []*Machine{machine}
 	told := map[string]string{}
 	expect := func(want ...string) {
@@ -25,7 +25,7 @@ func TestOnlyChangesArePrinted(t *testing.T) {
 			t.Error(diff)
 		}
 	}
-	expect("2026-07-30T12:00:00.000Z fleet/cp-1 Healthy")
+	expect("2026-07-30T12:00:00.000Z fleet/cp-1 Running")
 	expect()
 	machine.Health, machine.Reason = unhealthy, "NodeReady is Unknown"
 	expect("2026-07-30T12:00:00.000Z fleet/cp-1 Unhealthy (NodeReady is Unknown)")

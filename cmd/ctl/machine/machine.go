@@ -3,12 +3,10 @@ package machine
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"scute.dev/api/v1alpha1"
@@ -22,9 +20,9 @@ type Machine struct {
 	// Owner is the kind and name of the object that replaces the machine.
 	Owner string `json:"owner,omitempty"`
 	Name  string `json:"name"`
-	// Health is Healthy, Failing, Unhealthy, NotReady, Degraded, Deleting, Deleted, or else the phase of the Machine.
+	// Health is Failing, Unhealthy, Deleting, Deleted, or else the phase of the Machine.
 	Health string `json:"health"`
-	// Since is when the machine became unhealthy; zero if it is healthy, or if the time is unknown. Reason is why it is not healthy.
+	// Since is when the machine became unhealthy, and Reason why.
 	Since  time.Time `json:"since,omitzero"`
 	Reason string    `json:"why,omitempty"`
 	// Marks are the annotations that pause the machine, or that request or prevent its remediation or deletion, and what stops its remediation.
@@ -47,69 +45,34 @@ type Remediation struct {
 	Outlook *remediator.Outlook `json:"ahead,omitempty"`
 }
 
-// Values of Health with a meaning in this package.
+// Values of Health with a meaning in this package. Running is a phase of Cluster API.
 const (
-	healthy   = "Healthy"
+	running   = string(clusterv1.MachinePhaseRunning)
 	failing   = string(remediator.Failing)
 	unhealthy = "Unhealthy"
-	notReady  = "NotReady"
-	degraded  = "Degraded"
 	deleting  = "Deleting"
 	deleted   = "Deleted"
 )
 
-// setHealth sets the health of a machine from its conditions and its mark, which may be nil.
+// setHealth sets the health of a machine according to scute, a MachineHealthCheck, or else its phase. mark may be nil.
 func (m *Machine) setHealth(o *clusterv1.Machine, mark *v1alpha1.UnhealthyMark) {
-	ready := meta.FindStatusCondition(o.Status.Conditions, clusterv1.MachineNodeReadyCondition)
+	m.Health = cmp.Or(o.Status.Phase, "Pending")
 	check := meta.FindStatusCondition(o.Status.Conditions, clusterv1.MachineHealthCheckSucceededCondition)
-	component := brokenComponent(o)
-	if isBroken(ready) {
-		m.Since = ready.LastTransitionTime.Time
-	}
 	switch {
 	case mark != nil:
-		m.Health, m.Reason = unhealthy, mark.Reason
+		m.Health, m.Reason, m.Since = unhealthy, mark.Reason, mark.Since.Time
 		if mark.State == failing {
 			m.Health = failing
 		}
 		if mark.Source != "" {
 			m.Reason += ", reported by " + mark.Source
 		}
-		if !mark.Since.IsZero() {
-			m.Since = mark.Since.Time
-		}
 	case check != nil && check.Status == metav1.ConditionFalse:
-		m.Health, m.Reason = unhealthy, cmp.Or(check.Message, "a MachineHealthCheck reports it unhealthy")
-	case o.Status.NodeRef.Name == "":
-		m.Health = cmp.Or(o.Status.Phase, "Pending")
-	case isBroken(ready):
-		m.Health = notReady
-	case component != nil:
-		m.Health, m.Reason = degraded, cmp.Or(component.Message, fmt.Sprintf("%s is %s", component.Type, component.Status))
-	default:
-		m.Health = healthy
+		m.Health, m.Reason, m.Since = unhealthy, cmp.Or(check.Message, "a MachineHealthCheck reports it unhealthy"), check.LastTransitionTime.Time
 	}
 	if o.DeletionTimestamp != nil {
 		m.Health = deleting
 	}
-}
-
-func isBroken(c *metav1.Condition) bool { return c != nil && c.Status != metav1.ConditionTrue }
-
-// brokenComponent returns the condition of the first component of the control plane that is not healthy; nil if there is none.
-func brokenComponent(o *clusterv1.Machine) *metav1.Condition {
-	for _, component := range []string{
-		controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition,
-		controlplanev1.KubeadmControlPlaneMachineAPIServerPodHealthyCondition,
-		controlplanev1.KubeadmControlPlaneMachineControllerManagerPodHealthyCondition,
-		controlplanev1.KubeadmControlPlaneMachineSchedulerPodHealthyCondition,
-		controlplanev1.KubeadmControlPlaneMachineEtcdPodHealthyCondition,
-	} {
-		if c := meta.FindStatusCondition(o.Status.Conditions, component); isBroken(c) {
-			return c
-		}
-	}
-	return nil
 }
 
 // setMarks sets the annotations of a machine, and what stops its remediation, in the words of the documentation.

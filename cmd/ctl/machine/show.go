@@ -43,7 +43,7 @@ func (o *options) notes(p *snapshot) {
 	}
 }
 
-// table renders a row for each machine. It only counts healthy workers, unless the user named them or --all is set.
+// table renders a row for each machine. It only counts running workers without a mark, unless the user named them or --all is set.
 func (o *options) table(v show.View, list []*Machine) []string {
 	_, wide := o.format.Text()
 	header, left := []string{"CLUSTER", "MACHINE", "HEALTH", "MARKS", "DECISION", "NEXT"}, 0
@@ -57,7 +57,7 @@ func (o *options) table(v show.View, list []*Machine) []string {
 	}
 	t.Header = header
 	for _, m := range list {
-		if !o.all && len(o.names) == 0 && !m.controlPlane && m.Health == healthy && m.Remediation == nil {
+		if !o.all && len(o.names) == 0 && !m.controlPlane && m.Health == running && m.Remediation == nil {
 			left++
 			continue
 		}
@@ -75,7 +75,7 @@ func (o *options) table(v show.View, list []*Machine) []string {
 	}
 	lines := t.Lines(v.Paint, v.Width)
 	if left > 0 {
-		lines = append(lines, fmt.Sprintf("and %s: --all lists them", plural.Of(left, "healthy worker")))
+		lines = append(lines, fmt.Sprintf("and %s: --all lists them", plural.Of(left, "running worker")))
 	}
 	return lines
 }
@@ -105,9 +105,9 @@ func style(health string) term.Style {
 	switch health {
 	case unhealthy:
 		return term.Red
-	case failing, notReady, degraded, deleting, deleted:
+	case failing, deleting, deleted:
 		return term.Yellow
-	case healthy:
+	case running:
 		return term.Green
 	default:
 		return term.Cyan
