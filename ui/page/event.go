@@ -74,17 +74,11 @@ func event(v *view) (any, error) {
 	if len(data) == 0 { // the commit cannot be decoded
 		data = r.Data()
 	}
-	p.Data, p.Cut = truncate(indented(data), maxData)
+	if p.Data = indented(data); len(p.Data) > maxData {
+		p.Data, p.Cut = p.Data[:maxData], true
+	}
 	p.Cause, err = v.cause(r, e.Causation)
 	return p, err
-}
-
-// truncate truncates a text to a number of bytes, and reports whether it was longer.
-func truncate(text string, most int) (string, bool) {
-	if len(text) <= most {
-		return text, false
-	}
-	return text[:most], true
 }
 
 // cause finds the event that caused another event of the same aggregate.

@@ -72,7 +72,12 @@ func (o *options) check(file string) error {
 	if err != nil {
 		return err
 	}
-	proof, err := o.readFile(file)
+	var proof []byte
+	if file == "-" {
+		proof, err = io.ReadAll(o.Env.In)
+	} else {
+		proof, err = os.ReadFile(file)
+	}
 	if err != nil {
 		return fmt.Errorf("reading the proof: %w", err)
 	}
@@ -110,11 +115,4 @@ func (o *options) proven(p proven) error {
 			o.Env.Linef("  actor       %s", show.Actor(e.Actor)), o.Env.Linef("  data        %s", e.Data))
 	}
 	return err
-}
-
-func (o *options) readFile(file string) ([]byte, error) {
-	if file == "-" {
-		return io.ReadAll(o.Env.In)
-	}
-	return os.ReadFile(file)
 }

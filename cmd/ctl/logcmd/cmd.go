@@ -40,10 +40,3 @@ func (d *deps) read(ctx context.Context, fn func(context.Context, *connect.Log) 
 	defer log.Close()
 	return fn(ctx, log)
 }
-
-func (d *deps) openToAppend(ctx context.Context) (*connect.Log, error) {
-	if err := d.Flags.Check(); err != nil {
-		return nil, err
-	}
-	return d.Flags.LogToAppend(ctx, d.Env.Err)
-}

@@ -1,7 +1,9 @@
 package logcmd
 
 import (
+	"bufio"
 	"context"
+	"encoding/csv"
 	"errors"
 
 	"github.com/spf13/cobra"
@@ -87,11 +89,13 @@ type writer interface {
 }
 
 func (o *exportOptions) writer(log *connect.Log, head uint64) (writer, error) {
+	selected := eventSelector{&o.Filter, filter.NewSubjects()}
 	switch o.Format.Value {
 	case formatCloudEvents:
-		return newCloudEventWriter(o.Env.Out, &o.Filter, log.ID()), nil
+		return &cloudEventWriter{selected, bufio.NewWriterSize(o.Env.Out, 256<<10), log.ID()}, nil
 	case formatCSV:
-		return newCSVWriter(o.Env.Out, &o.Filter)
+		w := &csvWriter{selected, csv.NewWriter(o.Env.Out)}
+		return w, w.out.Write(csvHeader)
 	default:
 		return export.NewWriter(o.Env.Out, export.Head{LogID: log.ID(), Last: head})
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
@@ -19,10 +18,6 @@ import (
 type eventSelector struct {
 	filter   *filter.Filter
 	subjects *filter.Subjects
-}
-
-func newEventSelector(f *filter.Filter) eventSelector {
-	return eventSelector{f, filter.NewSubjects()}
 }
 
 // each calls fn with the selected events of a commit and their index in it.
@@ -47,10 +42,6 @@ type cloudEventWriter struct {
 	logID string
 }
 
-func newCloudEventWriter(w io.Writer, f *filter.Filter, logID string) *cloudEventWriter {
-	return &cloudEventWriter{newEventSelector(f), bufio.NewWriterSize(w, 256<<10), logID}
-}
-
 func (w *cloudEventWriter) Write(r eventlog.Record) error {
 	events, err := r.CloudEvents(w.logID)
 	if err != nil {
@@ -71,11 +62,6 @@ var csvHeader = []string{
 type csvWriter struct {
 	eventSelector
 	out *csv.Writer
-}
-
-func newCSVWriter(w io.Writer, f *filter.Filter) (*csvWriter, error) {
-	c := &csvWriter{newEventSelector(f), csv.NewWriter(w)}
-	return c, c.out.Write(csvHeader)
 }
 
 func (w *csvWriter) Write(r eventlog.Record) error {

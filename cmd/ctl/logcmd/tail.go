@@ -91,15 +91,11 @@ func newTail(env *cli.Env) (*tailOptions, *cobra.Command) {
 	return o, cmd
 }
 
-func (o *tailOptions) validate() error {
+func (o *tailOptions) run(ctx context.Context) error {
 	if o.Lines < allLines {
 		return cli.Usagef("--lines is %d: it must be -1 or more", o.Lines)
 	}
-	return o.Check(o.Env)
-}
-
-func (o *tailOptions) run(ctx context.Context) error {
-	if err := o.validate(); err != nil {
+	if err := o.Check(o.Env); err != nil {
 		return err
 	}
 	log, err := o.open(ctx)

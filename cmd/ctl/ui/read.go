@@ -31,13 +31,6 @@ func (o *options) read(ctx context.Context, f *feed.Feed, caughtUp func()) error
 	return ctx.Err()
 }
 
-// noteTruncated prints a note if an export ends before the log did. The pages then show the log as of the last commit in the export.
-func (o *options) noteTruncated(read, last uint64) {
-	if read < last {
-		o.Env.Notef("%s is incomplete: it has the first %d of %d commits. The pages show the log as it was then.", o.From, read, last)
-	}
-}
-
 // load passes the commits of an export to the feed.
 func (o *options) load(ctx context.Context, f *feed.Feed) error {
 	file, err := os.Open(o.From)
@@ -58,7 +51,9 @@ func (o *options) load(ctx context.Context, f *feed.Feed) error {
 			}
 		}
 		if errors.Is(err, io.EOF) {
-			o.noteTruncated(f.Commits.Head(), lines.Head.Last)
+			if read, last := f.Commits.Head(), lines.Head.Last; read < last {
+				o.Env.Notef("%s is incomplete: it has the first %d of %d commits. The pages show the log as it was then.", o.From, read, last)
+			}
 			return nil
 		}
 		if err == nil {
