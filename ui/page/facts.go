@@ -33,12 +33,12 @@ type Fact struct {
 	Actor  string
 }
 
-// filter selects facts.
-type filter struct {
+// factFilter selects facts.
+type factFilter struct {
 	Kind, Text, Actor string
 }
 
-func (f filter) matches(e Fact) bool {
+func (f factFilter) matches(e Fact) bool {
 	has := func(text, part string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(part)) }
 	return (f.Kind == "" || f.Kind == e.Kind) && (f.Actor == "" || has(e.Actor, f.Actor)) &&
 		(f.Text == "" || has(e.About, f.Text) || has(e.Detail, f.Text) || has(e.Word, f.Text))
@@ -53,13 +53,13 @@ type factsPage struct {
 func (factsPage) title() string { return "Facts" }
 
 func facts(v *view) (any, error) {
-	f := filter{Kind: v.Query.Get("kind"), Text: v.Query.Get("text"), Actor: v.Query.Get("actor")}
+	f := factFilter{Kind: v.Query.Get("kind"), Text: v.Query.Get("text"), Actor: v.Query.Get("actor")}
 	list, whole, err := v.lastFacts(f, maxFactsOnPage)
 	return factsPage{Facts: list, Whole: whole}, err
 }
 
 // lastFacts returns the last matching facts, newest first, and whether these are all.
-func (v *view) lastFacts(f filter, most int) (list []Fact, whole bool, err error) {
+func (v *view) lastFacts(f factFilter, most int) (list []Fact, whole bool, err error) {
 	commits := v.site.feed.Commits
 	seq := v.Seq
 	for asked := 0; seq > 0 && asked < maxCommitsSearched; seq-- {

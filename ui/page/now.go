@@ -59,7 +59,7 @@ func now(v *view) (any, error) {
 	}
 	p.MoreEnded = max(0, len(p.Ended)-maxEnded)
 	p.Ended = p.Ended[:min(len(p.Ended), maxEnded)]
-	p.Facts, p.Whole, err = v.lastFacts(filter{}, maxFacts)
+	p.Facts, p.Whole, err = v.lastFacts(factFilter{}, maxFacts)
 	return p, err
 }
 

@@ -9,7 +9,6 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
-	"scute.dev/remediator"
 )
 
 // describe renders a remediation without the facts that only the log contains.
@@ -47,15 +46,6 @@ func (v view) hold(h *v1alpha1.RemediationHold) string {
 		out += ": " + h.Reason
 	}
 	return out
-}
-
-// DescribeOwner renders an owner of machines and its remediations, as recorded in the log.
-func DescribeOwner(v show.View, o remediator.Owner, list []*v1alpha1.SurgeRemediation) []string {
-	out := []string{v.Field("Owner", v.Paint.Text(term.Bold, o.Kind+" "+o.Namespace+"/"+o.Name)), v.Field("Cluster", o.Cluster), ""}
-	if len(list) == 0 {
-		return append(out, "None of its machines is marked.")
-	}
-	return append(out, newNoun().Table(v, list, false, false)...)
 }
 
 func (v view) conditions(list []metav1.Condition) []string {
