@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -93,7 +92,7 @@ func (s *stream) message(part []byte, seq uint64) error {
 	}
 	s.sent = hash
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "id: %d\n", seq)
+	out.WriteString("id: " + strconv.FormatUint(seq, 10) + "\n")
 	for line := range bytes.Lines(part) {
 		out.WriteString("data: ")
 		out.Write(bytes.TrimRight(line, "\r\n"))
