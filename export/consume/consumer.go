@@ -1,22 +1,13 @@
 package consume
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"time"
 
 	"scute.dev/eventlog"
-)
-
-const (
-	// saveInterval is the default interval at which a position is saved.
-	saveInterval = 5 * time.Second
-	// saveTimeout bounds one save.
-	saveTimeout = 10 * time.Second
 )
 
 // Log is what a consumer needs of a log. *eventlog.Log implements it.
@@ -48,43 +39,27 @@ type Consumer struct {
 // beginning. Run returns ErrRolledBack if the log no longer has the last delivered commit: the commits that replaced the lost ones were not
 // delivered, so an operator must decide where to continue.
 func (c *Consumer) Run(ctx context.Context) error {
-	p, err := c.Store.Load(ctx)
-	if err != nil {
-		return err
-	}
 	logger := c.Logger
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	if id := c.Log.ID(); p.LogID != id {
-		switch {
-		case p.LogID != "":
-			logger.Warn("the position is of another event log: reading this log from its beginning", "position", p.LogID, "log", id)
-		case p.Sequence > 0:
-			return fmt.Errorf("the position has the sequence %d and no log ID: add the ID of the log, which is %s", p.Sequence, id)
-		}
-		p = Position{LogID: id}
+	s, err := Resume(ctx, c.Log, c.Store, logger)
+	if err != nil {
+		return err
 	}
+	p := s.position
 	if c.Delivered != nil {
 		c.Delivered(p.Sequence)
 	}
-	s := &saver{store: c.Store, saved: p, position: p}
-	stop := s.start(ctx, cmp.Or(c.SaveInterval, saveInterval), logger)
-	from := p.Sequence
-	if p.hasCommit() {
-		from-- // the last delivered commit is read again, and compared
-	}
-	err = c.Log.Follow(ctx, from, func(r eventlog.Record) error {
+	stop := s.SaveEvery(ctx, c.SaveInterval, nil)
+	err = c.Log.Follow(ctx, p.ReadAfter(), func(r eventlog.Record) error {
 		if r.Seq == p.Sequence {
-			if !p.Matches(r) {
-				return fmt.Errorf("commit %d: %w", r.Seq, ErrRolledBack)
-			}
-			return nil
+			return p.Check(r)
 		}
 		if err := c.deliverCommit(ctx, r, logger); err != nil {
 			return err
 		}
-		s.advance(PositionAfter(p.LogID, r))
+		s.Advance(PositionAfter(p.LogID, r))
 		if c.Delivered != nil {
 			c.Delivered(r.Seq)
 		}
@@ -105,61 +80,5 @@ func (c *Consumer) deliverCommit(ctx context.Context, r eventlog.Record, logger 
 			return fmt.Errorf("event %s of %s, commit %d: %w", e.ID, e.Source, r.Seq, err)
 		}
 	}
-	return nil
-}
-
-// saver saves the position periodically.
-type saver struct {
-	store Store
-
-	mu       sync.Mutex
-	position Position
-	saved    Position // used only by the goroutine that saves
-}
-
-func (s *saver) advance(p Position) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.position = p
-}
-
-// start saves at each interval. The returned function stops that, and saves a last time.
-func (s *saver) start(ctx context.Context, every time.Duration, logger *slog.Logger) (stop func() error) {
-	sctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	var saving sync.WaitGroup
-	saving.Go(func() {
-		tick := time.NewTicker(every)
-		defer tick.Stop()
-		for {
-			select {
-			case <-sctx.Done():
-				return
-			case <-tick.C:
-				if err := s.save(sctx); err != nil && sctx.Err() == nil {
-					logger.Warn("saving the position in the event log failed; retrying", "error", err)
-				}
-			}
-		}
-	})
-	return func() error {
-		cancel()
-		saving.Wait()
-		return s.save(context.WithoutCancel(ctx))
-	}
-}
-
-func (s *saver) save(ctx context.Context) error {
-	s.mu.Lock()
-	at := s.position
-	s.mu.Unlock()
-	if at == s.saved {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
-	defer cancel()
-	if err := s.store.Save(ctx, at); err != nil {
-		return err
-	}
-	s.saved = at
 	return nil
 }

@@ -37,9 +37,21 @@ func PositionAfter(logID string, r eventlog.Record) Position {
 // commitPrefix returns the prefix of Commit.
 func commitPrefix(seq uint64) string { return strconv.FormatUint(seq, 10) + "/" }
 
-// Matches reports whether a log still has the last delivered commit, or the position does not identify it; r is the log's commit at Sequence.
-func (p Position) Matches(r eventlog.Record) bool {
-	return !p.hasCommit() || PositionAfter(p.LogID, r).Commit == p.Commit
+// ReadAfter returns the sequence after which the log is read again: that of the commit before the last delivered one, if the position identifies it, because
+// Check compares it.
+func (p Position) ReadAfter() uint64 {
+	if p.hasCommit() {
+		return p.Sequence - 1
+	}
+	return p.Sequence
+}
+
+// Check returns ErrRolledBack if the log no longer has the last delivered commit; r is the log's commit at Sequence.
+func (p Position) Check(r eventlog.Record) error {
+	if p.hasCommit() && PositionAfter(p.LogID, r).Commit != p.Commit {
+		return fmt.Errorf("commit %d: %w", r.Seq, ErrRolledBack)
+	}
+	return nil
 }
 
 // hasCommit reports whether the position identifies its commit.

@@ -16,15 +16,11 @@ import (
 )
 
 const (
-	// maxBatchSpans bounds the spans of one request. ahead bounds the commits that are read before the spans of earlier ones were sent.
+	// maxBatchSpans bounds the spans of one request.
 	maxBatchSpans = 512
-	maxReadAhead  = 64
 	// maxBatchBytes bounds the bytes of one request. A collector rejects a request of more than 4 MiB, even if it is retried.
 	maxBatchBytes = 1 << 20
-	// saveInterval is the interval at which the position is saved. After a crash, the spans since the last save are sent again.
-	saveInterval = 5 * time.Second
-	saveTimeout  = 10 * time.Second
-	// initialInterval and longest are the shortest and the longest wait between two attempts.
+	// initialInterval and maxInterval are the shortest and the longest wait between two attempts.
 	initialInterval = time.Second
 	maxInterval     = time.Minute
 )
@@ -39,7 +35,8 @@ type Delivery struct {
 	Alarm func(err error)
 	// OnRejected is called for spans that the collector rejected.
 	OnRejected func(spans int, err error)
-	// InitialInterval is the first wait after an error, SaveInterval the interval between two saves; 0 is 1 s and 5 s.
+	// InitialInterval is the first wait after an error; 0 is 1 s. SaveInterval is the interval at which spans that fill no request are sent, and the
+	// position is saved; 0 is 5 s. After a crash, the spans since the last save are sent again.
 	InitialInterval, SaveInterval time.Duration
 	Logger                        *slog.Logger
 
@@ -61,12 +58,6 @@ func (d *Delivery) State() State {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.state
-}
-
-// batch contains the spans that ended with some commits, and the position after these commits.
-type batch struct {
-	spans []tracing.Span
-	after consume.Position
 }
 
 // Run sends spans until ctx ends. After an error it continues automatically at the saved position, and sends later spans again.
@@ -91,119 +82,83 @@ func (d *Delivery) newBackOff() *backoff.ExponentialBackOff {
 
 // run reads the log and sends spans until reading or sending fails.
 func (d *Delivery) run(ctx context.Context, waits *backoff.ExponentialBackOff) error {
-	p, err := d.load(ctx)
+	progress, err := consume.Resume(ctx, d.Log, d.Store, d.Logger)
 	if err != nil {
 		return err
 	}
+	p := progress.Position()
 	d.recordPosition(p.Sequence)
-	reading, cancel := context.WithCancel(ctx)
-	ready, ended := make(chan batch, maxReadAhead), make(chan error, 1)
-	go func() { ended <- d.read(reading, p, ready) }()
-	err = d.sendAll(ctx, p, ready, ended, waits)
+	q := &queue{Delivery: d, progress: progress, waits: waits}
+	sending, cancel := context.WithCancel(ctx)
+	stop := progress.SaveEvery(ctx, d.SaveInterval, func() error { return q.flush(sending) })
+	fold, since := tracing.New(p.LogID), min(p.Since, p.Sequence)
+	err = d.Log.Follow(ctx, min(since, p.ReadAfter()), func(r eventlog.Record) error {
+		if r.Seq == p.Sequence {
+			if err := p.Check(r); err != nil {
+				return err
+			}
+		}
+		if r.Seq <= since {
+			return nil
+		}
+		spans, err := fold.Apply(r)
+		if r.Seq <= p.Sequence { // these spans had ended at the position
+			return nil
+		}
+		if err != nil {
+			d.Logger.Warn("a commit of the event log cannot be read, and is not part of any span", "sequence", r.Seq, "subject", r.Subject(), "error", err)
+		}
+		after := consume.PositionAfter(p.LogID, r)
+		after.Since = fold.Since(r.Seq)
+		return q.add(ctx, spans, after)
+	})
 	cancel()
-	if read := <-ended; err == nil {
-		err = read
-	}
+	err = errors.Join(err, stop())
 	if errors.Is(err, consume.ErrRolledBack) {
 		// The spans of lost commits remain at the collector. The spans of the commits that replaced them have other IDs.
-		return errors.Join(err, d.save(ctx, consume.Position{LogID: p.LogID}))
+		return errors.Join(err, progress.Reset(ctx))
 	}
 	return err
 }
 
-// load returns the saved position, or the beginning of the log if the position is of another log.
-func (d *Delivery) load(ctx context.Context) (consume.Position, error) {
-	p, err := d.Store.Load(ctx)
-	if id := d.Log.ID(); err == nil && p.LogID != id {
-		if p.LogID != "" {
-			d.Logger.Warn("the position is of another event log: sending the spans of this log from its beginning", "position", p.LogID, "log", id)
-		}
-		p = consume.Position{LogID: id}
-	}
-	return p, err
+// queue contains the spans that were not sent yet, and the position after the commits that ended them.
+type queue struct {
+	*Delivery
+	progress *consume.Progress
+	waits    *backoff.ExponentialBackOff
+
+	sending sync.Mutex
+	spans   []tracing.Span
+	after   consume.Position
 }
 
-// read applies the log. It does not send the spans that had ended at the position.
-func (d *Delivery) read(ctx context.Context, p consume.Position, ready chan<- batch) error {
-	fold := tracing.New(p.LogID)
-	since := min(p.Since, p.Sequence)
-	from := since
-	if p.Sequence > 0 {
-		from = min(from, p.Sequence-1) // the commit at the position is read again, for comparison
+// add adds the spans that ended with a commit, and sends all if they fill a request.
+func (q *queue) add(ctx context.Context, spans []tracing.Span, after consume.Position) error {
+	q.sending.Lock()
+	q.spans, q.after = append(q.spans, spans...), after
+	wait := len(q.spans) > 0 && len(q.spans) < maxBatchSpans
+	q.sending.Unlock()
+	if wait {
+		return nil
 	}
-	return d.Log.Follow(ctx, from, func(r eventlog.Record) error {
-		if r.Seq == p.Sequence && !p.Matches(r) {
-			return consume.ErrRolledBack
-		}
-		var b batch
-		if r.Seq > since {
-			var err error
-			if b.spans, err = fold.Apply(r); err != nil && r.Seq > p.Sequence {
-				d.Logger.Warn("a commit of the event log cannot be read, and is not part of any span", "sequence", r.Seq, "subject", r.Subject(), "error", err)
-			}
-		}
-		if r.Seq <= p.Sequence {
-			return nil
-		}
-		b.after = consume.PositionAfter(p.LogID, r)
-		b.after.Since = fold.Since(r.Seq)
-		select {
-		case ready <- b:
-			return nil
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	})
+	return q.flush(ctx)
 }
 
-// sendAll sends the spans that are ready. It saves the position at intervals and at the end. It returns nil when the reading has ended.
-func (d *Delivery) sendAll(ctx context.Context, p consume.Position, ready <-chan batch, ended chan error, waits *backoff.ExponentialBackOff) (err error) {
-	at, saved := p, p
-	save := func(ctx context.Context) error {
-		if at == saved {
-			return nil
-		}
-		err := d.save(ctx, at)
-		if err == nil {
-			saved = at
-		}
+// flush sends all spans, and advances the position.
+func (q *queue) flush(ctx context.Context) error {
+	q.sending.Lock()
+	defer q.sending.Unlock()
+	if q.after == (consume.Position{}) {
+		return nil
+	}
+	if err := q.send(ctx, q.spans); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, save(context.WithoutCancel(ctx))) }()
-	tick := time.NewTicker(cmp.Or(d.SaveInterval, saveInterval))
-	defer tick.Stop()
-	for {
-		select {
-		case b := <-ready:
-			b = mergeReady(b, ready)
-			if err := d.send(ctx, b.spans); err != nil {
-				return err
-			}
-			waits.Reset()
-			at = b.after
-			d.recordPosition(at.Sequence)
-		case <-tick.C:
-			if err := save(ctx); err != nil && ctx.Err() == nil {
-				d.Logger.Warn("saving the position of the sent spans failed; retrying", "error", err)
-			}
-		case err := <-ended:
-			ended <- err
-			return nil
-		}
-	}
-}
-
-// mergeReady adds the batches that are ready, up to the size of a request.
-func mergeReady(b batch, ready <-chan batch) batch {
-	for n := 0; n < maxReadAhead && len(b.spans) < maxBatchSpans; n++ {
-		select {
-		case next := <-ready:
-			b.spans, b.after = append(b.spans, next.spans...), next.after
-		default:
-			return b
-		}
-	}
-	return b
+	q.waits.Reset()
+	q.spans = nil
+	q.progress.Advance(q.after)
+	q.recordPosition(q.after.Sequence)
+	return nil
 }
 
 // countFitting returns how many of the spans fit into a request.
@@ -238,12 +193,6 @@ func (d *Delivery) send(ctx context.Context, spans []tracing.Span) error {
 		spans = spans[len(now):]
 	}
 	return nil
-}
-
-func (d *Delivery) save(ctx context.Context, p consume.Position) error {
-	ctx, cancel := context.WithTimeout(ctx, saveTimeout)
-	defer cancel()
-	return d.Store.Save(ctx, p)
 }
 
 func (d *Delivery) recordPosition(seq uint64) {

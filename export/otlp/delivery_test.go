@@ -199,7 +199,8 @@ func TestCollectorThatIsDown(t *testing.T) {
 	stop := startDelivery(t, d)
 	run := &writer{t: t, log: log, of: "fleet/a/1"}
 	run.begin()
-	for i := range 2 * maxReadAhead { // more than is read ahead
+	const tasks = 128
+	for i := range tasks {
 		run.task(strconv.Itoa(i))
 	}
 	run.end()
@@ -207,12 +208,12 @@ func TestCollectorThatIsDown(t *testing.T) {
 		t.Error(said)
 	}
 	r.setResponse(nil)
-	r.waitForSpans(ctx, t, 4*maxReadAhead+1)
+	r.waitForSpans(ctx, t, 2*tasks+1)
 	stop()
 	if len(alarms) > 0 {
 		t.Errorf("second alarm: %s", <-alarms)
 	}
-	if s := d.State(); s.Sequence != run.last || s.Sent != 4*maxReadAhead+1 || s.Rejected != 0 {
+	if s := d.State(); s.Sequence != run.last || s.Sent != 2*tasks+1 || s.Rejected != 0 {
 		t.Errorf("state = %+v", s)
 	}
 }

@@ -135,8 +135,5 @@ func (s *Sender) spanStub(span *tracing.Span) tracetest.SpanStub {
 	} else if span.Message != "" {
 		out.Attributes = append(out.Attributes[:len(out.Attributes):len(out.Attributes)], attribute.String("scute.message", span.Message))
 	}
-	for _, m := range span.Events {
-		out.Events = append(out.Events, sdk.Event{Name: m.Name, Time: m.At, Attributes: m.Attributes})
-	}
 	return out
 }

@@ -68,7 +68,7 @@ func span() tracing.Span {
 	begin := time.Date(2026, 11, 22, 10, 0, 0, 0, time.UTC)
 	return tracing.Span{
 		Name: "task a", TraceID: tracing.TraceID("log", of, ""), SpanID: [8]byte{1}, Parent: tracing.RootID("log", of), Start: begin, End: begin.Add(time.Second),
-		Attributes: []attribute.KeyValue{tracing.AttributeTask.String("a")}, Events: []tracing.SpanEvent{{Name: "claimed", At: begin}}, Failed: true, Message: "it broke",
+		Attributes: []attribute.KeyValue{tracing.AttributeTask.String("a")}, Failed: true, Message: "it broke",
 	}
 }
 
@@ -94,7 +94,7 @@ func TestRequest(t *testing.T) {
 	switch {
 	case got.GetName() != want.Name, string(got.GetTraceId()) != string(want.TraceID[:]), string(got.GetSpanId()) != string(want.SpanID[:]), string(got.GetParentSpanId()) != string(want.Parent[:]),
 		got.GetStartTimeUnixNano() != uint64(want.Start.UnixNano()), got.GetEndTimeUnixNano() != uint64(want.End.UnixNano()),
-		got.GetStatus().GetCode() != traces.Status_STATUS_CODE_ERROR, got.GetStatus().GetMessage() != "it broke", got.GetEvents()[0].GetName() != "claimed",
+		got.GetStatus().GetCode() != traces.Status_STATUS_CODE_ERROR, got.GetStatus().GetMessage() != "it broke",
 		got.GetAttributes()[0].GetKey() != "scute.task.name":
 		t.Errorf("received %v", got)
 	}
@@ -128,10 +128,8 @@ func TestAnswers(t *testing.T) {
 func TestLargeSpansAreTaken(t *testing.T) {
 	_, sender := startService(t)
 	large := span()
-	for range 100 { // the maximum of a span
-		large.Events = append(large.Events, tracing.SpanEvent{
-			Name: "exception", At: large.Start, Attributes: []attribute.KeyValue{attribute.String("exception.message", strings.Repeat("x", 1000))},
-		})
+	for range 100 { // more than a span has
+		large.Attributes = append(large.Attributes, attribute.String("scute.cause", strings.Repeat("x", 1000)))
 	}
 	spans := slices.Repeat([]tracing.Span{large}, 50)
 	d := &Delivery{Send: sender.Send, InitialInterval: time.Millisecond, OnRejected: func(n int, err error) { t.Errorf("%d spans were dropped: %v", n, err) }}

@@ -44,9 +44,6 @@ func renderTree(spans []Span, records []eventlog.Record) string {
 				fmt.Fprintf(&b, " %s=%s", kv.Key, kv.Value.String())
 			}
 		}
-		for _, m := range s.Events {
-			fmt.Fprintf(&b, " [%s +%s]", m.Name, m.At.Sub(begin).Round(time.Millisecond))
-		}
 		b.WriteByte('\n')
 	}
 	below = func(parent trace.SpanID, depth int) {

@@ -47,9 +47,6 @@ func (f *Fold) Since(upTo uint64) uint64 {
 	return upTo
 }
 
-// Open returns the number of runs, moves and owners of machines with open spans.
-func (f *Fold) Open() int { return f.byStart.Len() }
-
 // Apply returns the spans that end with a commit. It ignores all events of a commit that it cannot read.
 func (f *Fold) Apply(r eventlog.Record) ([]Span, error) {
 	switch r.Aggregate.Kind {

@@ -36,7 +36,7 @@ func TestSpans(t *testing.T) {
 			}
 			spans = append(spans, ended...)
 		}
-		return renderTree(spans, records) + fmt.Sprintf("open: %d\n", f.Open())
+		return renderTree(spans, records) + fmt.Sprintf("open: %d\n", f.byStart.Len())
 	})
 }
 
@@ -140,7 +140,7 @@ func TestOtherLogOtherSpans(t *testing.T) {
 func TestUnreadable(t *testing.T) {
 	f := New("a-log")
 	bad := eventlog.NewRecord(1, at, "scute.log.run.a", map[string][]string{"Ce-Type": {"dev.scute.run.unheard.v1"}}, []byte("{}"))
-	if ended, err := f.Apply(bad); err == nil || len(ended) > 0 || f.Open() != 0 {
+	if ended, err := f.Apply(bad); err == nil || len(ended) > 0 || f.byStart.Len() != 0 {
 		t.Errorf("Apply = %v, error %v", ended, err)
 	}
 	if f.Since(1) != 1 {

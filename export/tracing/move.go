@@ -30,16 +30,6 @@ func (m *move) apply(e mover.Event, ev *stored) []Span {
 	}
 	before := m.state.Phase
 	m.state.Apply(e, ev.Time)
-	switch e := e.(type) {
-	case mover.Claimed:
-		m.addEvent(spanMove, "claimed", ev)
-	case mover.AbortRequested:
-		m.addEvent(spanMove, "abort requested", ev)
-	case mover.TransientFailure:
-		if s := m.spans[spanPhase]; s != nil {
-			s.addEvent("exception", ev, exceptionMessage(e.Message))
-		}
-	}
 	if m.state.Phase != before {
 		m.enterPhase(ev)
 	}

@@ -2,10 +2,9 @@ package tracing
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
-	"go.opentelemetry.io/otel/attribute"
-	semconv "go.opentelemetry.io/otel/semconv/v1.40.0"
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/remediator"
@@ -46,14 +45,6 @@ func (o *owner) apply(e remediator.Event, ev *stored) (ended []Span) {
 		if m := o.machines[e.Machine.UID]; m != nil {
 			m.end(spanEscalation, outcome{result: cmp.Or(string(e.Cause), string(remediator.Recovered))}, ev)
 		}
-	case remediator.TransientFailure:
-		if m := o.activeMachine(); m != nil && m.has(spanStep) {
-			m.spans[spanStep].addEvent("exception", ev, exceptionMessage(e.Message))
-		}
-	case remediator.Frozen:
-		if m := o.activeMachine(); m != nil && m.has(spanStep) {
-			m.spans[spanStep].addEvent("frozen", ev, attributeCause.String(truncate(e.Rule)), exceptionMessage(e.Reason))
-		}
 	default:
 		if o.finished() {
 			return nil
@@ -61,12 +52,7 @@ func (o *owner) apply(e remediator.Event, ev *stored) (ended []Span) {
 	}
 	o.state.Apply(e, ev.Time)
 	o.syncSpans(ev)
-	uids := make([]types.UID, 0, len(o.machines))
-	for uid := range o.machines {
-		uids = append(uids, uid)
-	}
-	slices.Sort(uids)
-	for _, uid := range uids {
+	for _, uid := range slices.Sorted(maps.Keys(o.machines)) {
 		m := o.machines[uid]
 		ended = append(ended, m.drain()...)
 		if len(m.spans) == 0 {
@@ -74,14 +60,6 @@ func (o *owner) apply(e remediator.Event, ev *stored) (ended []Span) {
 		}
 	}
 	return ended
-}
-
-// activeMachine returns the machine of events that do not name one, or nil.
-func (o *owner) activeMachine() *machine {
-	if o.state.Active == nil {
-		return nil
-	}
-	return o.machines[o.state.Active.Victim.UID]
 }
 
 // machine returns the spans of a machine.
@@ -153,9 +131,4 @@ func (o *owner) endRemediation(uid types.UID, m *machine, ev *stored) {
 		}
 	}
 	m.end(spanRemediation, end, ev)
-}
-
-// exceptionMessage returns the attribute that OpenTelemetry defines for the message of an error.
-func exceptionMessage(text string) attribute.KeyValue {
-	return semconv.ExceptionMessage(truncate(text))
 }

@@ -38,20 +38,6 @@ func (r *run) apply(e workflow.Event, ev *stored) []Span {
 		return nil
 	}
 	switch e := e.(type) {
-	case workflow.Claimed:
-		r.addEvent(spanRun, "claimed", ev)
-	case workflow.Stranded:
-		r.addEvent(spanRun, "stranded", ev)
-	case workflow.Paused:
-		r.addEvent(spanRun, "paused", ev)
-	case workflow.Resumed:
-		r.addEvent(spanRun, "resumed", ev)
-	case workflow.Migrated:
-		r.addEvent(spanRun, "migrated", ev)
-	case workflow.Aborted:
-		r.addEvent(spanRun, "aborted", ev)
-	case workflow.RollbackStarted:
-		r.addEvent(spanRun, "rollback started", ev)
 	case workflow.Ended:
 		done := e.Phase == v1alpha1.RunSucceeded || e.Phase == v1alpha1.RunDegraded
 		r.end(spanRun, outcome{failed: !done, result: string(e.Phase), message: e.Message}, ev)

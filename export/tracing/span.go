@@ -13,11 +13,8 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Bounds of a span, so that a batch of spans fits into a request.
-const (
-	maxText   = 1000 // bytes of a message
-	maxEvents = 100  // marks of one span; later ones are dropped
-)
+// maxText bounds the bytes of a message, so that a batch of spans fits into a request.
+const maxText = 1000
 
 // Attributes that scute defines.
 const (
@@ -46,17 +43,9 @@ type Span struct {
 	Parent     trace.SpanID // zero for the root of a trace
 	Start, End time.Time
 	Attributes []attribute.KeyValue
-	Events     []SpanEvent
 	// Failed is true if the operation of the span has failed. Message is the reason.
 	Failed  bool
 	Message string
-}
-
-// SpanEvent is an event of a span, in OpenTelemetry's terms: an occurrence at one time.
-type SpanEvent struct {
-	Name       string
-	At         time.Time
-	Attributes []attribute.KeyValue
 }
 
 // set adds an attribute, unless its value is empty.
@@ -66,25 +55,11 @@ func (s *Span) set(key attribute.Key, text string) {
 	}
 }
 
-func (s *Span) addEvent(name string, ev *stored, attributes ...attribute.KeyValue) {
-	if len(s.Events) < maxEvents {
-		s.Events = append(s.Events, SpanEvent{Name: name, At: ev.Time, Attributes: attributes})
-	}
-}
-
 // Size returns the approximate size of a span in a request, in bytes. It is at least the size of its texts.
 func (s *Span) Size() int {
-	const each = 64 // IDs, times and keys of the format
-	size := 2*each + len(s.Name) + len(s.Message) + sizeOf(s.Attributes)
-	for _, m := range s.Events {
-		size += each + len(m.Name) + sizeOf(m.Attributes)
-	}
-	return size
-}
-
-func sizeOf(attributes []attribute.KeyValue) (size int) {
-	const each = 16
-	for _, a := range attributes {
+	const fixed, each = 128, 16 // IDs, times and keys of the format
+	size := fixed + len(s.Name) + len(s.Message)
+	for _, a := range s.Attributes {
 		size += each + len(a.Key) + len(a.Value.AsString())
 	}
 	return size

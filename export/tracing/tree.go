@@ -67,12 +67,6 @@ func (t *tree) end(name string, o outcome, ev *stored) {
 	t.ended = append(t.ended, *s.Span)
 }
 
-func (t *tree) addEvent(name, what string, ev *stored) {
-	if s := t.spans[name]; s != nil {
-		s.addEvent(what, ev, attributeActor.String(truncate(ev.Actor)))
-	}
-}
-
 // drain returns the spans that have ended since the last call.
 func (t *tree) drain() []Span {
 	ended := t.ended

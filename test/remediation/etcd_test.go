@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -42,7 +41,6 @@ func databaseFull(ctx context.Context, t *testing.T) {
 	w.poke(ctx)
 	w.etcdProblems(ctx, t, v1alpha1.EtcdNoSpace, v1alpha1.EtcdNearQuota, v1alpha1.EtcdFragmented)
 	awaitEvent(ctx, t, "KubeadmControlPlane", w.kcp(ctx), "EtcdAlarm")
-	w.picture(ctx, t)
 
 	set(cloud.Database{Size: gibi, InUse: gibi, Quota: 2 * gibi})
 	harness.Must(t, shared.admin.Get(ctx, client.ObjectKeyFromObject(w.policy), p))
@@ -73,16 +71,4 @@ func (w *ward) etcdProblems(ctx context.Context, t *testing.T, kinds ...v1alpha1
 		text, _ := json.Marshal(p.Status.Etcd)
 		return "it shows " + string(text)
 	})
-}
-
-// picture checks that scutectl shows the problems, also without the log.
-func (w *ward) picture(ctx context.Context, t *testing.T) {
-	t.Helper()
-	out := string(scutectl(ctx, t, "get", "machines", "-n", w.Namespace, "--live"))
-	t.Logf("\n%s", out)
-	for _, want := range []string{"alarm NOSPACE", "etcdctl alarm disarm", "near its quota"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("scutectl output lacks %q", want)
-		}
-	}
 }

@@ -11,6 +11,9 @@ import (
 // MaxReaders limits the number of pages that follow the log.
 const MaxReaders = 512
 
+// maxPastBytes limits the bytes of the commits from which the past state in memory was computed.
+const maxPastBytes = 64 << 20
+
 // ErrBusy reports that MaxReaders pages already follow the log.
 var ErrBusy = errors.New("too many open pages follow the log: close some")
 
@@ -21,7 +24,8 @@ type Feed struct {
 	mu   sync.Mutex
 	live *Snapshot
 
-	past pastCache
+	pastMu sync.Mutex
+	past   *Snapshot // the past state used last, so that moving forward from it needs no replay from the beginning; nil for none
 
 	notifyMu sync.Mutex
 	readers  map[chan struct{}]struct{}
@@ -79,7 +83,19 @@ func (f *Feed) At(seq uint64, fn func(*Snapshot) error) error {
 	if seq > head {
 		return checkBounds(seq, head)
 	}
-	return f.past.at(f.Commits, seq, fn)
+	f.pastMu.Lock()
+	defer f.pastMu.Unlock()
+	w := f.past
+	if f.past = nil; w == nil || w.Seq > seq {
+		w = NewSnapshot()
+	}
+	if err := f.Commits.Replay(w.Seq, seq, func(r eventlog.Record) error { w.Apply(r); return nil }); err != nil {
+		return err // the partial state is discarded
+	}
+	if f.Commits.Bytes(seq) <= maxPastBytes {
+		f.past = w
+	}
+	return fn(w)
 }
 
 // Follow returns a channel that receives after changes, until stop is called. Changes are combined: a slow reader receives one notification for all

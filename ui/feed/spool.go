@@ -19,12 +19,21 @@ type Spool struct {
 	removed bool
 
 	mu      sync.RWMutex
-	ends    []int64 // end offset of the line of the commit with sequence i+1
-	stored  []int64 // nanoseconds since 1970
-	of      []int32 // number of each commit's aggregate
-	all     []eventlog.Aggregate
-	numbers map[eventlog.Aggregate]int32
-	commits [][]uint64 // sequences, by the number of the aggregate
+	commits []commit // by sequence, from 1 on
+	of      map[eventlog.Aggregate]*commitsOf
+}
+
+// commit is a commit in the file.
+type commit struct {
+	end    int64 // end offset of its line
+	stored int64 // nanoseconds since 1970
+	of     *commitsOf
+}
+
+// commitsOf are the commits of one aggregate.
+type commitsOf struct {
+	aggregate eventlog.Aggregate
+	sequences []uint64
 }
 
 // NewSpool creates an empty spool in the directory for temporary files. If the system permits it, the file is unlinked immediately, so that it
@@ -34,7 +43,7 @@ func NewSpool() (*Spool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating a file for the commits of the log: %w", err)
 	}
-	s := &Spool{file: file, numbers: make(map[eventlog.Aggregate]int32)}
+	s := &Spool{file: file, of: make(map[eventlog.Aggregate]*commitsOf)}
 	s.removed = os.Remove(file.Name()) == nil
 	return s, nil
 }
@@ -57,76 +66,65 @@ func (s *Spool) Append(r eventlog.Record) error {
 	if err != nil {
 		return fmt.Errorf("storing commit %d: %w", r.Seq, err)
 	}
-	begin := s.end(r.Seq - 1)
+	begin := s.commit(r.Seq - 1).end
 	if _, err := s.file.WriteAt(append(line, '\n'), begin); err != nil {
 		return fmt.Errorf("storing commit %d: %w", r.Seq, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ends = append(s.ends, begin+int64(len(line))+1)
-	s.stored = append(s.stored, r.Stored.UnixNano())
-	n := s.number(r.Aggregate)
-	s.of = append(s.of, n)
-	s.commits[n] = append(s.commits[n], r.Seq)
+	of := s.of[r.Aggregate]
+	if of == nil {
+		of = &commitsOf{aggregate: r.Aggregate}
+		s.of[r.Aggregate] = of
+	}
+	of.sequences = append(of.sequences, r.Seq)
+	s.commits = append(s.commits, commit{end: begin + int64(len(line)) + 1, stored: r.Stored.UnixNano(), of: of})
 	return nil
 }
 
-// number returns the number of an aggregate, and assigns one to a new aggregate.
-func (s *Spool) number(a eventlog.Aggregate) int32 {
-	n, known := s.numbers[a]
-	if !known {
-		n = int32(len(s.all)) //nolint:gosec // a log has fewer than 2^31 commits
-		s.numbers[a], s.all, s.commits = n, append(s.all, a), append(s.commits, nil)
+// commit returns a commit, zero if it does not exist.
+func (s *Spool) commit(seq uint64) commit {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if seq == 0 || seq > uint64(len(s.commits)) {
+		return commit{}
 	}
-	return n
+	return s.commits[seq-1]
 }
 
 // Aggregate returns the aggregate of a commit, zero if the commit does not exist.
 func (s *Spool) Aggregate(seq uint64) eventlog.Aggregate {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if seq == 0 || seq > uint64(len(s.of)) {
-		return eventlog.Aggregate{}
+	if of := s.commit(seq).of; of != nil {
+		return of.aggregate
 	}
-	return s.all[s.of[seq-1]]
+	return eventlog.Aggregate{}
 }
 
 // Bytes returns the size of all commits up to a sequence.
-func (s *Spool) Bytes(seq uint64) int64 { return s.end(min(seq, s.Head())) }
+func (s *Spool) Bytes(seq uint64) int64 { return s.commit(min(seq, s.Head())).end }
 
 // Head returns the sequence of the last commit, 0 if there is none.
 func (s *Spool) Head() uint64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return uint64(len(s.ends))
-}
-
-// end returns the end offset of a commit's line.
-func (s *Spool) end(seq uint64) int64 {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if seq == 0 {
-		return 0
-	}
-	return s.ends[seq-1]
+	return uint64(len(s.commits))
 }
 
 // Stored returns when a commit was stored, zero if the commit does not exist.
 func (s *Spool) Stored(seq uint64) time.Time {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	if seq == 0 || seq > uint64(len(s.stored)) {
+	c := s.commit(seq)
+	if c == (commit{}) {
 		return time.Time{}
 	}
-	return time.Unix(0, s.stored[seq-1]).UTC()
+	return time.Unix(0, c.stored).UTC()
 }
 
 // At returns the sequence of the last commit stored at or before a time, 0 if there is none.
 func (s *Spool) At(t time.Time) uint64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	i, _ := slices.BinarySearchFunc(s.stored, t, func(stored int64, t time.Time) int {
-		if time.Unix(0, stored).After(t) {
+	i, _ := slices.BinarySearchFunc(s.commits, t, func(c commit, t time.Time) int {
+		if time.Unix(0, c.stored).After(t) {
 			return 1
 		}
 		return -1
@@ -138,13 +136,12 @@ func (s *Spool) At(t time.Time) uint64 {
 func (s *Spool) Sequences(a eventlog.Aggregate, until uint64) []uint64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	n, known := s.numbers[a]
-	if !known {
+	of := s.of[a]
+	if of == nil {
 		return nil
 	}
-	all := s.commits[n]
-	i, _ := slices.BinarySearch(all, until+1)
-	return slices.Clone(all[:i])
+	i, _ := slices.BinarySearch(of.sequences, until+1)
+	return slices.Clone(of.sequences[:i])
 }
 
 // Read returns the commit of a sequence.
@@ -152,8 +149,8 @@ func (s *Spool) Read(seq uint64) (eventlog.Record, error) {
 	if seq == 0 || seq > s.Head() {
 		return eventlog.Record{}, fmt.Errorf("the log has no commit %d", seq)
 	}
-	begin := s.end(seq - 1)
-	data := make([]byte, s.end(seq)-begin)
+	begin := s.commit(seq - 1).end
+	data := make([]byte, s.commit(seq).end-begin)
 	if _, err := s.file.ReadAt(data, begin); err != nil {
 		return eventlog.Record{}, fmt.Errorf("reading commit %d: %w", seq, err)
 	}
@@ -174,8 +171,8 @@ func (s *Spool) Replay(after, until uint64, fn func(eventlog.Record) error) erro
 	if after >= until {
 		return nil
 	}
-	begin := s.end(after)
-	lines := bufio.NewReaderSize(io.NewSectionReader(s.file, begin, s.end(until)-begin), 256<<10)
+	begin := s.commit(after).end
+	lines := bufio.NewReaderSize(io.NewSectionReader(s.file, begin, s.commit(until).end-begin), 256<<10)
 	for seq := after + 1; seq <= until; seq++ {
 		data, err := lines.ReadBytes('\n')
 		if err != nil {

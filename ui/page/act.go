@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/ui/act"
 )
 
 // ActionLink is a link to the page that confirms an action.
@@ -17,17 +16,18 @@ type ActionLink struct{ Word, Link string }
 func (s *Site) AllowActions() { s.actionsEnabled = true }
 
 // actionLink returns a link to the confirmation of an action. It returns nil on pages of the past, where an action has no use.
-func (v *view) actionLink(word string, a act.Request) []ActionLink {
-	if v.past || !v.site.actionsEnabled {
+func (v *view) actionLink(word string, a kit.Action) []ActionLink {
+	if v.Past || !v.site.actionsEnabled {
 		return nil
 	}
-	return []ActionLink{{Word: word + "…", Link: "/act?" + a.Query().Encode()}}
+	q := url.Values{"do": {a.Do}, "kind": {a.Kind}, "namespace": {a.Namespace}, "name": {a.Name}, "id": {a.ID}}
+	return []ActionLink{{Word: word + "…", Link: "/act?" + q.Encode()}}
 }
 
 // acts returns links to the confirmations of actions.
 func (v *view) acts(actions []kit.Action) (out []ActionLink) {
 	for _, a := range actions {
-		out = append(out, v.actionLink(strings.ToUpper(a.Do[:1])+a.Do[1:], act.Request(a))...)
+		out = append(out, v.actionLink(strings.ToUpper(a.Do[:1])+a.Do[1:], a)...)
 	}
 	return out
 }
@@ -36,36 +36,52 @@ func (v *view) acts(actions []kit.Action) (out []ActionLink) {
 func (v *view) policyActions(namespace string, cases []Case) (out []ActionLink) {
 	var seen []string
 	for _, c := range cases {
-		if !c.Open || c.Policy == "" || slices.Contains(seen, c.Policy) {
+		policy := c.Remediation.Status.Policy
+		if !c.Open || policy == "" || slices.Contains(seen, policy) {
 			continue
 		}
-		seen = append(seen, c.Policy)
-		ask := act.Request{Do: "pause", Kind: "policy", Namespace: namespace, Name: c.Policy}
-		out = append(out, v.actionLink("Pause policy "+c.Policy, ask)...)
+		seen = append(seen, policy)
+		ask := kit.Action{Do: "pause", Kind: "policy", Namespace: namespace, Name: policy}
+		out = append(out, v.actionLink("Pause policy "+policy, ask)...)
 		ask.Do = "resume"
-		out = append(out, v.actionLink("Resume policy "+c.Policy, ask)...)
+		out = append(out, v.actionLink("Resume policy "+policy, ask)...)
 	}
 	return out
+}
+
+// Offer describes an action and its effect before the user confirms it.
+type Offer struct {
+	kit.Action
+	kit.Seen
+	Kind, State, Message, Effect string
+	// Reason: a reason may be given. Needed: a reason is required. Timed: a duration may be given.
+	Reason, Needed, Timed bool
+	// Choices are options of which the user must choose one, if there are any.
+	Choices []string
+	// Command is the equivalent scutectl command, "" if there is none.
+	Command string
+	// Token proves that the offer was shown.
+	Token string
 }
 
 // confirmation is the page that confirms an action or shows its result.
 type confirmation struct {
 	Verb string
-	act.Request
-	Offer *act.Offer
+	kit.Action
+	Offer *Offer
 	Said  []string
 	Wrong string
 	Back  string
 }
 
 // Confirm renders the page that shows the effect of an action and asks for confirmation.
-func (s *Site) Confirm(o *act.Offer) ([]byte, error) {
-	return s.renderConfirmation(confirmation{Request: o.Request, Offer: o})
+func (s *Site) Confirm(o *Offer) ([]byte, error) {
+	return s.renderConfirmation(confirmation{Action: o.Action, Offer: o})
 }
 
 // Done renders the page with the result of an action.
-func (s *Site) Done(a act.Request, said []string, wrong error) ([]byte, error) {
-	c := confirmation{Request: a, Said: said}
+func (s *Site) Done(a kit.Action, said []string, wrong error) ([]byte, error) {
+	c := confirmation{Action: a, Said: said}
 	if wrong != nil {
 		c.Wrong = cmp.Or(strings.TrimSpace(wrong.Error()), "the action was refused")
 	}
@@ -73,7 +89,7 @@ func (s *Site) Done(a act.Request, said []string, wrong error) ([]byte, error) {
 }
 
 func (s *Site) renderConfirmation(c confirmation) ([]byte, error) {
-	c.Back = objectPage(c.Request)
+	c.Back = objectPage(c.Action)
 	if c.Do != "" {
 		c.Verb = strings.ToUpper(c.Do[:1]) + c.Do[1:]
 	}
@@ -81,7 +97,7 @@ func (s *Site) renderConfirmation(c confirmation) ([]byte, error) {
 }
 
 // objectPage returns the page of the object that an action changed.
-func objectPage(a act.Request) string {
+func objectPage(a kit.Action) string {
 	switch a.Kind {
 	case "run", "move", "pause":
 		return "/" + a.Kind + "?" + url.Values{"id": {a.ID}}.Encode()

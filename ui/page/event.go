@@ -47,17 +47,17 @@ func event(v *view) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if v.snapshot.Seq == 0 {
+	if v.Seq == 0 {
 		return nil, fmt.Errorf("%w: the log has no commit at this moment", feed.ErrNotFound)
 	}
-	if at, err := strconv.ParseUint(v.query.Get("at"), 10, 64); err == nil && at != v.snapshot.Seq { // the page shows another commit
+	if at, err := strconv.ParseUint(v.Query.Get("at"), 10, 64); err == nil && at != v.Seq { // the page shows another commit
 		return nil, fmt.Errorf("%w: commit %d", feed.ErrNotFound, at)
 	}
-	r, err := v.site.feed.Commits.Read(v.snapshot.Seq)
+	r, err := v.site.feed.Commits.Read(v.Seq)
 	if err != nil {
 		return nil, err
 	}
-	events, told := show.Events(v.site.words, r), v.factsOf(r)
+	events, told := show.Events(r), v.factsOf(r)
 	if n >= len(events) {
 		return nil, fmt.Errorf("%w: commit %d has no event %d, only %d", feed.ErrNotFound, r.Seq, n, len(events))
 	}
@@ -65,7 +65,7 @@ func event(v *view) (any, error) {
 	p := eventPage{Fact: fact, ID: e.ID, Type: e.Type, Correlation: e.Correlation, Stored: r.Stored, Others: slices.Delete(told, n, n+1)}
 	p.Leaf = new(seal.Hasher).Hash(r).String()
 	if !v.site.noCommands {
-		p.Commands = []string{v.command("", "log", "show", fmt.Sprintf("%d/%d", r.Seq, n)) + " shows it in a terminal"}
+		p.Commands = []string{v.site.kit.Hint("", "log", "show", fmt.Sprintf("%d/%d", r.Seq, n)) + " shows it in a terminal"}
 	}
 	if v.site.prover != nil {
 		p.Proof = proofLink(r.Seq)
@@ -74,17 +74,11 @@ func event(v *view) (any, error) {
 	if len(data) == 0 { // the commit cannot be decoded
 		data = r.Data()
 	}
-	p.Data, p.Cut = truncate(indented(data), maxData)
+	if p.Data = indented(data); len(p.Data) > maxData {
+		p.Data, p.Cut = p.Data[:maxData], true
+	}
 	p.Cause, err = v.cause(r, e.Causation)
 	return p, err
-}
-
-// truncate truncates a text to a number of bytes, and reports whether it was longer.
-func truncate(text string, most int) (string, bool) {
-	if len(text) <= most {
-		return text, false
-	}
-	return text[:most], true
 }
 
 // cause finds the event that caused another event of the same aggregate.
@@ -98,7 +92,7 @@ func (v *view) cause(r eventlog.Record, id string) (*Cause, error) {
 		if err != nil {
 			return nil, err
 		}
-		for i, e := range show.Events(v.site.words, earlier) {
+		for i, e := range show.Events(earlier) {
 			if e.ID == id {
 				return &Cause{ID: id, Place: fmt.Sprintf("%d/%d", seq, i), What: cmp.Or(e.Line.Name, e.Type), Link: eventLink(seq, i)}, nil
 			}

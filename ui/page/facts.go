@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/kinds"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 )
@@ -33,12 +33,12 @@ type Fact struct {
 	Actor  string
 }
 
-// filter selects facts.
-type filter struct {
+// factFilter selects facts.
+type factFilter struct {
 	Kind, Text, Actor string
 }
 
-func (f filter) matches(e Fact) bool {
+func (f factFilter) matches(e Fact) bool {
 	has := func(text, part string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(part)) }
 	return (f.Kind == "" || f.Kind == e.Kind) && (f.Actor == "" || has(e.Actor, f.Actor)) &&
 		(f.Text == "" || has(e.About, f.Text) || has(e.Detail, f.Text) || has(e.Word, f.Text))
@@ -53,15 +53,15 @@ type factsPage struct {
 func (factsPage) title() string { return "Facts" }
 
 func facts(v *view) (any, error) {
-	f := filter{Kind: v.query.Get("kind"), Text: v.query.Get("text"), Actor: v.query.Get("actor")}
+	f := factFilter{Kind: v.Query.Get("kind"), Text: v.Query.Get("text"), Actor: v.Query.Get("actor")}
 	list, whole, err := v.lastFacts(f, maxFactsOnPage)
 	return factsPage{Facts: list, Whole: whole}, err
 }
 
 // lastFacts returns the last matching facts, newest first, and whether these are all.
-func (v *view) lastFacts(f filter, most int) (list []Fact, whole bool, err error) {
+func (v *view) lastFacts(f factFilter, most int) (list []Fact, whole bool, err error) {
 	commits := v.site.feed.Commits
-	seq := v.snapshot.Seq
+	seq := v.Seq
 	for asked := 0; seq > 0 && asked < maxCommitsSearched; seq-- {
 		asked++
 		if f.Kind != "" && f.Kind != string(commits.Aggregate(seq).Kind) {
@@ -84,9 +84,26 @@ func (v *view) lastFacts(f filter, most int) (list []Fact, whole bool, err error
 	return list, seq == 0, nil
 }
 
-// factsAbout returns the last facts about an aggregate, newest first, and how many commits contain the facts omitted.
-func (v *view) factsAbout(a eventlog.Aggregate) (list []Fact, earlier int, err error) {
-	of := v.site.feed.Commits.Sequences(a, v.snapshot.Seq)
+// subject is what the pages of all aggregates show: what users can do now, and the last facts.
+type subject struct {
+	ID       string
+	Commands []string
+	Acts     []ActionLink
+	Facts    []Fact
+	// Earlier is the number of commits that contain the facts omitted.
+	Earlier int
+}
+
+// about returns the subject of the page.
+func (v *view) about(commands []string, actions []kit.Action) (s subject, err error) {
+	s = subject{ID: v.Query.Get("id"), Commands: v.commands(commands), Acts: v.acts(actions)}
+	s.Facts, s.Earlier, err = v.lastFactsAbout(v.aggregate())
+	return s, err
+}
+
+// lastFactsAbout returns the last facts about an aggregate, newest first, and how many commits contain the facts omitted.
+func (v *view) lastFactsAbout(a eventlog.Aggregate) (list []Fact, earlier int, err error) {
+	of := v.site.feed.Commits.Sequences(a, v.Seq)
 	for i, seq := range slices.Backward(of) {
 		if len(list) >= maxFactsOfItem {
 			return list, i + 1, nil
@@ -106,10 +123,10 @@ func (v *view) factsAbout(a eventlog.Aggregate) (list []Fact, earlier int, err e
 
 // factsOf returns the facts of a commit in their order.
 func (v *view) factsOf(r eventlog.Record) (list []Fact) {
-	for i, e := range show.Events(v.site.words, r) {
+	for i, e := range show.Events(r) {
 		list = append(list, Fact{
 			Chip: chip(e.Line.Name), Seq: e.Seq, Index: i, Event: eventLink(e.Seq, i), At: e.Time, Kind: string(e.Aggregate.Kind), About: e.Aggregate.ID, Link: v.link(e.Aggregate),
-			Detail: e.Text(), Actor: domain.Actor(e.Actor),
+			Detail: e.Text(), Actor: show.Actor(e.Actor),
 		})
 	}
 	return list

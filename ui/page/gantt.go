@@ -50,9 +50,9 @@ type Gantt struct {
 func (v *view) gantt(r *runs.Run, names []string) (g Gantt, drawn bool) {
 	var rows []Row
 	axis := draw.Axis{Width: ganttWidth - ganttNames - 60}
-	axis.Begin, axis.End = extent(r, names, v.now)
+	axis.Begin, axis.End = extent(r, names, v.Moment)
 	for _, name := range names {
-		if tries := bars(axis, r.History.Task(name), v.now); len(tries) > 0 {
+		if tries := bars(axis, r.History.Task(name), v.Moment); len(tries) > 0 {
 			if len(tries) > ganttTries {
 				slices.SortStableFunc(tries, func(a, b Try) int { return a.Began.Compare(b.Began) })
 				tries, g.Cut = tries[len(tries)-ganttTries:], ganttTries

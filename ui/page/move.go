@@ -8,6 +8,7 @@ import (
 	moves "scute.dev/cmd/ctl/move"
 	"scute.dev/eventlog"
 	"scute.dev/mover"
+	"scute.dev/ui/feed"
 )
 
 // Stage is a phase in the sequence of a move or a remediation.
@@ -40,37 +41,32 @@ type Object struct {
 }
 
 type movePage struct {
-	ID     string
+	subject
 	Move   *v1alpha1.Move
 	Phase  Chip
 	Since  time.Time
 	Stages []Stage
 	Counts []Count
 	// Cluster is the cluster whose objects are shown, "" for all.
-	Cluster  string
-	Levels   []Level
-	Dropped  bool // the log dropped the objects when the move ended
-	Holder   string
-	Commands []string
-	Acts     []ActionLink
-	Facts    []Fact
-	Earlier  int
+	Cluster string
+	Levels  []Level
+	Dropped bool // the log dropped the objects when the move ended
+	Holder  string
 }
 
 func (p movePage) title() string { return "move " + p.Move.Name }
 
 func move(v *view) (any, error) {
-	id := v.query.Get("id")
-	m, err := v.snapshot.Move(id)
+	id := v.Query.Get("id")
+	m, err := feed.Find[*moves.Fold](v.Snapshot, eventlog.KindMove, id)
 	if err != nil {
 		return nil, err
 	}
 	r := m.Resource()
-	p := movePage{ID: id, Move: r, Phase: chip(r.Status.Phase), Since: m.State.PhaseSince, Holder: m.State.Holder, Stages: stages(r), Counts: counts(r), Cluster: v.query.Get("cluster")}
+	p := movePage{Move: r, Phase: chip(r.Status.Phase), Since: m.State.PhaseSince, Holder: m.State.Holder, Stages: stages(r), Counts: counts(r), Cluster: v.Query.Get("cluster")}
 	p.Levels = levels(&m.State, p.Cluster)
 	p.Dropped = len(p.Levels) == 0 && m.State.Finished() && r.Status.Counts.Objects > 0
-	p.Commands, p.Acts = v.commands(moves.Hints(v.kit(), r)), v.acts(moves.Actions(id, r))
-	p.Facts, p.Earlier, err = v.factsAbout(eventlog.Aggregate{Kind: eventlog.KindMove, ID: id})
+	p.subject, err = v.about(moves.Hints(v.site.kit, r), moves.Actions(id, r))
 	return p, err
 }
 

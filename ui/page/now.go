@@ -3,9 +3,10 @@ package page
 import (
 	"fmt"
 	"slices"
-	"time"
 
+	"scute.dev/cmd/ctl/kinds"
 	"scute.dev/cmd/ctl/kit"
+	"scute.dev/eventlog"
 	"scute.dev/ui/feed"
 )
 
@@ -15,15 +16,10 @@ const maxEnded = 12
 // Item is an object in a list.
 type Item struct {
 	Chip
-	Kind, Name string
-	Link       string
-	Message    string
-	Next       string
-	Commands   []string
-	Acts       []ActionLink
-	Word       string    // what happened at Since
-	Since      time.Time // for ended objects: when they ended
-	Progress   string
+	Document kit.Document
+	Link     string
+	Commands []string
+	Acts     []ActionLink
 }
 
 type nowPage struct {
@@ -45,13 +41,15 @@ func (p nowPage) title() string {
 // now builds the page of objects that wait for an operator, those in progress, and the ones that ended last.
 func now(v *view) (any, error) {
 	var p nowPage
-	for _, d := range v.snapshot.Documents(v.kit()) {
-		p.add(v, d)
+	for a, f := range feed.All[kinds.Fold](v.Snapshot) {
+		for _, d := range f.Documents(v.site.kit) {
+			p.add(v, a, d)
+		}
 	}
-	for a, err := range v.snapshot.Unreadable() {
-		p.Unreadable = append(p.Unreadable, Item{Chip: chip("not readable"), Kind: string(a.Kind), Name: a.ID, Message: err.Error()})
+	for a, err := range v.Unreadable() {
+		p.Unreadable = append(p.Unreadable, Item{Chip: chip("not readable"), Document: kit.Document{Kind: string(a.Kind), Name: a.ID, Message: err.Error()}})
 	}
-	slices.SortStableFunc(p.Ended, func(a, b Item) int { return b.Since.Compare(a.Since) })
+	slices.SortStableFunc(p.Ended, func(a, b Item) int { return b.Document.Since.Compare(a.Document.Since) })
 	var err error
 	if p.Waiting, p.OfWaiting, err = paged(v, Long{Param: "waiting", Label: "Pages of resources that wait for you", Rows: rowsPerPage}, p.Waiting); err != nil {
 		return nil, err
@@ -61,16 +59,14 @@ func now(v *view) (any, error) {
 	}
 	p.MoreEnded = max(0, len(p.Ended)-maxEnded)
 	p.Ended = p.Ended[:min(len(p.Ended), maxEnded)]
-	p.Facts, p.Whole, err = v.lastFacts(filter{}, maxFacts)
+	p.Facts, p.Whole, err = v.lastFacts(factFilter{}, maxFacts)
 	return p, err
 }
 
 // add adds an object to its list.
-func (p *nowPage) add(v *view, d feed.Document) {
-	t := Item{
-		Chip: chip(d.Phase), Kind: d.Kind, Name: d.Namespace + "/" + d.Name, Link: v.link(d.Aggregate), Message: d.Message, Next: d.Next, Word: d.Began, Since: d.Since,
-		Progress: d.Progress, Acts: v.acts(d.Actions),
-	}
+func (p *nowPage) add(v *view, a eventlog.Aggregate, d kit.Document) {
+	d.Name = d.Namespace + "/" + d.Name
+	t := Item{Chip: chip(d.Phase), Document: d, Link: v.link(a), Acts: v.acts(d.Actions)}
 	switch d.State {
 	case kit.Ended:
 		p.Ended = append(p.Ended, t)
@@ -84,7 +80,7 @@ func (p *nowPage) add(v *view, d feed.Document) {
 
 // commands returns lines on pages of the present, and nil on pages of the past, where a command has no use.
 func (v *view) commands(lines []string) []string {
-	if v.past || v.site.noCommands {
+	if v.Past || v.site.noCommands {
 		return nil
 	}
 	return lines

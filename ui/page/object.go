@@ -1,39 +1,37 @@
 package page
 
 import (
+	"scute.dev/cmd/ctl/kinds"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/eventlog"
+	"scute.dev/ui/feed"
 )
 
 // genericPage is the page of an object of a kind without a page of its own.
 type genericPage struct {
-	kit.Document
-	Chip    Chip
-	Fields  []kit.DocumentField
-	Table   kit.DocumentTable
-	Log     string // the aggregate
-	Lines   []string
-	Acts    []ActionLink
-	Facts   []Fact
-	Earlier int
+	Document kit.Document
+	subject
+	Chip   Chip
+	Fields []kit.DocumentField
+	Table  kit.DocumentTable
+	Log    string // the aggregate
 }
 
-func (p genericPage) title() string { return p.Kind + " " + p.Name }
+func (p genericPage) title() string { return p.Document.Kind + " " + p.Document.Name }
 
 func generic(v *view) (any, error) {
-	a, _ := v.subject()
-	documents, err := v.snapshot.Object(v.kit(), a)
+	a := v.aggregate()
+	f, err := feed.Find[kinds.Fold](v.Snapshot, a.Kind, a.ID)
 	if err != nil {
 		return nil, err
 	}
 	p := genericPage{Log: a.String()}
-	p.Kind, p.Name = string(a.Kind), a.ID // of an aggregate without objects
-	for _, d := range documents {
-		p.Document, p.Chip, p.Lines, p.Acts = d, chip(d.Phase), v.commands(d.Commands), v.acts(d.Actions)
+	p.Document.Kind, p.Document.Name = string(a.Kind), a.ID // of an aggregate without objects
+	for _, d := range f.Documents(v.site.kit) {
+		p.Document, p.Chip = d, chip(d.Phase)
 		if d.Details != nil {
 			p.Fields, p.Table = d.Details()
 		}
 	}
-	p.Facts, p.Earlier, err = v.factsAbout(eventlog.Aggregate{Kind: a.Kind, ID: a.ID})
+	p.subject, err = v.about(p.Document.Commands, p.Document.Actions)
 	return p, err
 }

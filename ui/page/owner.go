@@ -11,48 +11,42 @@ import (
 	"scute.dev/cmd/ctl/remediation"
 	"scute.dev/eventlog"
 	"scute.dev/remediator"
+	"scute.dev/ui/feed"
 )
 
 // Case is a marked machine: its state and decision, with the rule and the facts of the decision.
 type Case struct {
 	Chip
-	Machine, Policy, Reason, Message, Next string
-	Decision, Rule, Because, Seen          string
-	Decided                                time.Time
-	Replacement                            string
-	Quorum                                 *v1alpha1.QuorumStatus
-	Marked                                 time.Time
-	Attempts                               int
-	Open                                   bool
-	Commands                               []string
-	Acts                                   []ActionLink
+	Remediation                   *v1alpha1.SurgeRemediation
+	Decision, Rule, Because, Seen string
+	Decided                       time.Time
+	Open                          bool
+	Commands                      []string
+	Acts                          []ActionLink
 }
 
 type ownerPage struct {
-	ID      string
-	Owner   remediator.Owner
-	Holder  string
-	Active  []*remediator.Active
-	Cases   []Case
-	Mass    []string
-	Pauses  []Holder
-	Acts    []ActionLink
-	Facts   []Fact
-	Earlier int
+	subject
+	Owner  remediator.Owner
+	Holder string
+	Active []*remediator.Active
+	Cases  []Case
+	Mass   []string
+	Pauses []Holder
 }
 
 func (p ownerPage) title() string { return p.Owner.Kind + " " + p.Owner.Name }
 
 func owner(v *view) (any, error) {
-	id := v.query.Get("id")
-	f, err := v.snapshot.Owner(id)
+	id := v.Query.Get("id")
+	f, err := feed.Find[*remediation.Fold](v.Snapshot, eventlog.KindRemediation, id)
 	if err != nil {
 		return nil, err
 	}
-	p := ownerPage{ID: id, Owner: f.State.Owner, Holder: f.State.Holder, Active: f.State.InProgress(), Mass: massFailureWaits(&f.State), Cases: v.cases(f)}
+	p := ownerPage{Owner: f.State.Owner, Holder: f.State.Holder, Active: f.State.InProgress(), Mass: massFailureWaits(&f.State), Cases: v.cases(f)}
 	p.Pauses = v.holders()[p.Owner.Namespace+"/"+p.Owner.Cluster]
+	p.subject, err = v.about(nil, nil)
 	p.Acts = v.policyActions(p.Owner.Namespace, p.Cases)
-	p.Facts, p.Earlier, err = v.factsAbout(eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: id})
 	return p, err
 }
 
@@ -73,13 +67,10 @@ func massFailureWaits(s *remediator.State) (out []string) {
 // cases returns the machines of an owner, open cases first.
 func (v *view) cases(f *remediation.Fold) (out []Case) {
 	for _, r := range f.Items() {
-		c := Case{
-			Chip: chip(r.Status.Phase), Machine: r.Name, Policy: r.Status.Policy, Reason: r.Status.Reason, Message: r.Status.Message, Next: r.Status.Next,
-			Replacement: r.Status.Replacement, Quorum: r.Status.Quorum, Marked: r.CreationTimestamp.Time, Attempts: r.Status.Attempts, Open: remediation.IsOpen(r),
-		}
+		c := Case{Chip: chip(r.Status.Phase), Remediation: r, Open: remediation.IsOpen(r)}
 		c.setDecision(&f.State, r.Name)
 		if c.Open {
-			c.Commands, c.Acts = v.commands(remediation.Hints(v.kit(), r)), v.acts(remediation.Actions(r))
+			c.Commands, c.Acts = v.commands(remediation.Hints(v.site.kit, r)), v.acts(remediation.Actions(r))
 		}
 		out = append(out, c)
 	}
@@ -87,7 +78,7 @@ func (v *view) cases(f *remediation.Fold) (out []Case) {
 		if a.Open != b.Open {
 			return map[bool]int{true: -1, false: 1}[a.Open]
 		}
-		return b.Marked.Compare(a.Marked)
+		return b.Remediation.CreationTimestamp.Compare(a.Remediation.CreationTimestamp.Time)
 	})
 	return out
 }
@@ -121,7 +112,6 @@ type Health struct {
 	Worst                string
 	Quorum               *v1alpha1.QuorumStatus
 	Mass, Limits         []string
-	Last                 uint64
 }
 
 // Cluster is a cluster with its owners.
@@ -135,7 +125,6 @@ type fleetPage struct {
 	Clusters []Cluster // one page of the list
 	Of       Pages
 	Open     int
-	Machines int
 	Mass     []string
 	// Limits are how many machines wait for an exhausted limit, by its rule.
 	Limits map[string]int
@@ -146,8 +135,8 @@ func (fleetPage) title() string { return "Fleet" }
 func fleet(v *view) (any, error) {
 	p := fleetPage{Limits: make(map[string]int)}
 	byName, holders := make(map[string]*Cluster), v.holders()
-	for id, f := range v.snapshot.Owners() {
-		h := v.health(id, f)
+	for a, f := range feed.All[*remediation.Fold](v.Snapshot) {
+		h := v.health(a, f)
 		for _, rule := range h.Limits {
 			p.Limits[rule]++
 		}
@@ -156,7 +145,7 @@ func fleet(v *view) (any, error) {
 			byName[name] = &Cluster{Name: name, Pauses: holders[name]}
 		}
 		byName[name].Owners = append(byName[name].Owners, h)
-		p.Open, p.Machines, p.Mass = p.Open+h.Open, p.Machines+h.Open+h.Ended, append(p.Mass, h.Mass...)
+		p.Open, p.Mass = p.Open+h.Open, append(p.Mass, h.Mass...)
 	}
 	for _, c := range byName {
 		slices.SortFunc(c.Owners, func(a, b Health) int { return cmp.Compare(a.Owner, b.Owner) })
@@ -176,11 +165,10 @@ func fleet(v *view) (any, error) {
 	return p, err
 }
 
-func (v *view) health(id string, f *remediation.Fold) Health {
+func (v *view) health(a eventlog.Aggregate, f *remediation.Fold) Health {
 	o := f.State.Owner
 	h := Health{
-		Chip: Chip{Tone{"ok", "✓"}, "well"}, Link: v.To("/owner", "id", id), Owner: o.Kind + " " + o.Name, Cluster: o.Cluster, Mass: massFailureWaits(&f.State),
-		Last: v.snapshot.Last(eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: id}),
+		Chip: Chip{Tone{"ok", "✓"}, "well"}, Link: v.link(a), Owner: o.Kind + " " + o.Name, Cluster: o.Cluster, Mass: massFailureWaits(&f.State),
 	}
 	for _, c := range v.cases(f) {
 		if !c.Open {
@@ -192,7 +180,7 @@ func (v *view) health(id string, f *remediation.Fold) Health {
 			h.Limits = append(h.Limits, c.Rule)
 		}
 		if h.Open == 1 { // newest first
-			h.Chip, h.Worst, h.Quorum = c.Chip, fmt.Sprintf("%s: %s", c.Machine, c.Message), c.Quorum
+			h.Chip, h.Worst, h.Quorum = c.Chip, fmt.Sprintf("%s: %s", c.Remediation.Name, c.Remediation.Status.Message), c.Remediation.Status.Quorum
 		}
 	}
 	return h

@@ -2,6 +2,7 @@ package page
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"scute.dev/kube/object"
 	pauserules "scute.dev/pause"
 	"scute.dev/pause/request"
+	"scute.dev/ui/feed"
 )
 
 // maxAcknowledged is the maximum number of acknowledged objects on a page.
@@ -37,11 +39,12 @@ type AcknowledgedObject struct {
 }
 
 type pausePage struct {
-	ID, Selection, Holder string
-	Pause                 *v1alpha1.Pause
-	Phase                 Chip
-	Stages                []Stage
-	Counts                []Count
+	subject
+	Selection, Holder string
+	Pause             *v1alpha1.Pause
+	Phase             Chip
+	Stages            []Stage
+	Counts            []Count
 	// Waits are the objects that the Pause waits for, and MoreWaits the number of omitted ones. Until is the deadline for objects to resume.
 	Waits     []Awaited
 	MoreWaits int
@@ -53,22 +56,21 @@ type pausePage struct {
 	Cluster  string
 	Rest     []AcknowledgedObject
 	MoreRest int
-	Commands []string
-	Acts     []ActionLink
-	Facts    []Fact
-	Earlier  int
 }
 
 func (p pausePage) title() string { return "pause " + p.Pause.Name }
 
 func buildPause(v *view) (any, error) {
-	id := v.query.Get("id")
-	f, err := v.snapshot.Pause(id)
+	id := v.Query.Get("id")
+	f, err := feed.Find[*pause.Fold](v.Snapshot, eventlog.KindPause, id)
 	if err != nil {
 		return nil, err
 	}
 	r := f.Pause()
-	p := pausePage{ID: id, Selection: pause.Selection(r), Pause: r, Phase: chip(r.Status.Phase), Cluster: v.query.Get("cluster")}
+	if r == nil {
+		return nil, fmt.Errorf("%w: pause/%s was not requested up to commit %d", feed.ErrNotFound, id, v.Seq)
+	}
+	p := pausePage{Selection: pause.Selection(r), Pause: r, Phase: chip(r.Status.Phase), Cluster: v.Query.Get("cluster")}
 	if c := r.Status.Counts; c.Objects > 0 {
 		p.Counts = []Count{{"Acknowledged", c.Acknowledged, c.Objects}}
 	}
@@ -78,8 +80,7 @@ func buildPause(v *view) (any, error) {
 		p.setAwaited(s)
 		p.setAcknowledged(s)
 	})
-	p.Commands, p.Acts = v.commands(pause.Hints(v.kit(), r)), v.acts(pause.Actions(id, r))
-	p.Facts, p.Earlier, err = v.factsAbout(eventlog.Aggregate{Kind: eventlog.KindPause, ID: id})
+	p.subject, err = v.about(pause.Hints(v.site.kit, r), pause.Actions(id, r))
 	return p, err
 }
 
@@ -158,12 +159,12 @@ func (p *pausePage) setAcknowledged(s *request.State) {
 // holders returns the unfinished Pauses by the clusters that they hold (namespace/name).
 func (v *view) holders() map[string][]Holder {
 	by := make(map[string][]Holder)
-	for id, f := range v.snapshot.Pauses() {
+	for a, f := range feed.All[*pause.Fold](v.Snapshot) {
 		f.WithState(func(s *request.State) {
 			if s.Finished() {
 				return
 			}
-			h := Holder{Chip: chip(s.Phase), Name: s.Spec.Name, Link: v.To("/pause", "id", id)}
+			h := Holder{Chip: chip(s.Phase), Name: s.Spec.Name, Link: v.link(a)}
 			for _, root := range s.Roots {
 				name := root.Ref.Namespace + "/" + root.Ref.Name
 				by[name] = append(by[name], h)

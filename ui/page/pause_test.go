@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"scute.dev/aggregate"
+	"scute.dev/cmd/ctl/remediation"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/logtest"
 	"scute.dev/kube/object"
@@ -49,7 +50,7 @@ func TestPauseOfACluster(t *testing.T) {
 	before := f.Commits.Head()
 	var cluster object.Ref
 	if err := f.Now(func(w *feed.Snapshot) error {
-		o, err := w.Owner("fleet/quorum-lost/1")
+		o, err := feed.Find[*remediation.Fold](w, eventlog.KindRemediation, "fleet/quorum-lost/1")
 		cluster = object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: o.State.Owner.Namespace, Name: o.State.Owner.Cluster}
 		return err
 	}); err != nil {

@@ -34,7 +34,7 @@ type Picture struct {
 	Boxes                []Box
 	Lines                []Line
 	Tasks                int
-	Branches, Folded     bool
+	Folded               bool
 	Alternatives, Staged bool
 }
 
@@ -100,7 +100,7 @@ func (v *view) box(g bundle, n int, at draw.Point, tasks []workflow.Task, status
 	if len(g.tasks) == 1 {
 		s := status[first]
 		return Box{
-			Chip: chip(s.Phase), Point: at, Name: s.Name, Kind: s.Kind, Chosen: v.query.Get("task") == s.Name,
+			Chip: chip(s.Phase), Point: at, Name: s.Name, Kind: s.Kind, Chosen: v.Query.Get("task") == s.Name,
 			Link: v.With("task", s.Name, "group", "", "page", "") + "#task",
 		}
 	}
@@ -111,7 +111,7 @@ func (v *view) box(g bundle, n int, at draw.Point, tasks []workflow.Task, status
 	group := fmt.Sprint(n + 1)
 	return Box{
 		Chip: chip(worst(phases)), Point: at, Name: g.name, Kind: tasks[first].Kind(), Tally: tally(phases), Several: true,
-		Chosen: v.query.Get("group") == group, Link: v.With("group", group, "task", "", "page", "") + "#tasks",
+		Chosen: v.Query.Get("group") == group, Link: v.With("group", group, "task", "", "page", "") + "#tasks",
 	}
 }
 

@@ -22,7 +22,7 @@ type Printed struct {
 // record earlier contents.
 func (v *view) printed(r *runs.Run, task string) *Printed {
 	dir := v.site.kit.Flags.Dir
-	if dir == "" || v.past {
+	if dir == "" || v.Past {
 		return nil
 	}
 	list, earlier, err := runs.Printouts(dir, r.ID, task, printedAttempts, printedBytes)
@@ -33,7 +33,7 @@ func (v *view) printed(r *runs.Run, task string) *Printed {
 	case len(list) == 0:
 		return nil
 	default:
-		p.Note = v.command(r.Namespace, "logs", "run", r.Name, "--task", task) + " shows all of it"
+		p.Note = v.site.kit.Hint(r.Namespace, "logs", "run", r.Name, "--task", task) + " shows all of it"
 		if earlier > 0 {
 			p.Note += fmt.Sprintf(", with %d earlier attempts", earlier)
 		}

@@ -32,11 +32,11 @@ func (s *Site) Prove(ctx context.Context, seq uint64) (*audit.Proof, error) {
 
 // proven is the page with a proof, or with the reason why there is none.
 type proven struct {
-	Seq                         uint64
-	Leaf, Wrong, Text, Signed   string
-	By                          seal.Checkpoint
-	Root, Event, File, Download string
-	Check, Command              string
+	Seq                   uint64
+	Proof                 *audit.Proof
+	Leaf, Wrong           string
+	Event, File, Download string
+	Check, Command        string
 }
 
 // Proof renders the page with the proof of a commit, or with the error.
@@ -52,7 +52,7 @@ func (s *Site) Proof(seq uint64, proof *audit.Proof, wrong error) ([]byte, error
 	if wrong != nil {
 		p.Wrong = wrong.Error()
 	} else {
-		p.Text, p.Signed, p.By, p.Root = string(proof.Text), string(proof.Signed), proof.Checkpoint, proof.Checkpoint.Root.String()
+		p.Proof = proof
 		p.Download = proofLink(seq) + "&as=file"
 	}
 	return render("proof.html", p)

@@ -11,6 +11,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	runs "scute.dev/cmd/ctl/run"
 	"scute.dev/eventlog"
+	"scute.dev/ui/feed"
 	"scute.dev/workflow"
 )
 
@@ -32,26 +33,23 @@ type Task struct {
 }
 
 type runPage struct {
-	Run      *runs.Run
-	Phase    Chip
-	Holder   string
-	Policy   string
-	Ended    time.Time
-	Counts   []Count
-	Commands []string
-	Acts     []ActionLink
-	Picture  Picture
-	Gantt    *Gantt
-	Task     *Panel
-	Tasks    []Task
+	subject
+	Run     *runs.Run
+	Phase   Chip
+	Holder  string
+	Policy  string
+	Ended   time.Time
+	Counts  []Count
+	Picture Picture
+	Gantt   *Gantt
+	Task    *Panel
+	Tasks   []Task
 	// Of is the position in the list of All tasks. Group is the name of the box whose tasks are listed, "" for all.
 	Of         Pages
 	All        int
 	Group      string
 	Words      []runs.Decision
 	Migrations []migration
-	Facts      []Fact
-	Earlier    int
 }
 
 // migration is a change of the run's definition, with at most one page of rows.
@@ -72,16 +70,15 @@ func migrations(list []runs.Migration) (out []migration) {
 func (p runPage) title() string { return "run " + p.Run.Name }
 
 func run(v *view) (any, error) {
-	id := v.query.Get("id")
-	r, err := v.snapshot.Run(id)
+	f, err := feed.Find[*runs.Fold](v.Snapshot, eventlog.KindRun, v.Query.Get("id"))
 	if err != nil {
 		return nil, err
 	}
+	r := f.Refresh()
 	p := &runPage{Run: r, Phase: chip(r.Phase()), Holder: r.State.Holder, Policy: string(r.State.Policy), Words: r.History.Words, Migrations: migrations(r.History.Migrations)}
 	if at := r.Status.FinishedAt; at != nil {
 		p.Ended = at.Time
 	}
-	p.Commands, p.Acts = v.commands(runs.PageCommands(v.kit(), r)), v.acts(runs.Actions(r))
 	definition, status := r.State.Definition(), r.Tasks()
 	p.All, p.Counts = len(status), taskCounts(r.Status.Counts)
 	p.Picture = v.picture(definition.Tasks, status)
@@ -91,12 +88,12 @@ func run(v *view) (any, error) {
 	if g, drawn := v.gantt(r, started(status)); drawn {
 		p.Gantt = &g
 	}
-	if name := v.query.Get("task"); name != "" {
+	if name := v.Query.Get("task"); name != "" {
 		if p.Task, err = v.panel(r, definition.Tasks, name); err != nil {
 			return nil, err
 		}
 	}
-	p.Facts, p.Earlier, err = v.factsAbout(eventlog.Aggregate{Kind: eventlog.KindRun, ID: id})
+	p.subject, err = v.about(runs.PageCommands(v.site.kit, r), runs.Actions(r))
 	return p, err
 }
 
@@ -167,11 +164,11 @@ func (p *runPage) list(v *view, tasks []workflow.Task, status []v1alpha1.TaskSta
 
 func (v *view) task(t v1alpha1.TaskStatus) Task {
 	row := Task{
-		Chip: chip(t.Phase), Name: t.Name, Kind: t.Kind, Message: t.Message, Attempts: t.Attempts, Chosen: v.query.Get("task") == t.Name,
+		Chip: chip(t.Phase), Name: t.Name, Kind: t.Kind, Message: t.Message, Attempts: t.Attempts, Chosen: v.Query.Get("task") == t.Name,
 		Link: v.With("task", t.Name) + "#task",
 	}
 	if !t.StartedAt.IsZero() {
-		row.Started, row.Took = t.StartedAt.Time, v.now.Sub(t.StartedAt.Time)
+		row.Started, row.Took = t.StartedAt.Time, v.Moment.Sub(t.StartedAt.Time)
 		row.Lasts = t.FinishedAt.IsZero()
 		if !row.Lasts {
 			row.Took = t.FinishedAt.Sub(t.StartedAt.Time)
@@ -220,7 +217,7 @@ func (v *view) panel(r *runs.Run, tasks []workflow.Task, name string) (*Panel, e
 		one := Step{Name: step.Name, Kind: step.Kind}
 		attempts(h, func(of string, a runs.Attempt, undo bool) {
 			if of == step.Name {
-				one.Tries = append(one.Tries, tryOf(a, undo, v.now))
+				one.Tries = append(one.Tries, tryOf(a, undo, v.Moment))
 			}
 		})
 		one.Earlier = max(0, len(one.Tries)-maxAttempts)

@@ -13,7 +13,6 @@ import (
 	"unicode/utf8"
 
 	"scute.dev/cmd/ctl/audit"
-	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/ui/feed"
@@ -27,7 +26,6 @@ type Site struct {
 	feed  *feed.Feed
 	kit   *kit.Kit
 	where string
-	words *domain.Describer
 	pages map[string]page
 	// actionsEnabled enables actions.
 	actionsEnabled bool
@@ -50,7 +48,7 @@ var ErrQuery = errors.New("the address of the page is not valid")
 
 // New returns the pages about the log of a feed. where describes the location of the log.
 func New(f *feed.Feed, k *kit.Kit, where string) (*Site, error) {
-	s := &Site{feed: f, kit: k, where: where, words: domain.NewDescriber(), pages: make(map[string]page)}
+	s := &Site{feed: f, kit: k, where: where, pages: make(map[string]page)}
 	base, err := template.New("frame.html").Funcs(functions()).ParseFS(files, "templates/frame.html", "templates/parts.html")
 	if err != nil {
 		return nil, err
@@ -95,16 +93,20 @@ func (s *Site) Paths() (paths []string) {
 
 // Page renders the requested page, or only the part that changes while the log grows.
 func (s *Site) Page(path string, query url.Values, part bool) ([]byte, uint64, error) {
-	seq, past, err := s.moment(query.Get("at"))
+	seq, at, err := s.moment(query.Get("at"))
 	if err != nil {
 		return nil, 0, err
 	}
+	past := query.Get("at") != ""
 	var out bytes.Buffer
 	build := func(w *feed.Snapshot) error {
 		seq = w.Seq
-		v := &view{site: s, snapshot: w, path: path, query: query, past: past, head: s.feed.Commits.Head(), now: s.kit.Env.Now()}
-		if past {
-			v.now = endTime(query.Get("at"), w.Stored, v.now)
+		v := &view{site: s, Snapshot: w, Path: path, Query: query, Past: past, Head: s.feed.Commits.Head(), Where: s.where, Moment: s.kit.Env.Now()}
+		switch { // the end of unfinished durations
+		case past && at.IsZero():
+			v.Moment = w.Stored
+		case past && at.Before(v.Moment):
+			v.Moment = at
 		}
 		return v.write(&out, part)
 	}
@@ -130,41 +132,17 @@ func cleanLines(body []byte) []byte {
 	}, body)
 }
 
-// moment parses the parameter at: a sequence or a time.
-func (s *Site) moment(at string) (seq uint64, past bool, err error) {
-	if at == "" {
-		return 0, false, nil
+// moment parses the parameter at: a sequence, or a time, of which it returns the last commit.
+func (s *Site) moment(at string) (seq uint64, t time.Time, err error) {
+	if seq, err = strconv.ParseUint(at, 10, 64); err == nil || at == "" {
+		return seq, t, nil
 	}
-	if seq, err = strconv.ParseUint(at, 10, 64); err == nil {
-		return seq, true, nil
+	var m kit.Moment
+	if m.Set(at) != nil {
+		return 0, t, fmt.Errorf("%w: at is %q: it must be the sequence of a commit, or a time such as 2026-01-02T15:04:05Z", ErrQuery, at)
 	}
-	if t, ok := clock(at); ok {
-		return s.feed.Commits.At(t), true, nil
-	}
-	return 0, false, fmt.Errorf("%w: at is %q: it must be the sequence of a commit, or a time such as 2026-01-02T15:04:05Z", ErrQuery, at)
-}
-
-// clock parses a time in the parameter at.
-func clock(at string) (time.Time, bool) {
-	for _, form := range []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", time.DateOnly} {
-		if t, err := time.ParseInLocation(form, at, time.UTC); err == nil {
-			return t, true
-		}
-	}
-	return time.Time{}, false
-}
-
-// endTime returns the end of unfinished durations on a page of the past: the requested time, or when the commit was stored.
-func endTime(at string, stored, now time.Time) time.Time {
-	t, ok := clock(at)
-	switch {
-	case !ok:
-		return stored
-	case t.After(now):
-		return now
-	default:
-		return t
-	}
+	m.Resolve(s.kit.Env.Now())
+	return s.feed.Commits.At(m.Time), m.Time, nil
 }
 
 // Missing renders the part of an open page whose subject cannot be shown because of err.

@@ -3,25 +3,31 @@ package page
 import (
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"strconv"
 	"time"
 
-	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/eventlog"
 	"scute.dev/ui/feed"
 )
 
-// view is the state of one request: the moment and the parameters of the page.
+// view is the state of one request: the moment and the parameters of the page. Its exported fields are for the templates.
 type view struct {
-	site     *Site
-	snapshot *feed.Snapshot
-	path     string
-	query    url.Values
-	past     bool
-	head     uint64
-	now      time.Time
+	site *Site
+	// Snapshot is the state of the log. Its Seq is the last commit that the page includes.
+	*feed.Snapshot
+	Path  string
+	Query url.Values
+	// Past means that the page shows a chosen moment, and thus does not change.
+	Past bool
+	// Head is the last commit of the log, and Where its location.
+	Head  uint64
+	Where string
+	// Moment is the page's time, the end of unfinished durations.
+	Moment time.Time
 }
 
 // frame is the common frame of all pages, with the content.
@@ -36,7 +42,7 @@ type frame struct {
 type titled interface{ title() string }
 
 func (v *view) write(out io.Writer, part bool) error {
-	p := v.site.pages[v.path]
+	p := v.site.pages[v.Path]
 	content, err := p.build(v)
 	if err != nil {
 		return err
@@ -52,40 +58,11 @@ func (v *view) write(out io.Writer, part bool) error {
 	return p.template.ExecuteTemplate(out, name, f)
 }
 
-// Where returns the location of the log.
-func (v *view) Where() string { return v.site.where }
-
-// Past reports whether the page shows a chosen moment, and thus does not change.
-func (v *view) Past() bool { return v.past }
-
-// Seq returns the last commit that the page includes.
-func (v *view) Seq() uint64 { return v.snapshot.Seq }
-
-// Head returns the last commit of the log.
-func (v *view) Head() uint64 { return v.head }
-
-// Moment returns the page's time, the end of unfinished durations.
-func (v *view) Moment() time.Time { return v.now }
-
-// Stored returns when the commit was stored.
-func (v *view) Stored() time.Time { return v.snapshot.Stored }
-
-// Here reports whether a path is the page's path.
-func (v *view) Here(path string) bool { return v.path == path }
-
 // Live returns the address of the page's updates.
 func (v *view) Live() string {
-	q := v.copyQuery()
-	q.Set("after", strconv.FormatUint(v.snapshot.Seq, 10))
-	return "/live" + v.path + "?" + q.Encode()
-}
-
-func (v *view) copyQuery() url.Values {
-	q := make(url.Values, len(v.query))
-	for name, values := range v.query {
-		q[name] = values
-	}
-	return q
+	q := maps.Clone(v.Query)
+	q.Set("after", strconv.FormatUint(v.Seq, 10))
+	return "/live" + v.Path + "?" + q.Encode()
 }
 
 // To returns the address of another page at the same moment.
@@ -96,8 +73,8 @@ func (v *view) To(path string, pairs ...string) string {
 			q.Set(pairs[i], pairs[i+1])
 		}
 	}
-	if v.past {
-		q.Set("at", v.query.Get("at"))
+	if v.Past {
+		q.Set("at", v.Query.Get("at"))
 	}
 	if len(q) == 0 {
 		return path
@@ -107,7 +84,7 @@ func (v *view) To(path string, pairs ...string) string {
 
 // With returns the address of this page with other parameters; "" removes a parameter.
 func (v *view) With(pairs ...string) string {
-	q := v.copyQuery()
+	q := maps.Clone(v.Query)
 	for i := 0; i+1 < len(pairs); i += 2 {
 		q.Del(pairs[i])
 		if pairs[i+1] != "" {
@@ -115,9 +92,9 @@ func (v *view) With(pairs ...string) string {
 		}
 	}
 	if len(q) == 0 {
-		return v.path
+		return v.Path
 	}
-	return v.path + "?" + q.Encode()
+	return v.Path + "?" + q.Encode()
 }
 
 // When returns the address of this page at a commit; 0 is the present. It removes n, the index of an event, because it applies to one commit only.
@@ -131,8 +108,8 @@ func (v *view) When(seq uint64) string {
 // Kept returns the page's parameters except some, for the forms on the page.
 func (v *view) Kept(but ...string) map[string]string {
 	kept := make(map[string]string)
-	for name := range v.query {
-		kept[name] = v.query.Get(name)
+	for name := range v.Query {
+		kept[name] = v.Query.Get(name)
 	}
 	for _, name := range but {
 		delete(kept, name)
@@ -142,53 +119,45 @@ func (v *view) Kept(but ...string) map[string]string {
 
 // Previous returns the commit before the moment, of the page's subject or else of the log; 0 if there is none.
 func (v *view) Previous() uint64 {
-	if a, ok := v.subject(); ok {
-		if of := v.site.feed.Commits.Sequences(a, v.snapshot.Seq); len(of) > 1 {
+	if a := v.aggregate(); a.Kind != "" {
+		if of := v.site.feed.Commits.Sequences(a, v.Seq); len(of) > 1 {
 			return of[len(of)-2]
 		}
 		return 0
 	}
-	return max(v.snapshot.Seq, 1) - 1
+	return max(v.Seq, 1) - 1
 }
 
 // Next returns the commit after the moment, of the page's subject or else of the log; 0 if there is none.
 func (v *view) Next() uint64 {
-	if a, ok := v.subject(); ok {
-		before := len(v.site.feed.Commits.Sequences(a, v.snapshot.Seq))
-		if of := v.site.feed.Commits.Sequences(a, v.head); len(of) > before {
+	if a := v.aggregate(); a.Kind != "" {
+		before := len(v.site.feed.Commits.Sequences(a, v.Seq))
+		if of := v.site.feed.Commits.Sequences(a, v.Head); len(of) > before {
 			return of[before]
 		}
 		return 0
 	}
-	if v.snapshot.Seq < v.head {
-		return v.snapshot.Seq + 1
+	if v.Seq < v.Head {
+		return v.Seq + 1
 	}
 	return 0
 }
 
-// kit returns the commands' helpers, which know the location of the log.
-func (v *view) kit() *kit.Kit { return v.site.kit }
-
-// subject returns the aggregate of the page's subject.
-func (v *view) subject() (eventlog.Aggregate, bool) {
-	kind, ok := map[string]eventlog.Kind{"/run": eventlog.KindRun, "/move": eventlog.KindMove, "/pause": eventlog.KindPause, "/owner": eventlog.KindRemediation}[v.path]
-	if v.path == "/object" {
-		kind, ok = eventlog.Kind(v.query.Get("kind")), true
+// aggregate returns the aggregate that the page is about, without a kind if it is about none.
+func (v *view) aggregate() eventlog.Aggregate {
+	kind := map[string]eventlog.Kind{"/run": eventlog.KindRun, "/move": eventlog.KindMove, "/pause": eventlog.KindPause, "/owner": eventlog.KindRemediation}[v.Path]
+	if v.Path == "/object" {
+		kind = eventlog.Kind(v.Query.Get("kind"))
 	}
-	return eventlog.Aggregate{Kind: kind, ID: v.query.Get("id")}, ok
+	return eventlog.Aggregate{Kind: kind, ID: v.Query.Get("id")}
 }
 
 // Ago formats how long before the page's moment a time was.
-func (v *view) Ago(t time.Time) string { return term.Ago(v.now, t) }
-
-// command returns a command line that reads the page's log.
-func (v *view) command(namespace string, words ...string) string {
-	return v.site.kit.Hint(namespace, words...)
-}
+func (v *view) Ago(t time.Time) string { return term.Ago(v.Moment, t) }
 
 // number parses a parameter that counts from 0.
 func (v *view) number(name string) (int, error) {
-	value := v.query.Get(name)
+	value := v.Query.Get(name)
 	if value == "" {
 		return 0, nil
 	}
@@ -197,4 +166,43 @@ func (v *view) number(name string) (int, error) {
 		return 0, fmt.Errorf("%w: %s is %q: it must be a number", ErrQuery, name, value)
 	}
 	return n, nil
+}
+
+// stream is a list of facts on a page.
+type stream struct {
+	View  *view
+	Facts []Fact
+	// Alone is set if all facts are about the page's subject.
+	Alone bool
+}
+
+// Stream returns a list of facts about any subject.
+func (f frame) Stream(facts []Fact) stream { return stream{View: f.view, Facts: facts} }
+
+// Alone returns a list of facts about the page's subject.
+func (f frame) Alone(facts []Fact) stream { return stream{View: f.view, Facts: facts, Alone: true} }
+
+// within is a part of a page with the view, which it needs for links.
+type within struct {
+	View *view
+	Of   any
+}
+
+// Within returns a part of a page with its view.
+func (v *view) Within(of any) within { return within{v, of} }
+
+// choice is an option of a form.
+type choice struct {
+	Name, Value string
+	Chosen      bool
+}
+
+// Kinds returns the kinds of aggregates, as options of the filter of facts.
+func (v *view) Kinds() []choice {
+	asked := v.Query.Get("kind")
+	all := []choice{{Name: "anything", Chosen: asked == ""}}
+	for _, kind := range show.Kinds() {
+		all = append(all, choice{Name: kind, Value: kind, Chosen: asked == kind})
+	}
+	return all
 }

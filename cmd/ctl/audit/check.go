@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/seal"
 )
@@ -72,7 +72,12 @@ func (o *options) check(file string) error {
 	if err != nil {
 		return err
 	}
-	proof, err := o.readFile(file)
+	var proof []byte
+	if file == "-" {
+		proof, err = io.ReadAll(o.Env.In)
+	} else {
+		proof, err = os.ReadFile(file)
+	}
 	if err != nil {
 		return fmt.Errorf("reading the proof: %w", err)
 	}
@@ -107,14 +112,7 @@ func (o *options) proven(p proven) error {
 	for _, e := range p.Events {
 		err = cmp.Or(err,
 			o.Env.Linef("Event         %s", e.ID), o.Env.Linef("  type        %s", e.Type), o.Env.Linef("  time        %s", e.Time.Format(time.RFC3339Nano)),
-			o.Env.Linef("  actor       %s", domain.Actor(e.Actor)), o.Env.Linef("  data        %s", e.Data))
+			o.Env.Linef("  actor       %s", show.Actor(e.Actor)), o.Env.Linef("  data        %s", e.Data))
 	}
 	return err
-}
-
-func (o *options) readFile(file string) ([]byte, error) {
-	if file == "-" {
-		return io.ReadAll(o.Env.In)
-	}
-	return os.ReadFile(file)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog"
@@ -14,14 +15,15 @@ import (
 
 // Prover creates the proofs of `audit prove` for a program that has already read the log.
 type Prover struct {
-	o   *options
-	sem chan struct{}
+	o *options
+	// proving is held while the log is read, so that proofs do not compete for it.
+	proving sync.Mutex
 }
 
 // NewProver returns a Prover. key and checkpoint are as in the options of `audit prove`: "" reads the cluster's. export is the file that the log was
 // read from, "" if it was no file.
 func NewProver(k *kit.Kit, key, checkpoint, export string) *Prover {
-	return &Prover{o: &options{Kit: k, key: key, checkpoint: checkpoint, export: export}, sem: make(chan struct{}, 1)}
+	return &Prover{o: &options{Kit: k, key: key, checkpoint: checkpoint, export: export}}
 }
 
 // Commits are a log's commits, from the first one on.
@@ -41,12 +43,8 @@ type Proof struct {
 
 // Prove creates the proof of a commit by the newest checkpoint. It reads all commits that the checkpoint covers, and creates one proof at a time.
 func (p *Prover) Prove(ctx context.Context, commits Commits, seq uint64) (*Proof, error) {
-	select {
-	case p.sem <- struct{}{}:
-	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: another proof is being created", ctx.Err())
-	}
-	defer func() { <-p.sem }()
+	p.proving.Lock()
+	defer p.proving.Unlock()
 	if p.unsealed() {
 		return nil, errors.New("logs of local runs are not sealed: only a daemon signs checkpoints")
 	}

@@ -86,14 +86,7 @@ func (o *reportOptions) check(ctx context.Context, src *source, take func(eventl
 		err := src.each(ctx, take)
 		return Verification{Why: why.Error(), Findings: src.unreadable}, err
 	}
-	tree, err := o.tree()
-	if err != nil {
-		return v, err
-	}
-	if tree != nil {
-		defer tree.Close()
-	}
-	report, err := o.compare(ctx, p, tree, src, take)
+	report, err := o.compare(ctx, p, src, take)
 	if err != nil {
 		return v, err
 	}

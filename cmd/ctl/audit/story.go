@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
@@ -29,7 +28,6 @@ type Report struct {
 	Stories []*Story
 
 	filter   *kit.Filter
-	words    *domain.Describer
 	subjects *kit.Subjects
 	byKey    map[key]*Story
 }
@@ -62,14 +60,14 @@ type key struct {
 }
 
 func newReport(f *kit.Filter) *Report {
-	return &Report{filter: f, words: domain.NewDescriber(), subjects: kit.NewSubjects(), byKey: make(map[key]*Story)}
+	return &Report{filter: f, subjects: kit.NewSubjects(), byKey: make(map[key]*Story)}
 }
 
 // addCommit adds the selected events of a commit.
 func (r *Report) addCommit(m eventlog.Record) error {
 	r.recordMissing(m.Seq)
 	r.Last = max(r.Last, m.Seq)
-	for _, e := range show.Events(r.words, m) {
+	for _, e := range show.Events(m) {
 		about := r.subjects.Of(e)
 		e = about.Name(e)
 		if r.filter.Match(e, about) {

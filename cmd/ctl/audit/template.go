@@ -8,7 +8,6 @@ import (
 	"strings"
 	text "text/template"
 
-	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
 )
@@ -23,23 +22,15 @@ const (
 var templates embed.FS
 
 var functions = template.FuncMap{
-	"exact": term.Exact, "second": term.Second, "sequences": sequences, "cell": cell, "clean": term.Clean, "actor": domain.Actor,
+	"exact": term.Exact, "second": term.Second, "sequences": sequences, "cell": cell, "clean": term.Clean, "actor": show.Actor,
 }
 
 // write writes the report, as Markdown by default.
 func (r *Report) write(w io.Writer, format string) error {
 	if format == formatHTML {
-		t, err := template.New("report.html.tmpl").Funcs(functions).ParseFS(templates, "report.html.tmpl")
-		if err != nil {
-			return fmt.Errorf("reading the template of the report: %w", err)
-		}
-		return t.Execute(w, r)
+		return template.Must(template.New("report.html.tmpl").Funcs(functions).ParseFS(templates, "report.html.tmpl")).Execute(w, r)
 	}
-	t, err := text.New("report.md.tmpl").Funcs(functions).ParseFS(templates, "report.md.tmpl")
-	if err != nil {
-		return fmt.Errorf("reading the template of the report: %w", err)
-	}
-	return t.Execute(w, r)
+	return text.Must(text.New("report.md.tmpl").Funcs(text.FuncMap(functions)).ParseFS(templates, "report.md.tmpl")).Execute(w, r)
 }
 
 func sequences(r show.EventRow) string {

@@ -53,19 +53,12 @@ func (o *options) verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	tree, err := o.tree()
-	if err != nil {
-		return err
-	}
-	if tree != nil {
-		defer tree.Close()
-	}
 	src, err := o.source(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = src.close() }()
-	report, err := o.compare(ctx, p, tree, src, nil)
+	report, err := o.compare(ctx, p, src, nil)
 	if err != nil {
 		return err
 	}
@@ -73,9 +66,16 @@ func (o *options) verify(ctx context.Context) error {
 }
 
 // compare verifies a source against the checkpoints, and calls also with each commit unless it is nil.
-func (o *options) compare(ctx context.Context, p *published, tree *seal.Tree, src *source, also func(eventlog.Record) error) (seal.Report, error) {
+func (o *options) compare(ctx context.Context, p *published, src *source, also func(eventlog.Record) error) (seal.Report, error) {
+	tree, err := o.tree()
+	if err != nil {
+		return seal.Report{}, err
+	}
+	if tree != nil {
+		defer tree.Close()
+	}
 	verifier, progress := seal.NewVerifier(p.newest, p.earlier, tree), o.Env.Progress()
-	err := src.each(ctx, func(m eventlog.Record) error {
+	err = src.each(ctx, func(m eventlog.Record) error {
 		progress.Showf("verifying: %d of %d commits", m.Seq, p.newest.Size)
 		if also != nil {
 			if err := also(m); err != nil {

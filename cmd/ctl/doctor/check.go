@@ -11,6 +11,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/term"
 	"scute.dev/kube"
 )
 
@@ -60,29 +61,51 @@ type diagnosis struct {
 
 	cluster       *connect.Cluster // nil without a cluster
 	kube          *kube.Cluster
-	moves         kit.Source[*v1alpha1.Move]
 	types         []kube.Type
 	account       client.ObjectKey // the daemon's ServiceAccount, or the chart's if the daemon runs outside the cluster; empty if there is none
 	noDaemon      bool             // no daemon runs
 	podsHidden    bool             // the user may not list the daemon's pods
 	daemonOutside bool             // the daemon runs, but not in a pod that gives access to its log
-	all           []*v1alpha1.Move
+	all           []v1alpha1.Move
 	hasMoves      bool // all moves could be listed
 	installed     bool // scute's kinds are served
 	workflows     []v1alpha1.WorkflowRun
-	pauses        []*v1alpha1.Pause
+	pauses        []v1alpha1.Pause
 	hasPauses     bool // Pauses could be listed in all namespaces
 }
 
-// list reads the objects of all namespaces, or only of the context's namespace if the user may not list all.
-func (v *diagnosis) list(ctx context.Context, list client.ObjectList) error {
+// list reads the objects of all namespaces, or only of the context's namespace if the user may not list all. everywhere reports whether it read all.
+func (v *diagnosis) list(ctx context.Context, list client.ObjectList) (everywhere bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
-	err := v.cluster.Client.List(ctx, list)
+	err = v.cluster.Client.List(ctx, list)
 	if apierrors.IsForbidden(err) {
-		err = v.cluster.Client.List(ctx, list, client.InNamespace(v.cluster.Namespace))
+		return false, v.cluster.Client.List(ctx, list, client.InNamespace(v.cluster.Namespace))
 	}
-	return err
+	return err == nil, err
+}
+
+// reportEach reports the results about the objects that need attention, or what fine returns if no object does. check returns nil for the others.
+func reportEach[T any](v *diagnosis, list []T, check func(*T) *Result, fine func() Result) {
+	bad := false
+	for i := range list {
+		if r := check(&list[i]); r != nil {
+			bad = true
+			v.report(*r)
+		}
+	}
+	if !bad {
+		v.report(fine())
+	}
+}
+
+// unheard returns a problem if no daemon has acted on an object for a minute since it was created.
+func (v *diagnosis) unheard(subject string, o client.Object) *Result {
+	created := o.GetCreationTimestamp().Time
+	if v.now().Sub(created) <= startTimeout {
+		return nil
+	}
+	return new(problem(subject, "check scuted above, and its log lines", "%s/%s was created %s and no daemon has acted on it", o.GetNamespace(), o.GetName(), term.Ago(v.now(), created)))
 }
 
 // check runs one check and reports its results. goOn is false if the following checks would be meaningless.
@@ -90,7 +113,7 @@ type check func(ctx context.Context, v *diagnosis) (goOn bool)
 
 // run runs all checks, in an order in which each check may rely on the previous ones.
 func (v *diagnosis) run(ctx context.Context) {
-	for _, c := range []check{apiServer, clusterAPI, providers, unfinishedRestores, checkServed, daemon, checkGrants, permissions, waitingRuns, waitingPauses, failingSchedules, listMoves} {
+	for _, c := range []check{apiServer, clusterAPI, providers, unfinishedRestores, checkServed, daemon, checkGrants, waitingRuns, waitingPauses, failingSchedules, listMoves} {
 		if !c(ctx, v) {
 			break
 		}

@@ -17,7 +17,6 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/connect"
-	"scute.dev/cmd/ctl/move"
 	"scute.dev/internal/plural"
 	"scute.dev/internal/trust"
 	"scute.dev/kube"
@@ -40,7 +39,7 @@ func apiServer(ctx context.Context, v *diagnosis) bool {
 		return false
 	}
 	v.report(ok("Kubernetes", "%s at %s", server.GitVersion, cluster.Config.Host))
-	v.cluster, v.moves = cluster, move.InCluster(cluster, nil)
+	v.cluster = cluster
 	return true
 }
 
@@ -114,7 +113,7 @@ func daemon(ctx context.Context, v *diagnosis) bool {
 	pods, err := v.flags.Daemons(ctx, v.cluster)
 	if err != nil {
 		v.podsHidden = true
-		v.report(warning(subject, "check the permissions below", "%v", err))
+		v.report(warning(subject, "ask for permission to list pods there, or name the daemon's namespace with --scute-namespace", "%v", err))
 		return true
 	}
 	ready, account := 0, client.ObjectKey{}
@@ -168,6 +167,13 @@ func leader(ctx context.Context, v *diagnosis) (holder string, fresh bool) {
 	}
 	age := v.now().Sub(lease.Spec.RenewTime.Time)
 	return *lease.Spec.HolderIdentity, age < time.Duration(*lease.Spec.LeaseDurationSeconds)*time.Second
+}
+
+func image(p *corev1.Pod) string {
+	if len(p.Spec.Containers) == 0 {
+		return "no container"
+	}
+	return p.Spec.Containers[0].Image
 }
 
 // firstNames returns the first names of many.

@@ -25,7 +25,7 @@ func NewCmd(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check whether everything scute needs is in place",
-		Long: `Check whether everything scute needs is in place: the connection to the cluster, Cluster API, scute, your permissions, the log,
+		Long: `Check whether everything scute needs is in place: the connection to the cluster, Cluster API, scute, the log,
 and leftovers of interrupted operations. Nothing is changed.
 
 Exit status: 0 no problem (there may be warnings), 1 a problem.`,

@@ -25,7 +25,7 @@ func eventLog(ctx context.Context, v *diagnosis) {
 		case v.cluster == nil: // the log is found through the cluster
 			return
 		case v.podsHidden:
-			v.report(warning(subject, "check the permissions above, or name the log with --log or --nats", "not checked: it is in the daemon's pod"))
+			v.report(warning(subject, "ask for permission to list pods, or name the log with --log or --nats", "not checked: it is in the daemon's pod"))
 			return
 		case v.noDaemon:
 			v.report(warning(subject, "fix the daemon first, or name the log with --log or --nats", "not checked: it is in the daemon's pod"))

@@ -93,7 +93,7 @@ func TestAMoveThatTheLogStalls(t *testing.T) {
 		}}
 		var got []Result
 		v := newDiagnosis(func(r Result) { got = append(got, r) })
-		v.all = []*v1alpha1.Move{m}
+		v.all = []v1alpha1.Move{*m}
 		waitingMoves(v)
 		if len(got) != 1 || got[0].Level != Problem || got[0].Message != "fleet/prod is stalled in Creating: why" || !strings.Contains(got[0].Remedy, remedy) {
 			t.Errorf("%s: got %+v", reason, got)

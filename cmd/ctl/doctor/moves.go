@@ -24,54 +24,51 @@ const startTimeout = time.Minute
 
 // listMoves reads all Moves, or those of the namespace if the user may not list all.
 func listMoves(ctx context.Context, v *diagnosis) bool {
-	all, err := v.moves.List(ctx, "")
-	if apierrors.IsForbidden(err) {
-		all, err = v.moves.List(ctx, v.cluster.Namespace)
-		if err == nil {
-			v.report(warning("moves", "ask for permission to list moves of all namespaces", "only moves of namespace %s could be checked", v.cluster.Namespace))
-		}
-	}
-	if apierrors.IsForbidden(err) {
-		return false // reported by the check of permissions
-	}
-	if err != nil {
-		v.report(problem("moves", "check the error of the API server: kubectl get moves -A", "%v", err))
+	list := &v1alpha1.MoveList{}
+	everywhere, err := v.list(ctx, list)
+	switch {
+	case apierrors.IsForbidden(err):
+		v.report(problem("moves", "ask for the ClusterRole scute-viewer, or scute-operator to create moves too", "listing moves: %v", v.cluster.Explain(err)))
 		return false
+	case err != nil:
+		v.report(problem("moves", "check the error of the API server: kubectl get moves -A", "listing moves: %v", v.cluster.Explain(err)))
+		return false
+	case !everywhere:
+		v.report(warning("moves", "ask for permission to list moves of all namespaces", "only moves of namespace %s could be checked", v.cluster.Namespace))
 	}
-	v.all, v.hasMoves = all, true
+	v.all, v.hasMoves = list.Items, true
 	return true
 }
 
 // waitingMoves reports moves that wait for an operator.
 func waitingMoves(v *diagnosis) {
 	const subject = "moves"
-	busy, bad := 0, 0
-	for _, m := range v.all {
+	busy := 0
+	reportEach(v, v.all, func(m *v1alpha1.Move) *Result {
 		if m.Status.FinishedAt != nil {
-			continue
+			return nil
 		}
 		busy++
 		name, look := m.Namespace+"/"+m.Name, v.kit.Hint(m.Namespace, "describe", "move", m.Name)
-		unheard := m.Status.Phase == "" || m.Status.Phase == mover.PhasePending
 		untrusted := trust.FaultIn(m.Status.Conditions)
-		switch {
-		case untrusted != nil:
-			bad++
-			v.report(problem(subject, reconcileRemedy(v, untrusted), "%s is stalled in %s: %s", name, m.Status.Phase, untrusted.Message))
-		case m.Status.Next != "":
-			bad++
-			v.report(problem(subject, m.Status.Next, "%s is stalled in %s: %s", name, m.Status.Phase, m.Status.Message))
-		case unheard && v.now().Sub(m.CreationTimestamp.Time) > startTimeout:
-			bad++
-			v.report(problem(subject, "check scuted above, and its log lines", "%s was created %s and no daemon has acted on it", name, term.Ago(v.now(), m.CreationTimestamp.Time)))
-		case v.noDaemon:
-			bad++
-			v.report(warning(subject, "check scuted above; "+look, "%s is in %s and no process drives it", name, m.Status.Phase))
+		if untrusted != nil {
+			return new(problem(subject, reconcileRemedy(v, untrusted), "%s is stalled in %s: %s", name, m.Status.Phase, untrusted.Message))
 		}
-	}
-	if bad == 0 {
-		v.report(ok(subject, "%d in progress, %d in total; none waits for an operator", busy, len(v.all)))
-	}
+		if m.Status.Next != "" {
+			return new(problem(subject, m.Status.Next, "%s is stalled in %s: %s", name, m.Status.Phase, m.Status.Message))
+		}
+		if m.Status.Phase == "" || m.Status.Phase == mover.PhasePending {
+			if r := v.unheard(subject, m); r != nil {
+				return r
+			}
+		}
+		if v.noDaemon {
+			return new(warning(subject, "check scuted above; "+look, "%s is in %s and no process drives it", name, m.Status.Phase))
+		}
+		return nil
+	}, func() Result {
+		return ok(subject, "%d in progress, %d in total; none waits for an operator", busy, len(v.all))
+	})
 }
 
 // unfinishedRestores reports unfinished restores. Their target may be a cluster without scute.
@@ -94,14 +91,14 @@ func unfinishedRestores(ctx context.Context, v *diagnosis) bool {
 // all Clusters names only the first thousand.
 func movedAway(v *diagnosis, u *unstructured.Unstructured) *v1alpha1.Move {
 	byMover := slices.ContainsFunc(u.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool { return f.Manager == kube.FieldManager })
-	i := slices.IndexFunc(v.all, func(m *v1alpha1.Move) bool {
+	i := slices.IndexFunc(v.all, func(m v1alpha1.Move) bool {
 		return !byMover && !m.Spec.DryRun && m.Status.Phase == mover.PhaseSucceeded && m.Status.StartedAt != nil && m.Namespace == u.GetNamespace() &&
 			(slices.Contains(m.Spec.Selection.Clusters, u.GetName()) || slices.Contains(m.Status.Clusters, u.GetName())) && u.GetCreationTimestamp().After(m.Status.StartedAt.Time)
 	})
 	if i < 0 {
 		return nil
 	}
-	return v.all[i]
+	return &v.all[i]
 }
 
 // leftoverPauses reports clusters that are paused or annotated although no move works on them.
@@ -112,8 +109,8 @@ func leftoverPauses(ctx context.Context, v *diagnosis) {
 		return
 	}
 	working := make(map[string]bool)
-	for _, m := range v.all {
-		if m.Status.FinishedAt == nil && m.Status.MoveID != "" {
+	for i := range v.all {
+		if m := &v.all[i]; m.Status.FinishedAt == nil && m.Status.MoveID != "" {
 			working[m.Status.MoveID] = true
 		}
 	}

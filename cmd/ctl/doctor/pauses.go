@@ -5,11 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/doctor/provider"
-	"scute.dev/cmd/ctl/pause"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/kube/object"
 )
@@ -17,56 +14,48 @@ import (
 // waitingPauses reports Pauses that no daemon has started, and Pauses that wait.
 func waitingPauses(ctx context.Context, v *diagnosis) bool {
 	const subject = "pauses"
-	reader := pause.InCluster(v.cluster, nil)
-	list, err := reader.List(ctx, "")
-	v.hasPauses = err == nil
-	if apierrors.IsForbidden(err) {
-		list, err = reader.List(ctx, v.cluster.Namespace)
-	}
-	if err != nil {
-		v.report(warning(subject, "ask for permission to list Pauses, or upgrade the chart", "%v", err))
+	list := &v1alpha1.PauseList{}
+	everywhere, err := v.list(ctx, list)
+	if v.hasPauses = everywhere; err != nil {
+		v.report(warning(subject, "ask for permission to list Pauses, or upgrade the chart", "listing pauses: %v", v.cluster.Explain(err)))
 		return true
 	}
-	v.pauses = list
-	busy, bad := 0, 0
-	for _, p := range list {
-		if p.Status.FinishedAt == nil {
-			busy++
+	v.pauses = list.Items
+	reportEach(v, list.Items, v.checkPause, func() Result {
+		busy := 0
+		for i := range list.Items {
+			if list.Items[i].Status.FinishedAt == nil {
+				busy++
+			}
 		}
-		if r, waits := v.checkPause(subject, p); waits {
-			bad++
-			v.report(r)
-		}
-	}
-	if bad == 0 {
-		v.report(ok(subject, "%d in force, %d in total; none waits", busy, len(list)))
-	}
+		return ok(subject, "%d in force, %d in total; none waits", busy, len(list.Items))
+	})
 	return true
 }
 
-// checkPause returns the result for a Pause, and whether it waits.
-func (v *diagnosis) checkPause(subject string, p *v1alpha1.Pause) (r Result, waits bool) {
+// checkPause returns the result for a Pause that waits.
+func (v *diagnosis) checkPause(p *v1alpha1.Pause) *Result {
+	const subject = "pauses"
 	name, look := p.Namespace+"/"+p.Name, v.kit.Hint(p.Namespace, "describe", "pause", p.Name)
 	s, since := p.Status, p.CreationTimestamp.Time
 	if s.PhaseSince != nil {
 		since = s.PhaseSince.Time
 	}
-	long := v.now().Sub(since) > startTimeout
+	age := v.now().Sub(since)
+	long := age > startTimeout
 	switch {
 	case s.FinishedAt != nil:
-		return r, false
+		return nil
 	case s.Phase == "" || s.Phase == v1alpha1.PausePending:
-		return problem(subject, "check scuted above, and its log lines", "%s was created %s and no daemon has acted on it", name, term.Ago(v.now(), p.CreationTimestamp.Time)),
-			v.now().Sub(p.CreationTimestamp.Time) > startTimeout
+		return v.unheard(subject, p)
 	case s.Next != "":
-		return problem(subject, s.Next+"; "+look, "%s is %s for %s: %s", name, s.Phase, term.Span(v.now().Sub(since)), s.Message), true
+		return new(problem(subject, s.Next+"; "+look, "%s is %s for %s: %s", name, s.Phase, term.Span(age), s.Message))
 	case s.Phase != v1alpha1.PauseAcknowledged && long:
-		return warning(subject, look, "%s is %s for %s: %s", name, s.Phase, term.Span(v.now().Sub(since)), s.Message), true
+		return new(warning(subject, look, "%s is %s for %s: %s", name, s.Phase, term.Span(age), s.Message))
 	case p.Spec.Reason == provider.Reason && s.Phase == v1alpha1.PauseAcknowledged && long:
-		return warning(subject, v.kit.Hint(p.Namespace, "resume", "cluster", p.Name),
-			"%s was left by a provider check that was killed; its clusters stay paused", name), true
+		return new(warning(subject, v.kit.Hint(p.Namespace, "resume", "cluster", p.Name), "%s was left by a provider check that was killed; its clusters stay paused", name))
 	default:
-		return r, false
+		return nil
 	}
 }
 
@@ -78,7 +67,7 @@ func pausedByPause(v *diagnosis, name string, o object.Observed) (held, orphan b
 			continue
 		}
 		held = true
-		if v.hasPauses && !slices.ContainsFunc(v.pauses, func(p *v1alpha1.Pause) bool { return string(p.UID) == uid }) {
+		if v.hasPauses && !slices.ContainsFunc(v.pauses, func(p v1alpha1.Pause) bool { return string(p.UID) == uid }) {
 			orphan = true
 			v.report(problem("clusters", "scuted restores the cluster when it runs; if it does not, remove annotations "+mark+" and "+object.PausedBeforeAnnotation+", and unpause the cluster",
 				"%s has the annotation of Pause %s, which does not exist", name, holder))

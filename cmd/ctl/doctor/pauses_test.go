@@ -36,7 +36,7 @@ func TestPausesThatWait(t *testing.T) {
 		pauseOf("slow", v1alpha1.PauseAcknowledging, 2*time.Minute, ""), pauseOf("begun", v1alpha1.PauseAcknowledging, time.Second, ""),
 		pauseOf("well", v1alpha1.PauseAcknowledged, time.Hour, ""), pauseOf("refused", v1alpha1.PauseRestoring, time.Second, "fix the webhook"),
 	} {
-		if r, waits := newDiagnosis(nil).checkPause("pauses", p); waits {
+		if r := newDiagnosis(nil).checkPause(p); r != nil {
 			got = append(got, r.Level.String()+" "+r.Message+" -> "+r.Remedy)
 		}
 	}
@@ -56,7 +56,7 @@ func TestMarksOfPauses(t *testing.T) {
 	o := object.Observed{PauseHolders: map[string]string{object.PausePrefix + "1a": "fleet/maintenance", object.PauseAnnotation: "fleet/run/1/hold"}}
 	var got []Result
 	v := newDiagnosis(func(r Result) { got = append(got, r) })
-	v.hasPauses, v.pauses = true, []*v1alpha1.Pause{pauseOf("maintenance", v1alpha1.PauseAcknowledged, time.Hour, "")}
+	v.hasPauses, v.pauses = true, []v1alpha1.Pause{*pauseOf("maintenance", v1alpha1.PauseAcknowledged, time.Hour, "")}
 	if held, orphan := pausedByPause(v, "fleet/prod", o); !held || orphan || len(got) > 0 {
 		t.Errorf("held = %t, orphan = %t: %+v", held, orphan, got)
 	}

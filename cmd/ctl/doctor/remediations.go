@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
@@ -31,7 +30,6 @@ type inventory struct {
 	*machine.Objects
 	checks    []clusterv1.MachineHealthCheck
 	templates []v1alpha1.SurgeRemediationTemplate
-	limits    []v1alpha1.RepairLimits
 	now       time.Time
 	kit       *kit.Kit
 }
@@ -55,11 +53,7 @@ func checkRemediations(ctx context.Context, v *diagnosis) {
 	if err := v.cluster.Client.List(called, &templates); err != nil && !meta.IsNoMatchError(err) {
 		l.Forbidden, checks.Items = append(l.Forbidden, "surgeremediationtemplates"), nil
 	}
-	var limits v1alpha1.RepairLimitsList
-	if err := v.cluster.Client.List(called, &limits); err != nil && !meta.IsNoMatchError(err) && !apierrors.IsForbidden(err) {
-		l.Forbidden = append(l.Forbidden, "repairlimits")
-	}
-	l.checks, l.templates, l.limits = checks.Items, templates.Items, limits.Items
+	l.checks, l.templates = checks.Items, templates.Items
 	for _, r := range l.results() {
 		v.report(r)
 	}
@@ -125,17 +119,17 @@ func (l *inventory) policies() []Result {
 func (l *inventory) fleetLimits() []Result {
 	const subject, edit = "limits", "kubectl edit repairlimits default"
 	var out []Result
-	for i := range l.limits {
-		of := &l.limits[i]
-		if len(of.Spec.PauseRequests) > 0 {
-			out = append(out, warning(subject, "when the reason has passed, remove it from spec.pauseRequests: "+edit, "RepairLimits stops all new remediations: %s", strings.Join(of.Spec.PauseRequests, "; ")))
-		}
-		if c := meta.FindStatusCondition(of.Status.Conditions, v1alpha1.ConditionMassFailure); c != nil && c.Status == metav1.ConditionTrue {
-			out = append(out, warning(subject, "find the common cause; remediation continues after the cooldown", "mass failure (%s): %s", c.Reason, c.Message))
-		}
-		if c := meta.FindStatusCondition(of.Status.Conditions, v1alpha1.ConditionStalled); c != nil && c.Status == metav1.ConditionTrue {
-			out = append(out, problem(subject, edit, "RepairLimits is stalled: %s", c.Message))
-		}
+	if l.Limits == nil {
+		return nil
+	}
+	if pauses := l.Limits.Spec.PauseRequests; len(pauses) > 0 {
+		out = append(out, warning(subject, "when the reason has passed, remove it from spec.pauseRequests: "+edit, "RepairLimits stops all new remediations: %s", strings.Join(pauses, "; ")))
+	}
+	if c := meta.FindStatusCondition(l.Limits.Status.Conditions, v1alpha1.ConditionMassFailure); c != nil && c.Status == metav1.ConditionTrue {
+		out = append(out, warning(subject, "find the common cause; remediation continues after the cooldown", "mass failure (%s): %s", c.Reason, c.Message))
+	}
+	if c := meta.FindStatusCondition(l.Limits.Status.Conditions, v1alpha1.ConditionStalled); c != nil && c.Status == metav1.ConditionTrue {
+		out = append(out, problem(subject, edit, "RepairLimits is stalled: %s", c.Message))
 	}
 	return out
 }

@@ -170,7 +170,7 @@ func TestLimitsThatKeepSomethingFromBeginning(t *testing.T) {
 		"problem limits: RepairLimits is stalled: spec.window cannot be read",
 		"ok remediations: 0 open, 0 in total; no annotation is left over",
 	}
-	if diff := cmp.Diff(want, formatResults(&inventory{Objects: &machine.Objects{}, limits: []v1alpha1.RepairLimits{limits}})); diff != "" {
+	if diff := cmp.Diff(want, formatResults(&inventory{Objects: &machine.Objects{Limits: &limits}})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -15,7 +15,7 @@ import (
 func failingSchedules(ctx context.Context, v *diagnosis) bool {
 	const subject = "backups"
 	list := &v1alpha1.BackupScheduleList{}
-	err := v.list(ctx, list)
+	_, err := v.list(ctx, list)
 	switch {
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err): // the CRDs are of an earlier version
 		return true
@@ -23,34 +23,27 @@ func failingSchedules(ctx context.Context, v *diagnosis) bool {
 		v.report(warning(subject, "ask for permission to list BackupSchedules, or upgrade the chart", "%v", v.cluster.Explain(err)))
 		return true
 	}
-	bad := 0
-	for i := range list.Items {
-		if r, fails := v.checkSchedule(subject, &list.Items[i]); fails {
-			bad++
-			v.report(r)
-		}
-	}
-	if bad == 0 && len(list.Items) > 0 {
-		v.report(ok(subject, "%d schedules; none fails", len(list.Items)))
+	if len(list.Items) > 0 {
+		reportEach(v, list.Items, v.checkSchedule, func() Result { return ok(subject, "%d schedules; none fails", len(list.Items)) })
 	}
 	return true
 }
 
-// checkSchedule returns the result for a BackupSchedule, and whether it fails to create backups.
-func (v *diagnosis) checkSchedule(subject string, b *v1alpha1.BackupSchedule) (r Result, fails bool) {
+// checkSchedule returns the result for a BackupSchedule that fails to create backups.
+func (v *diagnosis) checkSchedule(b *v1alpha1.BackupSchedule) *Result {
+	const subject = "backups"
 	name, look := b.Namespace+"/"+b.Name, v.kit.Hint(b.Namespace, "describe", "backupschedule", b.Name)
 	ready := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionReady)
 	switch {
 	case ready == nil:
-		return problem(subject, "check scuted above, and its log lines", "%s was created %s and no daemon has acted on it", name, term.Ago(v.now(), b.CreationTimestamp.Time)),
-			v.now().Sub(b.CreationTimestamp.Time) > startTimeout
+		return v.unheard(subject, b)
 	case ready.Status == metav1.ConditionFalse:
 		last := "no backup has succeeded yet"
 		if t := b.Status.LastSuccessfulTime; t != nil {
 			last = "the last success was " + term.Ago(v.now(), t.Time)
 		}
-		return problem(subject, look, "%s creates no backups: %s; %s", name, b.Status.Message, last), true
+		return new(problem(subject, look, "%s creates no backups: %s; %s", name, b.Status.Message, last))
 	default:
-		return r, false
+		return nil
 	}
 }

@@ -23,7 +23,7 @@ func TestSchedulesThatFail(t *testing.T) {
 	late.Status.LastSuccessfulTime = &metav1.Time{Time: at().Add(-5 * time.Minute)}
 	var got []string
 	for _, b := range []*v1alpha1.BackupSchedule{schedule("unheard", ""), late, schedule("never", metav1.ConditionFalse), schedule("well", metav1.ConditionTrue)} {
-		if r, fails := newDiagnosis(nil).checkSchedule("backups", b); fails {
+		if r := newDiagnosis(nil).checkSchedule(b); r != nil {
 			got = append(got, r.Level.String()+" "+r.Message+" -> "+r.Remedy)
 		}
 	}

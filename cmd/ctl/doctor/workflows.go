@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/term"
 	"scute.dev/internal/trust"
 	"scute.dev/kube/object"
 )
@@ -16,39 +15,32 @@ import (
 func waitingRuns(ctx context.Context, v *diagnosis) bool {
 	const subject = "workflows"
 	list := &v1alpha1.WorkflowRunList{}
-	err := v.list(ctx, list)
-	if err != nil {
+	if _, err := v.list(ctx, list); err != nil {
 		v.report(warning(subject, "ask for permission to list WorkflowRuns", "%v", v.cluster.Explain(err)))
 		return true
 	}
 	v.workflows = list.Items
-	busy, bad := 0, 0
-	for i := range list.Items {
-		w := &list.Items[i]
+	busy := 0
+	reportEach(v, list.Items, func(w *v1alpha1.WorkflowRun) *Result {
 		if w.Status.FinishedAt != nil {
-			continue
+			return nil
 		}
 		busy++
 		name, look := w.Namespace+"/"+w.Name, v.kit.Hint(w.Namespace, "describe", "run", w.Name)
 		if untrusted := trust.FaultIn(w.Status.Conditions); untrusted != nil {
-			bad++
-			v.report(problem(subject, reconcileRemedy(v, untrusted), "%s is stalled in %s: %s", name, w.Status.Phase, untrusted.Message))
-			continue
+			return new(problem(subject, reconcileRemedy(v, untrusted), "%s is stalled in %s: %s", name, w.Status.Phase, untrusted.Message))
 		}
 		switch w.Status.Phase {
 		case v1alpha1.RunPaused, v1alpha1.RunPartiallyPaused, v1alpha1.RunAborted, v1alpha1.RunRollbackFailed, v1alpha1.RunStranded:
-			bad++
-			v.report(warning(subject, look, "%s is %s: %s", name, w.Status.Phase, w.Status.Message))
+			return new(warning(subject, look, "%s is %s: %s", name, w.Status.Phase, w.Status.Message))
 		case "", v1alpha1.RunPending:
-			if v.now().Sub(w.CreationTimestamp.Time) > startTimeout {
-				bad++
-				v.report(problem(subject, "check scuted above, and its log lines", "%s was created %s and no daemon has acted on it", name, term.Ago(v.now(), w.CreationTimestamp.Time)))
-			}
+			return v.unheard(subject, w)
+		default:
+			return nil
 		}
-	}
-	if bad == 0 {
-		v.report(ok(subject, "%d in progress, %d in total; none waits for an operator", busy, len(list.Items)))
-	}
+	}, func() Result {
+		return ok(subject, "%d in progress, %d in total; none waits for an operator", busy, len(list.Items))
+	})
 	return true
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 )
@@ -109,6 +108,5 @@ func (p *Session[T]) reader(t T) reader {
 	if p.Noun.Events != nil {
 		return p.Noun.Events(t)
 	}
-	words := domain.NewDescriber()
-	return func(r eventlog.Record) ([]show.Event, error) { return show.Events(words, r), nil }
+	return func(r eventlog.Record) ([]show.Event, error) { return show.Events(r), nil }
 }

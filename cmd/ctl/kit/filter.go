@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 )
@@ -38,7 +37,7 @@ const SinceUsage = "Only events since this time: 10m (before now), 2026-07-30T12
 
 // AddFlags registers the options.
 func (f *Filter) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&f.Kind, "kind", "", "Only events about this kind: "+strings.Join(domain.Kinds(), ", "))
+	flags.StringVar(&f.Kind, "kind", "", "Only events about this kind: "+strings.Join(show.Kinds(), ", "))
 	flags.StringVarP(&f.Namespace, "namespace", "n", "", "Only events about this namespace; all namespaces if empty")
 	flags.StringVar(&f.Cluster, "cluster", "", "Only events of moves, remediations and Pauses of this cluster")
 	flags.StringVar(&f.Machine, "machine", "", "Only events about this machine")
@@ -50,8 +49,8 @@ func (f *Filter) AddFlags(flags *pflag.FlagSet) {
 
 // CompleteFilter registers completion by a shell for the options of a Filter with many values.
 func CompleteFilter(cmd *cobra.Command) {
-	types := slices.Sorted(maps.Keys(domain.Types()))
-	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(domain.Kinds(), cobra.ShellCompDirectiveNoFileComp))
+	types := slices.Sorted(maps.Keys(show.EventTypes()))
+	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(show.Kinds(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(names(types), cobra.ShellCompDirectiveNoFileComp))
 }
 

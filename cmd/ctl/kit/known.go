@@ -8,15 +8,15 @@ import (
 	"strings"
 
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/domain"
+	"scute.dev/cmd/ctl/show"
 )
 
 // checkKind returns an error for a kind that no log contains.
 func checkKind(what, kind string) error {
-	if slices.Contains(domain.Kinds(), kind) {
+	if slices.Contains(show.Kinds(), kind) {
 		return nil
 	}
-	return cli.Usagef("%s is %q: it must be one of %s", what, kind, strings.Join(domain.Kinds(), ", "))
+	return cli.Usagef("%s is %q: it must be one of %s", what, kind, strings.Join(show.Kinds(), ", "))
 }
 
 // versionPattern matches the version at the end of an event type, and typePattern an event type, with its kind as a group.
@@ -27,7 +27,7 @@ var (
 
 // checkType returns an error for a pattern that matches neither a fact nor a type in any version, and that is not a type of a newer scute.
 func checkType(env *cli.Env, pattern string) error {
-	types := slices.Sorted(maps.Keys(domain.Types()))
+	types := slices.Sorted(maps.Keys(show.EventTypes()))
 	names, anyVersion := names(types), versionPattern.ReplaceAllString(pattern, "")
 	matchesName := func(name string) bool { return matches(pattern, name) }
 	matchesType := func(t string) bool { return matches(anyVersion, versionPattern.ReplaceAllString(t, "")) }
@@ -35,7 +35,7 @@ func checkType(env *cli.Env, pattern string) error {
 		return nil
 	}
 	// A log contains unknown types while its daemon is newer than this program. A type that is similar to a known one is a mistake.
-	if parts := typePattern.FindStringSubmatch(pattern); len(parts) > 0 && slices.Contains(domain.Kinds(), parts[1]) && cli.Nearest(pattern, types) == "" {
+	if parts := typePattern.FindStringSubmatch(pattern); len(parts) > 0 && slices.Contains(show.Kinds(), parts[1]) && cli.Nearest(pattern, types) == "" {
 		return nil
 	}
 	remedy := env.Hint("log", "schema") + " lists the types, " + env.Hint("log", "grep", "PATTERN") + " searches for other words"
@@ -44,7 +44,7 @@ func checkType(env *cli.Env, pattern string) error {
 
 // names returns the values that --type can match: the types, and the facts of their events.
 func names(types []string) []string {
-	return slices.Concat(types, slices.Sorted(maps.Keys(domain.Names())))
+	return slices.Concat(types, slices.Sorted(maps.Keys(show.FactNames())))
 }
 
 // DidYouMean returns a question that suggests similar names: the nearest one, or the first few that contain the word. It returns "" if there are none.

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 	"scute.dev/mover"
@@ -62,7 +61,7 @@ func TestFactsNameTheirMachine(t *testing.T) {
 		remediator.Succeeded{},
 		remediator.EtcdReported{},
 	}
-	catalog, words := remediator.NewCatalog(), domain.NewDescriber()
+	catalog := remediator.NewCatalog()
 	for first, want := range map[int][]string{
 		0: {"", "m1", "m2", "m1", "m1", "m2", "m2", "m1", "m1", "m1", ""},
 		4: {"", "m2", "", "m1", "", "", ""},
@@ -75,7 +74,7 @@ func TestFactsNameTheirMachine(t *testing.T) {
 				t.Fatal(err)
 			}
 			e.Time = time.Date(2026, 7, 30, 12, 0, i, 0, time.UTC)
-			told := show.Event{Event: e, Aggregate: of, Line: words.Line(of.Kind, e)}
+			told := show.Event{Event: e, Aggregate: of, Line: show.LineOf(of.Kind, e)}
 			for _, e := range (&Filter{}).Select([]show.Event{told}, subjects) {
 				got = append(got, e.Line.About)
 			}

@@ -5,53 +5,39 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"scute.dev/api/v1alpha1"
-	schedules "scute.dev/backup/runner"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kinds"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/remediation"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/eventlog"
 	"scute.dev/internal/plural"
 	"scute.dev/internal/timespan"
-	"scute.dev/mover"
-	"scute.dev/mover/runner"
-	pauses "scute.dev/pause/runner"
-	"scute.dev/remediator"
-	runs "scute.dev/workflow/runner"
 )
 
 // census is the content of the log, counted during a replay.
 type census struct {
-	Head       uint64                 `json:"head"`
-	Commits    uint64                 `json:"commits"`
-	Events     uint64                 `json:"events"`
-	Types      map[string]uint64      `json:"types"`
-	Aggregates []*aggregateCensus     `json:"aggregates"`
-	Phases     map[mover.Phase]uint64 `json:"movesByPhase"`
-	// RunPhases counts runs by phase.
-	RunPhases map[v1alpha1.RunPhase]uint64 `json:"runsByPhase,omitempty"`
-	// RemediationPhases counts machines by phase: the marked ones, and those of the last remediations that ended.
-	RemediationPhases map[v1alpha1.RemediationPhase]uint64 `json:"remediationsByPhase,omitempty"`
+	Head       uint64             `json:"head"`
+	Commits    uint64             `json:"commits"`
+	Events     uint64             `json:"events"`
+	Types      map[string]uint64  `json:"types"`
+	Aggregates []*aggregateCensus `json:"aggregates"`
+	// Moves, Runs and Remediations count by phase. Remediations counts machines: the marked ones, and those of the last remediations that ended.
+	Moves        map[string]uint64 `json:"movesByPhase"`
+	Runs         map[string]uint64 `json:"runsByPhase,omitempty"`
+	Remediations map[string]uint64 `json:"remediationsByPhase,omitempty"`
 	// States is the SHA-256 of the states of all aggregates, with --verify.
 	States string `json:"statesSha256,omitempty"`
 	// Unreadable counts the commits that this program cannot apply, by the error.
 	Unreadable map[string]uint64 `json:"unreadable,omitempty"`
 
 	byName map[eventlog.Aggregate]*aggregateCensus
-	moves  *runner.Moves
-	pauses *pauses.Pauses
-	runs   *runs.Runs
-	// schedules are BackupSchedules.
-	schedules *schedules.Schedules
-	owners    map[eventlog.Aggregate]*remediation.Fold
 }
 
 type aggregateCensus struct {
@@ -66,15 +52,12 @@ type aggregateCensus struct {
 	Hash string `json:"sha256,omitempty"`
 
 	name eventlog.Aggregate
+	fold kinds.Fold // nil for a kind that cannot be replayed
+	err  error      // why an event cannot be read
 }
 
 func newCensus() *census {
-	return &census{
-		Types: map[string]uint64{}, Phases: map[mover.Phase]uint64{}, Unreadable: map[string]uint64{},
-		byName: map[eventlog.Aggregate]*aggregateCensus{}, moves: runner.NewMoves(nil), pauses: pauses.NewPauses(nil), schedules: schedules.NewSchedules(nil),
-		RunPhases: map[v1alpha1.RunPhase]uint64{}, runs: runs.NewRuns(nil),
-		RemediationPhases: map[v1alpha1.RemediationPhase]uint64{}, owners: map[eventlog.Aggregate]*remediation.Fold{},
-	}
+	return &census{Types: map[string]uint64{}, Unreadable: map[string]uint64{}, byName: map[eventlog.Aggregate]*aggregateCensus{}}
 }
 
 func (c *census) add(r eventlog.Record) {
@@ -85,63 +68,38 @@ func (c *census) add(r eventlog.Record) {
 	}
 	a := c.byName[r.Aggregate]
 	if a == nil {
-		a = &aggregateCensus{Aggregate: r.Aggregate.String(), First: r.Seq, Since: r.Stored, name: r.Aggregate}
+		a = &aggregateCensus{Aggregate: r.Aggregate.String(), First: r.Seq, Since: r.Stored, name: r.Aggregate, fold: kinds.New(r.Aggregate)}
 		c.byName[r.Aggregate] = a
 	}
 	a.Commits, a.Last, a.Until = a.Commits+1, r.Seq, r.Stored
-	if err := errors.Join(c.moves.Apply(r), c.runs.Apply(r), c.pauses.Apply(r), c.schedules.Apply(r), c.applyOwner(r)); err != nil {
-		c.Unreadable[err.Error()]++
+	if a.fold != nil && a.err == nil {
+		a.err = cmp.Or(a.fold.Apply(r), a.fold.Err())
+	}
+	if a.err != nil {
+		c.Unreadable[a.err.Error()]++
 	}
 }
 
-// applyOwner applies a commit of an owner of machines.
-func (c *census) applyOwner(r eventlog.Record) error {
-	if r.Aggregate.Kind != eventlog.KindRemediation {
-		return nil
-	}
-	if c.owners[r.Aggregate] == nil {
-		c.owners[r.Aggregate] = remediation.NewFold()
-	}
-	return c.owners[r.Aggregate].Apply(r)
-}
-
-// owner counts an owner's machines by phase, and returns a short description of the owner's state.
-func (c *census) owner(f *remediation.Fold) string {
-	for _, r := range f.Items() {
-		c.RemediationPhases[r.Status.Phase]++
-	}
-	usage := remediator.UsageOf(&f.State, nil)
-	switch unhealthy := remediator.Total(usage.Unhealthy); {
-	case remediator.Total(usage.Active) > 0:
-		return fmt.Sprintf("in progress, %d marked", unhealthy)
-	case unhealthy > 0:
-		return fmt.Sprintf("%d marked", unhealthy)
-	default:
-		return "healthy"
-	}
-}
-
-func (c *census) close(head uint64) {
+// close counts the objects by phase. The commands of their documents are not used.
+func (c *census) close(k *kit.Kit, head uint64) {
 	c.Head = head
-	for name, a := range c.byName {
-		if status, ok := c.moves.Status(name.ID); ok && name.Kind == eventlog.KindMove {
-			a.Phase = string(status.Phase)
-			c.Phases[status.Phase]++
+	phases := map[string]map[string]uint64{"move": {}} // moves are printed even if there are none
+	for _, a := range c.byName {
+		if a.fold == nil {
+			continue
 		}
-		if g, ok := c.runs.Summary(name.ID); ok && name.Kind == eventlog.KindRun {
-			a.Phase = string(g.Phase)
-			c.RunPhases[g.Phase]++
+		for _, d := range a.fold.Documents(k) {
+			if phases[d.Kind] == nil {
+				phases[d.Kind] = make(map[string]uint64)
+			}
+			phases[d.Kind][d.Phase]++
+			a.Phase = d.Phase
 		}
-		if status, ok := c.pauses.Status(name.ID); ok && name.Kind == eventlog.KindPause {
-			a.Phase = string(status.Phase)
-		}
-		if status, ok := c.schedules.Status(name.ID, a.Until); ok && name.Kind == eventlog.KindBackup {
-			a.Phase = string(status.Phase)
-		}
-		if f := c.owners[name]; f != nil {
-			a.Phase = c.owner(f)
+		if owner, ok := a.fold.(*remediation.Fold); ok {
+			a.Phase = owner.Summary()
 		}
 	}
+	c.Moves, c.Runs, c.Remediations = phases["move"], phases["run"], phases["machine"]
 	c.Aggregates = slices.SortedFunc(maps.Values(c.byName), func(a, b *aggregateCensus) int { return cmp.Compare(a.First, b.First) })
 }
 
@@ -161,7 +119,7 @@ func (o *replayOptions) all(ctx context.Context, log *connect.Log) error {
 	if err != nil {
 		return err
 	}
-	count.close(head)
+	count.close(o.Kit, head)
 	var differ error
 	if o.Verify {
 		if differ, err = o.verify(ctx, log, count); err != nil {
@@ -188,7 +146,7 @@ func (o *replayOptions) verify(ctx context.Context, log *connect.Log, c *census)
 	sum := sha256.New()
 	var names []string
 	for _, a := range c.Aggregates {
-		if kinds.New(a.name) == nil {
+		if a.fold == nil {
 			continue
 		}
 		f, err := upTo.fold(ctx, log, a.name)

@@ -136,7 +136,7 @@ func (o *backupOptions) run(ctx context.Context) error {
 }
 
 // print prints the outcome as data or in words.
-func (d *deps) print(format *cli.Format, out outcome, words string) error {
+func (d *deps) print(format *cli.Format, out any, words string) error {
 	if format.Value != "" {
 		return format.Print(d.Env.Out, out)
 	}

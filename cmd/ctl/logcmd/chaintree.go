@@ -5,7 +5,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
 )
@@ -144,5 +143,5 @@ func (c *chain) draw(t *term.Table, v show.View, i int, head string) {
 	if l.selected {
 		what = v.Paint.Text(term.Bold, what+" *")
 	}
-	t.Add(term.Exact(l.Time), term.Ago(v.Now, l.Time), fmt.Sprintf("%d/%d", l.Seq, l.index), head+what, l.Text(), domain.Actor(strings.TrimSpace(l.Actor)))
+	t.Add(term.Exact(l.Time), term.Ago(v.Now, l.Time), fmt.Sprintf("%d/%d", l.Seq, l.index), head+what, l.Text(), show.Actor(strings.TrimSpace(l.Actor)))
 }

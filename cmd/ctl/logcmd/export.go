@@ -1,7 +1,9 @@
 package logcmd
 
 import (
+	"bufio"
 	"context"
+	"encoding/csv"
 	"errors"
 
 	"github.com/spf13/cobra"
@@ -47,7 +49,7 @@ For a damaged log it writes the commits that can be read.`,
 		},
 	}
 	o.Kit = kit.New(env, cmd, "")
-	o.aggregateVar(cmd, &o.Aggregate, "Only the events of this aggregate, KIND/ID")
+	cmd.Flags().StringVar(&o.Aggregate, "aggregate", "", "Only the events of this aggregate, KIND/ID")
 	o.AddFlags(cmd.Flags())
 	kit.CompleteFilter(cmd)
 	o.Format.AddFlag(cmd, formatCloudEvents, formatCSV)
@@ -84,11 +86,13 @@ type writer interface {
 }
 
 func (o *exportOptions) writer(log *connect.Log, head uint64) (writer, error) {
+	selected := eventSelector{&o.Filter, kit.NewSubjects()}
 	switch o.Format.Value {
 	case formatCloudEvents:
-		return newCloudEventWriter(o.Env.Out, &o.Filter, log.ID()), nil
+		return &cloudEventWriter{selected, bufio.NewWriterSize(o.Env.Out, 256<<10), log.ID()}, nil
 	case formatCSV:
-		return newCSVWriter(o.Env.Out, &o.Filter)
+		w := &csvWriter{selected, csv.NewWriter(o.Env.Out)}
+		return w, w.out.Write(csvHeader)
 	default:
 		return eventlog.NewExportWriter(o.Env.Out, eventlog.ExportHead{LogID: log.ID(), Last: head})
 	}

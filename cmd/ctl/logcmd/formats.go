@@ -5,11 +5,9 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
-	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
@@ -19,17 +17,12 @@ import (
 // eventSelector selects events by a filter. It needs all commits in their order.
 type eventSelector struct {
 	filter   *kit.Filter
-	words    *domain.Describer
 	subjects *kit.Subjects
-}
-
-func newEventSelector(f *kit.Filter) eventSelector {
-	return eventSelector{f, domain.NewDescriber(), kit.NewSubjects()}
 }
 
 // each calls fn with the selected events of a commit and their index in it.
 func (c eventSelector) each(r eventlog.Record, fn func(i int, e show.Event, s kit.Subject) error) error {
-	for i, e := range show.Events(c.words, r) {
+	for i, e := range show.Events(r) {
 		about := c.subjects.Of(e)
 		e = about.Name(e)
 		if !c.filter.Match(e, about) {
@@ -47,10 +40,6 @@ type cloudEventWriter struct {
 	eventSelector
 	out   *bufio.Writer
 	logID string
-}
-
-func newCloudEventWriter(w io.Writer, f *kit.Filter, logID string) *cloudEventWriter {
-	return &cloudEventWriter{newEventSelector(f), bufio.NewWriterSize(w, 256<<10), logID}
 }
 
 func (w *cloudEventWriter) Write(r eventlog.Record) error {
@@ -75,16 +64,11 @@ type csvWriter struct {
 	out *csv.Writer
 }
 
-func newCSVWriter(w io.Writer, f *kit.Filter) (*csvWriter, error) {
-	c := &csvWriter{newEventSelector(f), csv.NewWriter(w)}
-	return c, c.out.Write(csvHeader)
-}
-
 func (w *csvWriter) Write(r eventlog.Record) error {
 	return w.each(r, func(i int, e show.Event, s kit.Subject) error {
 		row := []string{
 			strconv.FormatUint(e.Seq, 10), strconv.Itoa(i), term.Exact(e.Time), string(e.Aggregate.Kind), e.Aggregate.ID,
-			strings.Join(s.Clusters, " "), strings.Join(s.Machines, " "), e.Type, domain.Actor(e.Actor), e.Line.Name, e.Text(), e.ID, e.Causation,
+			strings.Join(s.Clusters, " "), strings.Join(s.Machines, " "), e.Type, show.Actor(e.Actor), e.Line.Name, e.Text(), e.ID, e.Causation,
 		}
 		for j := range row {
 			row[j] = cell(row[j])

@@ -165,10 +165,8 @@ func (o *migrateOptions) move(ctx context.Context, from, to connect.Flags, again
 
 // report prints the result and the next step.
 func (o *migrateOptions) report(out migrateReport, done string) error {
-	if o.Format.Value != "" {
-		return o.Format.Print(o.Env.Out, out)
-	}
-	if err := o.Env.Linef("%s: log %s from %s to %s, %s; verified", done, out.LogID, out.From, out.To, commits(out.Last)); err != nil {
+	err := o.print(&o.Format, out, fmt.Sprintf("%s: log %s from %s to %s, %s; verified", done, out.LogID, out.From, out.To, commits(out.Last)))
+	if err != nil || o.Format.Value != "" {
 		return err
 	}
 	o.Env.Notef("Next: start the daemon with --nats-url %s (nats.url of the chart). It continues where it stopped.\n"+

@@ -1,6 +1,7 @@
 package logcmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,11 +69,14 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	open := o.open
-	if o.Yes {
-		open = o.openToAppend
+	if err := o.Flags.Check(); err != nil {
+		return err
 	}
-	log, err := open(ctx)
+	open := o.Flags.Log
+	if o.Yes {
+		open = o.Flags.LogToAppend
+	}
+	log, err := open(ctx, o.Env.Err)
 	if err != nil {
 		return err
 	}
@@ -192,18 +196,11 @@ func (o *reconcileOptions) show(f *trust.Fault, outcomes []trust.Outcome) error 
 	} else {
 		table := term.Table{Header: []string{"OPEN", "IN THE LOG", "IN THE CLUSTER", "THEN"}}
 		for _, out := range outcomes {
-			table.Add(out.Name, orNone(out.Log), orNone(out.Resource), out.Next)
+			table.Add(out.Name, cmp.Or(out.Log, "-"), cmp.Or(out.Resource, "-"), out.Next)
 		}
 		lines = append(lines, table.Lines(v.Paint, v.Width)...)
 	}
 	return o.Print(lines)
-}
-
-func orNone(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }
 
 // unfinishedWork is the unfinished work.

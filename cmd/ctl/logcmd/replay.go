@@ -49,7 +49,7 @@ an aggregate differs.`,
 		},
 	}
 	o.Kit = kit.New(env, cmd, "")
-	o.aggregateVar(cmd, &o.Aggregate, "Replay this aggregate, KIND/ID, instead of all")
+	cmd.Flags().StringVar(&o.Aggregate, "aggregate", "", "Replay this aggregate, KIND/ID, instead of all")
 	cmd.Flags().Uint64Var(&o.At, "at", 0, "Stop after the commit of this sequence")
 	cmd.Flags().BoolVar(&o.Verify, "verify", false, "Also read each aggregate separately, and hash all states")
 	o.Format.AddFlag(cmd, "json", "yaml", "jsonpath=...")
@@ -90,32 +90,14 @@ func (o *replayOptions) run(ctx context.Context) error {
 
 // foldResult is the state of an aggregate, computed from its events.
 type foldResult struct {
-	Aggregate string `json:"aggregate"`
+	Aggregate eventlog.Aggregate
 	// Sequence is the last applied commit, and Head the aggregate's last commit.
-	Sequence uint64 `json:"sequence"`
-	Head     uint64 `json:"head"`
-	Commits  int    `json:"commits"`
-	Events   int    `json:"events"`
+	Sequence, Head  uint64
+	Commits, Events int
 	// Hash is the SHA-256 of the state's JSON.
-	Hash string `json:"sha256"`
+	Hash string
 
 	state kinds.Fold
-}
-
-// MarshalJSON adds the object of the aggregate under the name of its kind.
-func (f *foldResult) MarshalJSON() ([]byte, error) {
-	type fields foldResult
-	data, err := json.Marshal((*fields)(f))
-	if err != nil {
-		return nil, err
-	}
-	out := make(map[string]any)
-	if err := json.Unmarshal(data, &out); err != nil {
-		return nil, err
-	}
-	name, object := f.state.Object()
-	out[name] = object
-	return json.Marshal(out)
 }
 
 func (o *replayOptions) fold(ctx context.Context, log *connect.Log, aggregate eventlog.Aggregate) (*foldResult, error) {
@@ -126,7 +108,7 @@ func (o *replayOptions) fold(ctx context.Context, log *connect.Log, aggregate ev
 	if len(records) == 0 {
 		return nil, fmt.Errorf("the log at %s has no aggregate %s: %s lists all aggregates", log.Where, aggregate, o.Hint("", "log", "replay"))
 	}
-	f := &foldResult{Aggregate: aggregate.String(), Head: records[len(records)-1].Seq}
+	f := &foldResult{Aggregate: aggregate, Head: records[len(records)-1].Seq}
 	if o.At > 0 && records[0].Seq > o.At {
 		return nil, fmt.Errorf("--at %d: the first commit on %s is %d", o.At, aggregate, records[0].Seq)
 	}
@@ -154,7 +136,10 @@ func (o *replayOptions) fold(ctx context.Context, log *connect.Log, aggregate ev
 
 func (o *replayOptions) show(f *foldResult) error {
 	if o.Format.Value != "" {
-		return o.Format.Print(o.Env.Out, f)
+		name, object := f.state.Object()
+		return o.Format.Print(o.Env.Out, map[string]any{
+			"aggregate": f.Aggregate.String(), "sequence": f.Sequence, "head": f.Head, "commits": f.Commits, "events": f.Events, "sha256": f.Hash, name: object,
+		})
 	}
 	more := ""
 	if f.Sequence < f.Head {

@@ -11,7 +11,6 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
-	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
@@ -41,7 +40,7 @@ func newCmdShow(env *cli.Env) *cobra.Command {
 }
 
 func (o *showOptions) run(ctx context.Context, log *connect.Log, commit eventlog.Record, index int) error {
-	events := show.Events(domain.NewDescriber(), commit)
+	events := show.Events(commit)
 	if index >= len(events) {
 		return noSuchEvent(commit.Seq, index, len(events))
 	}
@@ -64,10 +63,10 @@ func (o *showOptions) subjects(ctx context.Context, log *connect.Log, commit eve
 	if err != nil {
 		return nil, fmt.Errorf("reading the aggregate of commit %d: %w", commit.Seq, err)
 	}
-	words, subjects := domain.NewDescriber(), kit.NewSubjects()
+	subjects := kit.NewSubjects()
 	for _, r := range records {
 		about = about[:0]
-		for _, e := range show.Events(words, r) {
+		for _, e := range show.Events(r) {
 			about = append(about, subjects.Of(e))
 		}
 		if r.Seq == commit.Seq {
@@ -95,7 +94,7 @@ func (o *showOptions) write(commit eventlog.Record, events []show.Event, about [
 			{"Detail", e.Text()},
 			{"Decided", term.Exact(e.Time) + " (" + term.Ago(v.Now, e.Time) + ")"},
 			{"Stored", term.Exact(commit.Stored)},
-			{"Actor", domain.Actor(e.Actor)},
+			{"Actor", show.Actor(e.Actor)},
 			{"Type", e.Type},
 			{"ID", e.ID},
 			{"Caused by", e.Causation},

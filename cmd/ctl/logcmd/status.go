@@ -1,8 +1,8 @@
 package logcmd
 
 import (
-	"cmp"
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -53,12 +53,9 @@ func (o *statusOptions) run(ctx context.Context, log *connect.Log) error {
 	if o.Format.Value != "" {
 		return o.Format.Print(o.Env.Out, s)
 	}
-	return s.print(o.Env)
-}
-
-func (s status) print(env *cli.Env) error {
 	const mib = 1 << 20
-	return cmp.Or(
-		env.Linef("Log           %s", s.Where), env.Linef("ID            %s", s.ID), env.Linef("Head          %d", s.Head), env.Linef("Aggregates    %d", s.Aggregates),
-		env.Linef("Size          %.1f of %.0f MiB (%.0f %%)", float64(s.Bytes)/mib, float64(s.MaxBytes)/mib, 100*float64(s.Bytes)/float64(max(s.MaxBytes, 1))))
+	return o.Print([]string{
+		"Log           " + s.Where, "ID            " + s.ID, fmt.Sprintf("Head          %d", s.Head), fmt.Sprintf("Aggregates    %d", s.Aggregates),
+		fmt.Sprintf("Size          %.1f of %.0f MiB (%.0f %%)", float64(s.Bytes)/mib, float64(s.MaxBytes)/mib, 100*float64(s.Bytes)/float64(max(s.MaxBytes, 1))),
+	})
 }

@@ -11,7 +11,6 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
-	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
@@ -24,7 +23,6 @@ type tailOptions struct {
 	Format cli.Format
 
 	kit.Filter
-	words    *domain.Describer
 	subjects *kit.Subjects
 	shown    int
 }
@@ -80,26 +78,22 @@ Exit status: 0 if an event was shown, 1 if none was.`
 
 // newTail returns the common part of tail and grep.
 func newTail(env *cli.Env) (*tailOptions, *cobra.Command) {
-	o, cmd := &tailOptions{words: domain.NewDescriber(), subjects: kit.NewSubjects()}, &cobra.Command{}
+	o, cmd := &tailOptions{subjects: kit.NewSubjects()}, &cobra.Command{}
 	o.Kit = kit.New(env, cmd, "")
 	f := cmd.Flags()
 	f.BoolVarP(&o.Follow, "follow", "f", false, "Continue with new events, until interrupted")
-	o.aggregateVar(cmd, &o.Aggregate, "Only the events of this aggregate, KIND/ID")
+	cmd.Flags().StringVar(&o.Aggregate, "aggregate", "", "Only the events of this aggregate, KIND/ID")
 	o.AddFlags(f)
 	kit.CompleteFilter(cmd)
 	o.Format.AddFlag(cmd, "json")
 	return o, cmd
 }
 
-func (o *tailOptions) validate() error {
+func (o *tailOptions) run(ctx context.Context) error {
 	if o.Lines < allLines {
 		return cli.Usagef("--lines is %d: it must be -1 or more", o.Lines)
 	}
-	return o.Check(o.Env)
-}
-
-func (o *tailOptions) run(ctx context.Context) error {
-	if err := o.validate(); err != nil {
+	if err := o.Check(o.Env); err != nil {
 		return err
 	}
 	log, err := o.open(ctx)
@@ -131,7 +125,7 @@ func interrupted(ctx context.Context, err error) error {
 
 // selected returns the events of a commit that the filter selects.
 func (o *tailOptions) selected(r eventlog.Record) []show.Event {
-	return o.Select(show.Events(o.words, r), o.subjects)
+	return o.Select(show.Events(r), o.subjects)
 }
 
 // showPast shows the events of the log up to head.

@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/logtest"
 )
@@ -19,7 +21,7 @@ func TestVerifyALogThatGrows(t *testing.T) {
 	if _, err := log.Replay(t.Context(), 0, func(r eventlog.Record) error { count.add(r); return nil }); err != nil {
 		t.Fatal(err)
 	}
-	count.close(head)
+	count.close(&kit.Kit{Env: &cli.Env{}, Flags: connect.New()}, head)
 	verify := func() string {
 		t.Helper()
 		differ, err := new(replayOptions).verify(t.Context(), &connect.Log{Log: log}, count)

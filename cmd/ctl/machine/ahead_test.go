@@ -22,10 +22,8 @@ func TestAheadInARollout(t *testing.T) {
 		if rollout {
 			want = want.Add(timeouts.ScaleUp)
 		}
-		for _, m := range o.Join("prod")[0].Owners[0].Machines {
-			if m.Name == "prod-control-plane-h2ttv" && !m.Remediation.Outlook.Until.Equal(want) {
-				t.Errorf("rollout %t: Until = %s, want %s", rollout, m.Remediation.Outlook.Until, want)
-			}
+		if m := machineNamed(t, o, "prod-control-plane-h2ttv"); !m.Remediation.Outlook.Until.Equal(want) {
+			t.Errorf("rollout %t: Until = %s, want %s", rollout, m.Remediation.Outlook.Until, want)
 		}
 	}
 }
@@ -41,12 +39,7 @@ func TestAheadOfTheWindowOfAFleet(t *testing.T) {
 	o.States = map[types.UID]*remediator.State{victim.UID: waits, "other": other}
 	until := func(limits *v1alpha1.RepairLimits) time.Time {
 		o.Limits = limits
-		for _, m := range o.Join("prod")[0].Owners[0].Machines {
-			if m.Name == victim.Name {
-				return m.Remediation.Outlook.Until
-			}
-		}
-		return time.Time{}
+		return machineNamed(t, o, victim.Name).Remediation.Outlook.Until
 	}
 	if got, want := until(&v1alpha1.RepairLimits{Spec: v1alpha1.RepairLimitsSpec{PerWindow: 1}}), now().Add(50*time.Minute); !got.Equal(want) {
 		t.Errorf("Until = %s, want %s", got, want)

@@ -3,7 +3,6 @@ package machine
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -28,22 +27,16 @@ func Commands(env *cli.Env) kit.Verbs {
 	return kit.Verbs{"get": newCmdGet(env), "describe": newCmdDescribe(env), "watch": newCmdWatch(env)}
 }
 
-const legend = `  ✓ healthy   ! degraded   ✗ unhealthy   ▶ starting   ◀ being deleted
-
-The command reads the objects of Cluster API and scute, and the event log for the rules and times of decisions. If the log cannot
+const legend = `The command reads the objects of Cluster API and scute, and the event log for the rules and times of decisions. If the log cannot
 be reached, it prints a note and shows only the objects. It needs neither a RepairPolicy nor scute's kinds.
 
-ETCD is Cluster API's condition, which does not show whether a member answers. The line "etcd" shows it, for control planes that
-scute has checked because of a problem.
-
-If the terminal is too narrow, columns are omitted in this order: NEXT, ZONE, DECISION, AGE, MARKS. NEXT, DECISION and MARKS move to
-separate lines. Healthy workers are counted, and listed only with --all.`
+Running workers without a mark are counted, and listed only with --all.`
 
 func newCmdGet(env *cli.Env) *cobra.Command {
 	o := &options{}
 	cmd := o.command(env, "[MACHINE ...]", kit.Names(-1), &cobra.Command{
-		Short:   "Show machines: etcd's quorum, health, marks, decisions, and what happens next",
-		Long:    "Show machines: etcd's quorum, health, marks, decisions, and what happens next.\n\n" + legend,
+		Short:   "Show machines: health, marks, decisions, and what happens next",
+		Long:    "Show machines: health, marks, decisions, and what happens next.\n\n" + legend,
 		Example: kit.Examples(env, "$ get machines -A --watch", "$ get machines -n fleet --cluster prod -o json"),
 	})
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "Follow them, as watch does")
@@ -53,13 +46,12 @@ func newCmdGet(env *cli.Env) *cobra.Command {
 }
 
 func newCmdDescribe(env *cli.Env) *cobra.Command {
-	o := &options{describe: true, all: true}
-	cmd := o.command(env, "MACHINE", kit.OneName("a machine"), &cobra.Command{
-		Short:   "Show a machine with its owner, and the decisions about it",
-		Long:    "Show a machine with its owner, and the decisions about it.\n\n" + legend,
+	o := &options{describe: true}
+	return o.command(env, "MACHINE", kit.OneName("a machine"), &cobra.Command{
+		Short:   "Show a machine with its owner, and the decision about it",
+		Long:    "Show a machine with its owner, and the decision about it.\n\n" + legend,
 		Example: kit.Examples(env, "$ describe machine prod-control-plane-x7k2p -n fleet"),
 	})
-	return cmd
 }
 
 func newCmdWatch(env *cli.Env) *cobra.Command {
@@ -89,7 +81,7 @@ func (o *options) clusterFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	kit.AllNamespacesVar(cmd, &o.allNamespaces)
 	f.StringVar(&o.cluster, "cluster", "", "Show this cluster only")
-	f.BoolVar(&o.all, "all", false, "List healthy workers too")
+	f.BoolVar(&o.all, "all", false, "List all workers")
 }
 
 // complete returns the names of machines for completion by a shell.
@@ -153,35 +145,4 @@ func (o *options) run(ctx context.Context) error {
 		return err
 	}
 	return o.show(p)
-}
-
-func (o *options) show(p *snapshot) error {
-	if text, _ := o.format.Text(); !text {
-		value := map[string]any{"clusters": append([]*Cluster{}, p.clusters...), "log": p.log}
-		if err := o.format.Print(o.Env.Out, value); err != nil {
-			return err
-		}
-	} else if err := o.table(p); err != nil {
-		return err
-	}
-	o.notes(p)
-	return nil
-}
-
-// notes prints which data are missing in the picture.
-func (o *options) notes(p *snapshot) {
-	if len(p.objects.Forbidden) > 0 {
-		o.Env.Notef("You may not list %s: their data is missing above.", strings.Join(p.objects.Forbidden, ", "))
-	}
-	if p.log.Error != "" {
-		o.Env.Notef("The log could not be read, so only the objects are shown; rules and times are missing: %s", p.log.Error)
-	}
-}
-
-func (o *options) table(p *snapshot) error {
-	if len(p.clusters) == 0 {
-		o.Env.Notef("%s", p.none())
-		return nil
-	}
-	return o.Print(o.draw(p))
 }

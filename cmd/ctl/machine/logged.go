@@ -12,8 +12,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// LogReader reads the remediations of machines from the log. Each read continues where the previous one ended.
-type LogReader struct {
+// logReader reads the remediations of machines from the log. Each read continues where the previous one ended.
+type logReader struct {
 	Log   *connect.Log
 	folds map[string]*remediation.Fold
 	after uint64
@@ -21,7 +21,7 @@ type LogReader struct {
 
 // Read applies new commits. It returns the state of each machine's owner by the machine's UID, and by the owner's UID if etcd or started remediations
 // are recorded. Commits that cannot be decoded are skipped: the error, returned together with the states, names the first such owner.
-func (l *LogReader) Read(ctx context.Context) (map[types.UID]*remediator.State, error) {
+func (l *logReader) Read(ctx context.Context) (map[types.UID]*remediator.State, error) {
 	if l.folds == nil {
 		l.folds = make(map[string]*remediation.Fold)
 	}

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -54,59 +55,37 @@ func Read(ctx context.Context, c *connect.Cluster, namespace string) (*Objects, 
 		}
 	}
 	o.Clusters, o.Machines = clusters.Items, machines.Items
-	r := lister{ctx: ctx, cluster: c, namespace: namespace, objects: o}
+	var failed error
+	list := func(what string, list client.ObjectList) (served bool) {
+		err := c.Client.List(ctx, list, client.InNamespace(namespace))
+		switch {
+		case err == nil:
+			return true
+		case apierrors.IsForbidden(err):
+			o.Forbidden = append(o.Forbidden, what)
+		case !meta.IsNoMatchError(err):
+			failed = cmp.Or(failed, fmt.Errorf("listing %s: %w", what, c.Explain(err)))
+		}
+		return false
+	}
 	for _, kind := range ownerkind.All() {
-		list := kind.NewList()
-		r.list(kind.Resource, list)
-		o.Owners = append(o.Owners, ownerkind.Items(list)...)
+		owners := kind.NewList()
+		list(kind.Resource, owners)
+		o.Owners = append(o.Owners, ownerkind.Items(owners)...)
 	}
 	var remediations v1alpha1.SurgeRemediationList
 	var policies v1alpha1.RepairPolicyList
-	o.Served = r.list("surgeremediations", &remediations) && r.list("repairpolicies", &policies)
+	o.Served = list("surgeremediations", &remediations) && list("repairpolicies", &policies)
 	o.Remediations, o.Policies = remediations.Items, policies.Items
 	if o.Served {
-		r.limits()
+		limits := &v1alpha1.RepairLimits{}
+		err := c.Client.Get(ctx, client.ObjectKey{Name: v1alpha1.RepairLimitsName}, limits)
+		switch {
+		case err == nil || apierrors.IsNotFound(err): // the defaults apply without an object
+			o.Limits = limits
+		case !meta.IsNoMatchError(err) && !apierrors.IsForbidden(err): // it is cluster-scoped, so not every user may read it
+			failed = cmp.Or(failed, fmt.Errorf("reading the RepairLimits: %w", c.Explain(err)))
+		}
 	}
-	return o, r.err
-}
-
-// lister lists kinds that may be missing.
-type lister struct {
-	ctx       context.Context //nolint:containedctx // a lister exists only for one Read
-	cluster   *connect.Cluster
-	namespace string
-	objects   *Objects
-	err       error
-}
-
-// list reports whether the kind is served and may be read.
-func (r *lister) list(what string, list client.ObjectList) bool {
-	if r.err != nil {
-		return false
-	}
-	err := r.cluster.Client.List(r.ctx, list, client.InNamespace(r.namespace))
-	switch {
-	case err == nil:
-		return true
-	case meta.IsNoMatchError(err):
-		return false
-	case apierrors.IsForbidden(err):
-		r.objects.Forbidden = append(r.objects.Forbidden, what)
-		return false
-	default:
-		r.err = fmt.Errorf("listing %s: %w", what, r.cluster.Explain(err))
-		return false
-	}
-}
-
-// limits reads the limits of the fleet, whose defaults apply without an object. The object is cluster-scoped, so not every user may read it.
-func (r *lister) limits() {
-	limits := &v1alpha1.RepairLimits{}
-	err := r.cluster.Client.Get(r.ctx, client.ObjectKey{Name: v1alpha1.RepairLimitsName}, limits)
-	switch {
-	case err == nil || apierrors.IsNotFound(err):
-		r.objects.Limits = limits
-	case !meta.IsNoMatchError(err) && !apierrors.IsForbidden(err) && r.err == nil:
-		r.err = fmt.Errorf("reading the RepairLimits: %w", r.cluster.Explain(err))
-	}
+	return o, failed
 }

@@ -12,10 +12,9 @@ import (
 
 // snapshot is the state of the machines at one time.
 type snapshot struct {
-	clusters  []*Cluster
-	objects   *Objects
+	machines  []*Machine
+	forbidden []string // kinds that may not be listed
 	log       logStatus
-	namespace string
 }
 
 // logStatus is the result of reading the log.
@@ -24,20 +23,13 @@ type logStatus struct {
 	Error string `json:"error,omitempty"`
 }
 
-func (p *snapshot) none() string {
-	if p.namespace == "" {
-		return "There are no clusters."
-	}
-	return fmt.Sprintf("There are no clusters in namespace %s.", p.namespace)
-}
-
 // reader reads the machines repeatedly.
 type reader struct {
 	*options
 	cluster   *connect.Cluster
 	namespace string
 
-	log    *LogReader
+	log    *logReader
 	failed error // the error of opening the log
 	found  bool  // the named machines were found once
 }
@@ -48,29 +40,24 @@ func (r *reader) close() {
 	}
 }
 
-// read reads the machines once. If the log cannot be read, it records the error in the picture.
+// read reads the machines once. If the log cannot be read, it records the error in the snapshot.
 func (r *reader) read(ctx context.Context) (*snapshot, error) {
 	objects, err := Read(ctx, r.cluster, r.namespace)
 	if err != nil {
 		return nil, err
 	}
-	p := &snapshot{objects: objects, namespace: r.namespace}
+	p := &snapshot{forbidden: objects.Forbidden}
 	if !r.live && objects.Served { // without scute's kinds there is no daemon
-		err := r.readLog(ctx, objects)
+		if err := r.readLog(ctx, objects); err != nil {
+			p.log.Error = err.Error()
+		}
 		if ctx.Err() != nil {
 			return nil, cli.Interrupted(errors.New("interrupted"))
 		}
 		p.log.Read = objects.States != nil
-		if err != nil {
-			p.log.Error = err.Error()
-		}
 	}
-	p.clusters = objects.Join(r.options.cluster)
-	if r.options.cluster != "" && len(p.clusters) == 0 {
-		return nil, fmt.Errorf("cluster %s: there is no such cluster in namespace %s on %s%s",
-			r.options.cluster, r.namespace, r.cluster.Config.Host, didYouMean(r.options.cluster, names(objects.Clusters)))
-	}
-	return p, r.selectNamed(p)
+	p.machines, err = r.selected(objects)
+	return p, err
 }
 
 func (r *reader) readLog(ctx context.Context, objects *Objects) (err error) {
@@ -83,7 +70,7 @@ func (r *reader) readLog(ctx context.Context, objects *Objects) (err error) {
 			r.failed = err
 			return err
 		}
-		r.log = &LogReader{Log: log}
+		r.log = &logReader{Log: log}
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.Flags.LogTimeout)
 	defer cancel()
@@ -91,48 +78,37 @@ func (r *reader) readLog(ctx context.Context, objects *Objects) (err error) {
 	return err
 }
 
-// selectNamed keeps only the machines that the user named.
-func (r *reader) selectNamed(p *snapshot) error {
-	if len(r.names) == 0 {
-		return nil
+// selected returns the machines of the cluster and with the names that the user named.
+func (r *reader) selected(objects *Objects) ([]*Machine, error) {
+	var clusters, names []string
+	for i := range objects.Clusters {
+		clusters = append(clusters, objects.Clusters[i].Name)
 	}
-	found := make(map[string]bool)
-	for _, c := range p.clusters {
-		for _, o := range c.Owners {
-			o.Machines = slices.DeleteFunc(o.Machines, func(m *Machine) bool { return !slices.Contains(r.names, m.Name) })
-			o.Gone = slices.DeleteFunc(o.Gone, func(m *Machine) bool { return !slices.Contains(r.names, m.Name) })
-			for _, m := range slices.Concat(o.Machines, o.Gone) {
-				found[m.Name] = true
-			}
+	if r.options.cluster != "" && !slices.Contains(clusters, r.options.cluster) {
+		return nil, r.missing("cluster", r.options.cluster, clusters)
+	}
+	all := objects.Join()
+	list := []*Machine{}
+	for _, m := range all {
+		names = append(names, m.Name)
+		if (r.options.cluster == "" || m.Cluster == r.options.cluster) && (len(r.names) == 0 || slices.Contains(r.names, m.Name)) {
+			list = append(list, m)
 		}
-		c.Owners = slices.DeleteFunc(c.Owners, func(o *Owner) bool { return len(o.Machines)+len(o.Gone) == 0 })
 	}
-	p.clusters = slices.DeleteFunc(p.clusters, func(c *Cluster) bool { return len(c.Owners) == 0 })
 	for _, name := range r.names {
-		if !found[name] && !r.found { // a watched machine may be deleted
-			return fmt.Errorf("machine %s: there is no such machine in namespace %s on %s%s",
-				name, r.namespace, r.cluster.Config.Host, didYouMean(name, names(p.objects.Machines)))
+		if !r.found && !slices.ContainsFunc(list, func(m *Machine) bool { return m.Name == name }) { // a watched machine may be deleted
+			return nil, r.missing("machine", name, names)
 		}
 	}
 	r.found = true
-	return nil
+	return list, nil
 }
 
-// didYouMean returns a question with the name that is nearest to the typed one; "" if no name is near.
-func didYouMean(typed string, names []string) string {
-	if near := cli.Nearest(typed, names); near != "" {
-		return fmt.Sprintf(", did you mean %q?", near)
+// missing returns an error about a name, with the nearest one.
+func (r *reader) missing(kind, name string, names []string) error {
+	meant := ""
+	if near := cli.Nearest(name, names); near != "" {
+		meant = fmt.Sprintf(", did you mean %q?", near)
 	}
-	return ""
-}
-
-func names[T any, P interface {
-	*T
-	GetName() string
-}](list []T) []string {
-	out := make([]string, len(list))
-	for i := range list {
-		out[i] = P(&list[i]).GetName()
-	}
-	return out
+	return fmt.Errorf("%s %s: there is no such %s in namespace %s on %s%s", kind, name, kind, r.namespace, r.cluster.Config.Host, meant)
 }

@@ -1,217 +1,257 @@
 package machine
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
-	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/remediation"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
-	"scute.dev/kube/object"
+	"scute.dev/internal/plural"
 )
 
-type view struct{ show.View }
-
-// health returns the glyph of a health, and its color.
-func health(h Health) (string, term.Style) {
-	switch h {
-	case Unhealthy:
-		return "✗", term.Red
-	case Degraded:
-		return "!", term.Yellow
-	case Starting:
-		return "▶", term.Cyan
-	case Deleting:
-		return "◀", term.Yellow
+func (o *options) show(p *snapshot) error {
+	var err error
+	switch text, _ := o.format.Text(); {
+	case !text:
+		err = o.format.Print(o.Env.Out, map[string]any{"machines": p.machines, "log": p.log})
+	case o.describe:
+		err = o.Print(describe(o.View(), p.machines[0]))
+	case len(p.machines) == 0:
+		o.Env.Notef("There are no machines.")
 	default:
-		return "✓", term.Green
+		err = o.Print(o.table(o.View(), p.machines))
+	}
+	o.notes(p)
+	return err
+}
+
+// notes prints which data are missing in the snapshot.
+func (o *options) notes(p *snapshot) {
+	if len(p.forbidden) > 0 {
+		o.Env.Notef("You may not list %s: their data is missing above.", strings.Join(p.forbidden, ", "))
+	}
+	if p.log.Error != "" {
+		o.Env.Notef("The log could not be read, so only the objects are shown; rules and times are missing: %s", p.log.Error)
 	}
 }
 
-// truth returns the glyph of a condition's status.
-func (v view) truth(t object.ConditionStatus) string {
-	switch t {
-	case object.True:
-		return v.Paint.Text(term.Green, "✓")
-	case object.False:
-		return v.Paint.Text(term.Red, "✗")
-	case object.Unknown:
-		return v.Paint.Text(term.Yellow, "?")
-	default:
-		return v.Paint.Text(term.Dim, "·")
+// table renders a row for each machine. It only counts running workers without a mark, unless the user named them or --all is set.
+func (o *options) table(v show.View, list []*Machine) []string {
+	_, wide := o.format.Text()
+	header, left := []string{"CLUSTER", "MACHINE", "HEALTH", "MARKS", "DECISION", "NEXT"}, 0
+	t := &term.Table{Wrap: 2}
+	if wide {
+		header = append(header, "WHY", "DO", "OWNER")
+		t.Wrap += 3
 	}
-}
-
-// clusters renders a tree for each cluster: the owners of its machines, etcd's quorum, and the machines.
-func (v view) clusters(list []*Cluster, o tableOptions) []string {
-	var out []string
-	for i, c := range list {
-		if i > 0 {
-			out = append(out, "")
+	if o.allNamespaces {
+		header = append([]string{"NAMESPACE"}, header...)
+	}
+	t.Header = header
+	for _, m := range list {
+		if !o.all && len(o.names) == 0 && !m.controlPlane && m.Health == running && m.Remediation == nil {
+			left++
+			continue
 		}
-		out = append(out, v.fit(v.Paint.Text(term.Bold, c.Namespace+"/"+c.Name)+v.notes(c.Paused, c.Deleting)))
-		for n, owner := range c.Owners {
-			fork, below := "├ ", "│ "
-			if n == len(c.Owners)-1 {
-				fork, below = "└ ", "  "
+		row := []string{
+			m.Cluster, m.Name, v.Paint.Text(style(m.Health), m.health(v.Now)), cmp.Or(strings.Join(m.Marks, ","), "-"),
+			v.EachWord(m.style(), m.decision()), m.next(v.Now),
+		}
+		if wide {
+			row = append(row, term.Clean(m.Reason), m.remedy(), m.Owner)
+		}
+		if o.allNamespaces {
+			row = append([]string{m.Namespace}, row...)
+		}
+		t.Add(row...)
+	}
+	lines := t.Lines(v.Paint, v.Width)
+	if left > 0 {
+		lines = append(lines, fmt.Sprintf("and %s: --all lists them", plural.Of(left, "running worker")))
+	}
+	return lines
+}
+
+// describe renders one machine.
+func describe(v show.View, m *Machine) []string {
+	out := []string{
+		v.Field("Machine", v.Paint.Text(term.Bold, m.Namespace+"/"+m.Name)), v.Field("Cluster", m.Cluster), v.Field("Owner", cmp.Or(m.Owner, "none")),
+		v.Field("Health", v.Paint.Text(style(m.Health), m.health(v.Now))),
+	}
+	for _, f := range []struct {
+		name, text string
+		as         term.Style
+	}{
+		{"Because", m.Reason, term.Plain}, {"Marks", strings.Join(m.Marks, ", "), term.Plain},
+		{"Decision", m.decision(), m.style()}, {"Next", m.next(v.Now), term.Plain}, {"To do", m.remedy(), term.Yellow},
+	} {
+		if f.text != "" {
+			out = append(out, v.Wrapped(f.name, f.text, f.as)...)
+		}
+	}
+	return out
+}
+
+// style returns the color of a health.
+func style(health string) term.Style {
+	switch health {
+	case unhealthy:
+		return term.Red
+	case failing, deleting, deleted:
+		return term.Yellow
+	case running:
+		return term.Green
+	default:
+		return term.Cyan
+	}
+}
+
+// style returns the color of the machine's decision.
+func (m *Machine) style() term.Style {
+	if m.Remediation == nil {
+		return term.Plain
+	}
+	return remediation.Style(m.Remediation.Phase)
+}
+
+// health returns a machine's health in a word, and for how long.
+func (m *Machine) health(now time.Time) string {
+	if m.Since.IsZero() || m.Since.After(now) {
+		return m.Health
+	}
+	return m.Health + " " + term.Span(now.Sub(m.Since))
+}
+
+func (m *Machine) decision() string {
+	r := m.Remediation
+	if r == nil {
+		return ""
+	}
+	out := cmp.Or(r.Decision, string(r.Phase))
+	if r.Outlook != nil && r.Outlook.Rule != "" {
+		out += ", rule " + r.Outlook.Rule
+	}
+	if r.Attempts > 1 {
+		out += fmt.Sprintf(", attempt %d", r.Attempts)
+	}
+	return out
+}
+
+// next returns what happens next, and until when: also how long that is from now, unless now is zero. Without the log it returns the message of the
+// resource, which describes the present.
+func (m *Machine) next(now time.Time) string {
+	r := m.Remediation
+	switch {
+	case r == nil:
+		return ""
+	case r.Outlook == nil:
+		return term.Clean(r.Message)
+	}
+	out := term.Clean(r.Outlook.Next)
+	if until := r.Outlook.Until; !until.IsZero() {
+		out += "; until " + term.Second(until)
+		if left := until.Sub(now); !now.IsZero() && left > 0 {
+			out += ", in " + term.Span(left)
+		}
+		if r.Outlook.Then != "" {
+			out += ", then " + r.Outlook.Then
+		}
+	}
+	return out
+}
+
+// remedy returns what a user can do about a machine.
+func (m *Machine) remedy() string {
+	if m.Remediation == nil {
+		return ""
+	}
+	return term.Clean(m.Remediation.Next)
+}
+
+// fact returns the state of a machine in one line, for a pipe. Equal lines mean that nothing has changed, so it contains no ages.
+func (m *Machine) fact() string {
+	parts := []string{m.Health}
+	if m.Reason != "" {
+		parts[0] += " (" + m.Reason + ")"
+	}
+	if len(m.Marks) > 0 {
+		parts = append(parts, "marks "+strings.Join(m.Marks, ","))
+	}
+	if r := m.Remediation; r != nil {
+		decision := m.decision()
+		if remediation.InProgress(r.Phase) {
+			decision = string(r.Phase) + " by " + decision
+		}
+		parts = append(parts, decision)
+		if next := m.next(time.Time{}); next != "" {
+			parts = append(parts, "next: "+next)
+		}
+	}
+	return term.Clean(strings.Join(parts, "; "))
+}
+
+// pollInterval is the interval at which a watch reads the machines.
+const pollInterval = 2 * time.Second
+
+// follow reads and shows the machines repeatedly until it is interrupted: on a terminal in place of the previous ones, otherwise only the changes.
+func (o *options) follow(ctx context.Context, r *reader) error {
+	interrupted := cli.Interrupted(errors.New("interrupted: operations in progress continue"))
+	screen, told := o.Screen(o.Env.Out), make(map[string]string)
+	for first := true; ; first = false {
+		p, err := r.read(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return interrupted
+		case err != nil && first:
+			return err
+		case err != nil:
+			o.ReportBroken(err)
+		default:
+			if first {
+				o.notes(p)
 			}
-			out = append(out, v.owner(owner, fork, below, o)...)
+			if o.Env.CanRedraw(o.Env.Out) {
+				err = screen.Draw(o.table(o.View(), p.machines))
+			} else {
+				err = o.Print(o.changedLines(p.machines, told))
+			}
+			if err != nil {
+				return err
+			}
 		}
-		if len(c.Owners) == 0 {
-			out = append(out, "└ no control plane and no machines")
+		select {
+		case <-ctx.Done():
+			return interrupted
+		case <-time.After(pollInterval):
+		}
+	}
+}
+
+// changedLines returns the lines that have changed since the previous snapshots, and records them in told.
+func (o *options) changedLines(list []*Machine, told map[string]string) (out []string) {
+	const gone = "deleted"
+	facts := make(map[string]string)
+	for name := range told {
+		facts[name] = gone
+	}
+	for _, m := range list {
+		facts[m.Namespace+"/"+m.Name] = m.fact()
+	}
+	for _, name := range slices.Sorted(maps.Keys(facts)) {
+		if told[name] != facts[name] {
+			out = append(out, fmt.Sprintf("%s %s %s", term.Exact(o.Env.Now()), name, facts[name]))
+		}
+		if told[name] = facts[name]; facts[name] == gone {
+			delete(told, name)
 		}
 	}
 	return out
-}
-
-// tableOptions select how much of the machines is shown.
-type tableOptions struct {
-	// Served means that scute's kinds were read.
-	Served bool
-	// All shows healthy workers too.
-	All bool
-	// Wide adds nodes, versions and components, and shows exact times.
-	Wide bool
-}
-
-func (v view) notes(paused, deleting bool) string {
-	out := ""
-	if paused {
-		out += v.Paint.Text(term.Yellow, "  paused")
-	}
-	if deleting {
-		out += v.Paint.Text(term.Yellow, "  being deleted")
-	}
-	return out
-}
-
-// fit truncates a line to the width of the terminal. It does not truncate lines for a pipe.
-func (v view) fit(line string) string { return term.Fit(strings.TrimRight(line, " "), v.Width) }
-
-func (v view) owner(o *Owner, fork, below string, options tableOptions) []string {
-	name := strings.TrimSpace(o.Kind + " " + o.Name)
-	if name == "" {
-		name = "machines without an owner"
-	}
-	wanted := "?"
-	if o.Replicas != nil {
-		wanted = fmt.Sprint(*o.Replicas)
-	}
-	head := fmt.Sprintf("%s%s  %d/%s ready", fork, name, o.ready, wanted)
-	switch {
-	case o.Running != "" && o.Version != "":
-		head += "  " + o.Running + " → " + o.Version
-	case o.Version != "":
-		head += "  " + o.Version
-	}
-	out := []string{v.fit(head + v.notes(o.Paused, false))}
-	shown, healthy := o.Machines, 0
-	if !o.ControlPlane && !options.All {
-		shown = slices.DeleteFunc(slices.Clone(o.Machines), func(m *Machine) bool { return m.Health() == Healthy && !m.needsAttention() })
-		healthy = len(o.Machines) - len(shown)
-	}
-	if len(shown) == 0 && healthy > 0 && len(o.Gone) == 0 {
-		return out
-	}
-	out = append(out, v.renderBelow(below+"  ", "policy", v.policy(o.Policy, options.Served), term.Plain)...)
-	if o.ControlPlane {
-		out = append(out, v.renderBelow(below+"  ", "etcd", v.etcd(o), term.Plain)...)
-		out = append(out, v.databases(o, below+"  ")...)
-	}
-	for _, m := range o.Gone {
-		out = append(out, v.renderBelow(below+"  ", "deleted", m.Name+", "+v.decisionOf(m)+": "+v.nextOf(m, options), term.Plain)...)
-		out = append(out, v.remedyLines(m, below+"  ")...)
-	}
-	if len(shown) > 0 || len(o.Machines)+len(o.Gone) == 0 {
-		out = append(out, v.machines(o, shown, below+"  ", options)...)
-	}
-	if healthy > 0 {
-		out = append(out, v.fit(fmt.Sprintf("%s    and %d healthy", below, healthy)))
-	}
-	return out
-}
-
-// renderBelow renders text below another line, with a name before it. A text that is too long is wrapped.
-func (v view) renderBelow(indent, name, text string, as term.Style) []string {
-	const column = 8
-	width := 0
-	if v.Width > 0 {
-		width = max(20, v.Width-term.Width(indent)-column)
-	}
-	var out []string
-	for i, line := range term.Wrap(text, width) {
-		if i > 0 {
-			name = ""
-		}
-		out = append(out, indent+v.Paint.Text(term.Dim, fmt.Sprintf("%-*s", column, name))+v.Paint.Text(as, line))
-	}
-	return out
-}
-
-func (v view) policy(p *Policy, served bool) string {
-	switch {
-	case p == nil && !served:
-		return v.EachWord(term.Dim, "none: scute's kinds are not served here, or you may not read them")
-	case p == nil:
-		return v.EachWord(term.Dim, "none: no RepairPolicy selects it, scute changes nothing")
-	}
-	out := p.Name
-	if p.Unreadable != "" {
-		out += " " + v.EachWord(term.Yellow, "(cannot be read, nothing is started: "+term.Clean(p.Unreadable)+")")
-	}
-	if p.DryRun {
-		out += " " + v.EachWord(term.Yellow, "(dry run: nothing is changed)")
-	}
-	if len(p.PauseRequests) > 0 {
-		out += " " + v.EachWord(term.Yellow, "(paused, nothing is started: "+term.Clean(strings.Join(p.PauseRequests, "; "))+")")
-	}
-	if p.MassFailure {
-		out += " " + v.EachWord(term.Yellow, "(mass failure: nothing is started)")
-	}
-	return out
-}
-
-// databases renders etcd's databases if they were recorded, and below them the problems and their remedies.
-func (v view) databases(o *Owner, indent string) []string {
-	var sizes []string
-	for _, d := range o.Databases {
-		sizes = append(sizes, d.Node+" "+d.String())
-	}
-	var out []string
-	if len(sizes) > 0 {
-		out = v.renderBelow(indent, "size", term.Clean(strings.Join(sizes, "; ")), term.Plain)
-	}
-	for _, p := range o.Problems {
-		out = append(out, v.renderBelow(indent, "!", v.EachWord(term.Red, term.Clean(p.Message)), term.Plain)...)
-		out = append(out, v.renderBelow(indent, "do", term.Clean(p.Next), term.Yellow)...)
-	}
-	return out
-}
-
-// etcd renders the quorum as scute last observed it. If scute has not asked the members, it renders Cluster API's conditions.
-func (v view) etcd(o *Owner) string {
-	switch {
-	case o.External:
-		return v.Quorum(&v1alpha1.QuorumStatus{External: true})
-	case o.Quorum != nil:
-		out := v.Quorum(o.Quorum)
-		if len(o.Silent) > 0 {
-			out += "; silent: " + strings.Join(o.Silent, ", ")
-		}
-		if o.ProbedAt.IsZero() {
-			return out + "; as last seen by scute"
-		}
-		return out + "; checked " + term.Ago(v.Now, o.ProbedAt)
-	case o.Listed != nil:
-		l := o.Listed
-		dots := v.Paint.Text(term.Green, strings.Repeat("●", l.Healthy)) + v.Paint.Text(term.Red, strings.Repeat("○", l.Members-l.Healthy))
-		left := l.Healthy - (l.Members/2 + 1)
-		if slices.ContainsFunc(o.Problems, func(p v1alpha1.EtcdProblem) bool { return p.Problem.Alarm() }) { // because an alarm makes all members unhealthy
-			return fmt.Sprintf("%s %d of %d members healthy according to Cluster API's conditions: etcd has an alarm", dots, l.Healthy, l.Members)
-		}
-		return fmt.Sprintf("%s %d of %d members healthy according to Cluster API's conditions; %s", dots, l.Healthy, l.Members, v.EachWord(show.Tolerance(left), show.ToleranceText(left)))
-	default:
-		return v.EachWord(term.Dim, "no members known yet")
-	}
 }

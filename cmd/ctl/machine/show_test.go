@@ -9,13 +9,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/connect"
+	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/internal/pinned"
@@ -47,9 +46,8 @@ func planeOf(name string, replicas int32) *controlplanev1.KubeadmControlPlane {
 	}
 }
 
-// machineOf returns a control plane machine. conditions has one letter (T, F or U) for each of Node, etcd member, and
-// the four pods.
-func machineOf(cluster, name, conditions string) clusterv1.Machine {
+// machineOf returns a control plane machine.
+func machineOf(cluster, name string) clusterv1.Machine {
 	yes := true
 	m := clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "fleet", Name: name, UID: types.UID(name), CreationTimestamp: ago(72 * time.Hour),
@@ -57,17 +55,12 @@ func machineOf(cluster, name, conditions string) clusterv1.Machine {
 		OwnerReferences: []metav1.OwnerReference{{Kind: "KubeadmControlPlane", Name: cluster + "-control-plane", Controller: &yes}},
 	}}
 	m.Spec.ClusterName = cluster
-	m.Status.Phase, m.Status.NodeRef.Name, m.Status.FailureDomain = "Running", name, "zone-a"
-	names := append([]string{clusterv1.MachineNodeReadyCondition, controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition}, components()...)
-	for i, letter := range conditions {
-		status := map[rune]metav1.ConditionStatus{'T': metav1.ConditionTrue, 'F': metav1.ConditionFalse, 'U': metav1.ConditionUnknown}[letter]
-		m.Status.Conditions = append(m.Status.Conditions, metav1.Condition{Type: names[i], Status: status})
-	}
+	m.Status.Phase, m.Status.NodeRef.Name, m.Status.FailureDomain = running, name, "zone-a"
 	return m
 }
 
 func workerOf(cluster, name string) clusterv1.Machine {
-	m := machineOf(cluster, name, "T")
+	m := machineOf(cluster, name)
 	yes := true
 	m.Labels = map[string]string{clusterv1.MachineDeploymentNameLabel: cluster + "-md-0"}
 	m.OwnerReferences = []metav1.OwnerReference{{Kind: "MachineSet", Name: cluster + "-md-0-abc", Controller: &yes}}
@@ -86,12 +79,12 @@ func withMark(m clusterv1.Machine, mark v1alpha1.UnhealthyMark) clusterv1.Machin
 
 // unhealthyFleet returns a fleet with a surge in progress, a cluster without a policy, and one with external etcd.
 func unhealthyFleet() *Objects {
-	victim := withMark(machineOf("prod", "prod-control-plane-h2ttv", "UTUUUU"), v1alpha1.UnhealthyMark{
+	victim := withMark(machineOf("prod", "prod-control-plane-h2ttv"), v1alpha1.UnhealthyMark{
 		State: "Scheduled", Since: ago(6 * time.Minute), Reason: "NodeReady is Unknown: Node condition Ready is Unknown", Source: "MachineHealthCheck",
 	})
-	replacement := machineOf("prod", "prod-control-plane-p4x9d", "")
+	replacement := machineOf("prod", "prod-control-plane-p4x9d")
 	replacement.Status.NodeRef.Name, replacement.Status.Phase, replacement.CreationTimestamp = "", "Provisioning", ago(12*time.Second)
-	leaving := machineOf("bare", "bare-control-plane-zzzzz", "TTTTTT")
+	leaving := machineOf("bare", "bare-control-plane-zzzzz")
 	gone := ago(time.Second)
 	leaving.DeletionTimestamp, leaving.Spec.Version = &gone, "v1.35.7"
 	broken := workerOf("prod", "prod-md-0-abc-xk2lp")
@@ -112,7 +105,7 @@ func unhealthyFleet() *Objects {
 		Clusters: []clusterv1.Cluster{clusterOf("prod"), clusterOf("bare"), paused},
 		Owners:   []ownerkind.Owner{asOwner(planeOf("prod", 3)), asOwner(planeOf("bare", 1)), asOwner(external), asOwner(workers)},
 		Machines: []clusterv1.Machine{
-			machineOf("prod", "prod-control-plane-9qwlm", "TTTTTT"), victim, replacement, machineOf("prod", "prod-control-plane-4x7zk", "TTTFTT"),
+			machineOf("prod", "prod-control-plane-9qwlm"), victim, replacement, machineOf("prod", "prod-control-plane-4x7zk"),
 			leaving, broken, workerOf("prod", "prod-md-0-abc-aaaaa"),
 		},
 		Policies: []v1alpha1.RepairPolicy{{
@@ -150,36 +143,44 @@ func withLog(o *Objects) *Objects {
 	} {
 		s.Apply(e, now().Add(-40*time.Second))
 	}
-	s.Apply(remediator.EtcdReported{
-		Problems:  []remediator.EtcdProblem{{Kind: v1alpha1.EtcdNearQuota, Members: []string{"prod-control-plane-9qwlm"}}},
-		Leader:    "prod-control-plane-9qwlm",
-		Learners:  []string{"prod-control-plane-4x7zk"},
-		Databases: []remediator.Database{{Node: "prod-control-plane-9qwlm", Size: 1700 << 20, InUse: 600 << 20, Quota: 2 << 30}},
-	}, now().Add(-30*time.Second))
+	s.Apply(remediator.EtcdReported{Leader: "prod-control-plane-9qwlm", Learners: []string{"prod-control-plane-4x7zk"}}, now().Add(-30*time.Second))
 	o.Policies[0].Spec.DryRun, o.Policies[0].Spec.PauseRequests = false, nil
 	o.States = map[types.UID]*remediator.State{victim.UID: s, "k": s}
 	o.Owners[0].SetUID("k")
 	return o
 }
 
-func TestClustersFitATerminal(t *testing.T) {
-	for name, width := range map[string]int{"machines-80": 80, "machines-100": 100, "machines-pipe": 0} {
-		t.Run(name, func(t *testing.T) {
-			pinned.Lines(t, name, width, view{show.View{Width: width, Now: now()}}.clusters(unhealthyFleet().Join(""), tableOptions{Served: true}))
-		})
+// machineNamed returns a machine of a fleet.
+func machineNamed(t *testing.T, o *Objects, name string) *Machine {
+	t.Helper()
+	list := o.Join()
+	i := slices.IndexFunc(list, func(m *Machine) bool { return m.Name == name })
+	if i < 0 {
+		t.Fatalf("there is no machine %s", name)
+	}
+	return list[i]
+}
+
+func viewOf(width int) show.View { return show.View{Width: width, Now: now()} }
+
+func TestMachinesFitATerminal(t *testing.T) {
+	for name, width := range map[string]int{"machines-80": 80, "machines-120": 120, "machines-pipe": 0} {
+		pinned.Lines(t, name, width, (&options{}).table(viewOf(width), unhealthyFleet().Join()))
 	}
 }
 
 // TestMachinesWithTheLog checks that the log adds what happens next, and until when. The narrower the terminal, the
 // more of it is shown below the machine.
 func TestMachinesWithTheLog(t *testing.T) {
-	for name, width := range map[string]int{"logged-60": 60, "logged-80": 80, "logged-120": 120, "logged-220": 220, "logged-pipe": 0} {
-		t.Run(name, func(t *testing.T) {
-			pinned.Lines(t, name, width, view{show.View{Width: width, Now: now()}}.clusters(withLog(unhealthyFleet()).Join("prod"), tableOptions{Served: true}))
-		})
+	for name, width := range map[string]int{"logged-60": 60, "logged-80": 80, "logged-120": 120, "logged-pipe": 0} {
+		pinned.Lines(t, name, width, (&options{}).table(viewOf(width), withLog(unhealthyFleet()).Join()))
 	}
-	wide := view{show.View{Now: now()}}.clusters(withLog(unhealthyFleet()).Join("prod"), tableOptions{Served: true, All: true, Wide: true})
-	pinned.Lines(t, "logged-wide", 0, wide)
+	wide := &options{all: true, allNamespaces: true, format: cli.Format{Value: "wide"}}
+	pinned.Lines(t, "logged-wide", 0, wide.table(viewOf(0), withLog(unhealthyFleet()).Join()))
+}
+
+func TestDescribe(t *testing.T) {
+	pinned.Lines(t, "describe-80", 80, describe(viewOf(80), machineNamed(t, withLog(unhealthyFleet()), "prod-control-plane-h2ttv")))
 }
 
 // TestAMachineThatIsGone checks that the log explains what is waited for after the owner deleted the machine and before
@@ -191,67 +192,42 @@ func TestAMachineThatIsGone(t *testing.T) {
 	s.Apply(remediator.VictimGone{}, now().Add(-10*time.Second))
 	o.Machines = slices.DeleteFunc(o.Machines, func(m clusterv1.Machine) bool { return m.Name == "prod-control-plane-h2ttv" })
 	o.Remediations = nil
-	pinned.Lines(t, "gone-80", 80, view{show.View{Width: 80, Now: now()}}.clusters(o.Join("prod"), tableOptions{Served: true}))
+	pinned.Lines(t, "gone-80", 80, describe(viewOf(80), machineNamed(t, o, "prod-control-plane-h2ttv")))
 }
 
-func TestClustersWithoutScute(t *testing.T) {
-	o := unhealthyFleet()
-	o.Served, o.Policies, o.Remediations = false, nil, nil
-	pinned.Lines(t, "machines-bare", 80, view{show.View{Width: 80, Now: now()}}.clusters(o.Join("prod"), tableOptions{All: true}))
-}
-
-func TestMachineFact(t *testing.T) {
-	for _, m := range withLog(unhealthyFleet()).Join("prod")[0].Owners[0].Machines {
-		if m.Remediation == nil {
-			continue
-		}
-		want := "Unhealthy (NodeReady is Unknown: Node condition Ready is Unknown); marks delete; Replacing by RolloutSurge (relaxed), rule e; " +
-			"next: prod-control-plane deletes prod-control-plane-h2ttv when prod-control-plane-p4x9d is ready; until 2026-07-30 12:24:20Z, then the replacement is cancelled, and scute decides again"
-		if got := (view{show.View{Now: now()}}).factOf(m); got != want {
-			t.Errorf("got  %s\nwant %s", got, want)
+// TestHealthyWorkers checks that healthy workers are counted, and listed if the user asks for them.
+func TestHealthyWorkers(t *testing.T) {
+	const worker, count = "prod-md-0-abc-aaaaa", "and 1 running worker: --all lists them"
+	for _, c := range []struct {
+		o      options
+		listed bool
+	}{{options{}, false}, {options{all: true}, true}, {options{names: []string{worker}}, true}} {
+		text := strings.Join(c.o.table(viewOf(0), unhealthyFleet().Join()), "\n")
+		if strings.Contains(text, worker) != c.listed || strings.Contains(text, count) == c.listed {
+			t.Errorf("%+v: want the worker listed: %t, got\n%s", c.o, c.listed, text)
 		}
 	}
 }
 
-func TestClustersAreColored(t *testing.T) {
-	lines := view{show.View{Width: 80, Now: now(), Paint: term.Paint{On: true}}}.clusters(unhealthyFleet().Join("prod"), tableOptions{Served: true})
-	if all := strings.Join(lines, "\n"); !strings.Contains(all, "\x1b[31m✗\x1b[0m prod-control-plane-h2ttv") {
+func TestMachineFact(t *testing.T) {
+	want := "Unhealthy (NodeReady is Unknown: Node condition Ready is Unknown, reported by MachineHealthCheck); marks delete; Replacing by RolloutSurge (relaxed), rule e; " +
+		"next: prod-control-plane deletes prod-control-plane-h2ttv when prod-control-plane-p4x9d is ready; until 2026-07-30 12:24:20Z, then the replacement is cancelled, and scute decides again"
+	if got := machineNamed(t, withLog(unhealthyFleet()), "prod-control-plane-h2ttv").fact(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+func TestMachinesAreColored(t *testing.T) {
+	v := viewOf(80)
+	v.Paint = term.Paint{On: true}
+	lines := (&options{}).table(v, unhealthyFleet().Join())
+	if all := strings.Join(lines, "\n"); !strings.Contains(all, "\x1b[31mUnhealthy 6m\x1b[0m") {
 		t.Errorf("got %q", all)
 	}
 	for _, line := range lines {
 		if term.Width(line) > 80 {
 			t.Errorf("line of %d columns, want at most 80: %q", term.Width(line), line)
 		}
-	}
-}
-
-// TestAlarmIsNoLostQuorum checks that an alarm, for which Cluster API reports every member as unhealthy, is shown as an
-// alarm and not as a lost quorum.
-func TestAlarmIsNoLostQuorum(t *testing.T) {
-	o := unhealthyFleet()
-	o.Remediations = nil
-	o.Policies[0].Status.Etcd = []v1alpha1.EtcdProblem{{
-		ControlPlane: "prod-control-plane", Problem: v1alpha1.EtcdNoSpace, Message: "etcd has the alarm NOSPACE", Next: "etcdctl alarm disarm",
-	}}
-	text := strings.Join(view{show.View{Now: now()}}.clusters(o.Join("prod"), tableOptions{Served: true}), "\n")
-	for _, want := range []string{"according to Cluster API's conditions: etcd has an alarm", "etcd has the alarm NOSPACE", "etcdctl alarm disarm"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
-		}
-	}
-}
-
-// TestChosenMachinesAreNotAllMachines checks that the number of ready machines does not depend on the selected names.
-func TestChosenMachinesAreNotAllMachines(t *testing.T) {
-	o := unhealthyFleet()
-	p := &snapshot{objects: o, clusters: o.Join("prod")}
-	want := p.clusters[0].Owners[0].ready
-	r := &reader{options: &options{names: []string{"prod-control-plane-h2ttv"}}}
-	if err := r.selectNamed(p); err != nil {
-		t.Fatal(err)
-	}
-	if owners := p.clusters[0].Owners; len(owners) != 1 || len(owners[0].Machines) != 1 || owners[0].ready != want {
-		t.Errorf("got %d owners, want %d; %d ready machines, want %d", len(owners), 1, owners[0].ready, want)
 	}
 }
 
@@ -263,21 +239,7 @@ func TestAMachineThatADryRunFoundUnhealthy(t *testing.T) {
 		o.Machines[i].Annotations = nil
 	}
 	o.Policies[0].Spec.DryRun = true
-	for _, m := range o.Join("prod")[0].Owners[0].Machines {
-		if m.Name != "prod-control-plane-h2ttv" {
-			continue
-		}
-		if got := stateOf(m); got != "Unhealthy" || !m.since().Equal(now().Add(-6*time.Minute)) {
-			t.Errorf("state = %s since %s", got, m.since())
-		}
-	}
-}
-
-func TestAMisspelledMachine(t *testing.T) {
-	o := unhealthyFleet()
-	r := &reader{options: &options{names: []string{"prod-control-plane-h2tv"}}, cluster: &connect.Cluster{Config: &rest.Config{}}, namespace: "fleet"}
-	err := r.selectNamed(&snapshot{objects: o, clusters: o.Join("prod")})
-	if err == nil || !strings.Contains(err.Error(), `did you mean "prod-control-plane-h2ttv"?`) {
-		t.Error(err)
+	if m := machineNamed(t, o, "prod-control-plane-h2ttv"); m.Health != unhealthy || !m.Since.Equal(now().Add(-6*time.Minute)) {
+		t.Errorf("state = %s since %s", m.Health, m.Since)
 	}
 }

@@ -142,11 +142,10 @@ func (o *createOptions) run(ctx context.Context) error {
 		return err
 	}
 	m := o.resource(p.Cluster.Namespace)
-	maker := &creator{p}
-	if err := maker.checkAbsent(ctx, m); err != nil {
+	if err := checkAbsent(ctx, p, m); err != nil {
 		return err
 	}
-	if err := maker.create(ctx, m, kubeconfig); err != nil {
+	if err := create(ctx, p, m, kubeconfig); err != nil {
 		return err
 	}
 	if kubeconfig != nil {

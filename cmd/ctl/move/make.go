@@ -22,12 +22,9 @@ const (
 	managedBy      = "scutectl"
 )
 
-// creator creates a Move and its Secret.
-type creator struct{ *session }
-
 // checkAbsent returns an error if a Move of that name exists, because a Move is never reused.
-func (k *creator) checkAbsent(ctx context.Context, m *v1alpha1.Move) error {
-	there, err := k.Get(ctx, key(m))
+func checkAbsent(ctx context.Context, p *session, m *v1alpha1.Move) error {
+	there, err := p.Get(ctx, key(m))
 	switch {
 	case errors.Is(err, kit.ErrNotFound):
 		return nil
@@ -39,25 +36,28 @@ func (k *creator) checkAbsent(ctx context.Context, m *v1alpha1.Move) error {
 		phase = "not started yet"
 	}
 	return fmt.Errorf("move %s/%s already exists, created %s (%s): show it with %s, or choose another name",
-		m.Namespace, m.Name, there.CreationTimestamp.UTC().Format("2006-01-02 15:04:05Z"), phase, k.Hint("describe", key(m)))
+		m.Namespace, m.Name, there.CreationTimestamp.UTC().Format("2006-01-02 15:04:05Z"), phase, p.Hint("describe", key(m)))
 }
 
 // create creates the Secret and the Move. The Secret is first, because the daemon refuses a Move without its Secret. If the Move cannot be created, the
 // Secret is deleted.
-func (k *creator) create(ctx context.Context, m *v1alpha1.Move, kubeconfig []byte) error {
+func create(ctx context.Context, p *session, m *v1alpha1.Move, kubeconfig []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	var secret *corev1.Secret
 	if kubeconfig != nil {
 		var err error
-		if secret, err = k.secret(ctx, m, kubeconfig); err != nil {
+		if secret, err = createSecret(ctx, p, m, kubeconfig); err != nil {
 			return err
 		}
 	}
-	if err := k.Cluster.Client.Create(ctx, m); err != nil {
-		err = fmt.Errorf("creating move %s/%s: %w", m.Namespace, m.Name, k.Cluster.Explain(err))
-		if secret != nil {
-			err = errors.Join(err, k.deleteSecret(ctx, secret))
+	if err := p.Cluster.Client.Create(ctx, m); err != nil {
+		err = fmt.Errorf("creating move %s/%s: %w", m.Namespace, m.Name, p.Cluster.Explain(err))
+		if secret == nil {
+			return err
+		}
+		if undo := client.IgnoreNotFound(p.Cluster.Client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID})); undo != nil {
+			err = errors.Join(err, fmt.Errorf("deleting Secret %s/%s again: %w", secret.Namespace, secret.Name, undo))
 		}
 		return err
 	}
@@ -69,41 +69,34 @@ func (k *creator) create(ctx context.Context, m *v1alpha1.Move, kubeconfig []byt
 	owned.OwnerReferences = []metav1.OwnerReference{{
 		APIVersion: v1alpha1.GroupVersion().String(), Kind: "Move", Name: m.Name, UID: m.UID,
 	}}
-	if err := k.Cluster.Client.Patch(ctx, owned, client.MergeFrom(secret)); err != nil {
+	if err := p.Cluster.Client.Patch(ctx, owned, client.MergeFrom(secret)); err != nil {
 		return fmt.Errorf("move %s/%s is created, but could not be set as owner of Secret %s, so delete the Secret by hand afterwards: %w",
-			m.Namespace, m.Name, secret.Name, k.Cluster.Explain(err))
+			m.Namespace, m.Name, secret.Name, p.Cluster.Explain(err))
 	}
 	return nil
 }
 
-func (k *creator) secret(ctx context.Context, m *v1alpha1.Move, kubeconfig []byte) (*corev1.Secret, error) {
+func createSecret(ctx context.Context, p *session, m *v1alpha1.Move, kubeconfig []byte) (*corev1.Secret, error) {
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: m.Namespace, Name: m.Spec.Target.KubeconfigSecretRef.Name, Labels: map[string]string{managedByLabel: managedBy},
 		},
 		Data: map[string][]byte{secretKey: kubeconfig},
 	}
-	err := k.Cluster.Client.Create(ctx, secret)
+	err := p.Cluster.Client.Create(ctx, secret)
 	if !apierrors.IsAlreadyExists(err) {
 		if err != nil {
-			return nil, fmt.Errorf("creating Secret %s/%s: %w", secret.Namespace, secret.Name, k.Cluster.Explain(err))
+			return nil, fmt.Errorf("creating Secret %s/%s: %w", secret.Namespace, secret.Name, p.Cluster.Explain(err))
 		}
 		return secret, nil
 	}
 	var there corev1.Secret
-	if err := k.Cluster.Client.Get(ctx, client.ObjectKeyFromObject(secret), &there); err != nil {
-		return nil, fmt.Errorf("reading Secret %s/%s, which already exists: %w", secret.Namespace, secret.Name, k.Cluster.Explain(err))
+	if err := p.Cluster.Client.Get(ctx, client.ObjectKeyFromObject(secret), &there); err != nil {
+		return nil, fmt.Errorf("reading Secret %s/%s, which already exists: %w", secret.Namespace, secret.Name, p.Cluster.Explain(err))
 	}
 	if there.Labels[managedByLabel] == managedBy && bytes.Equal(there.Data[secretKey], kubeconfig) {
 		return &there, nil // an earlier attempt was interrupted
 	}
 	return nil, fmt.Errorf("the Secret %s/%s already exists with other content: use it with --to-secret %s, choose another name for the move, or delete the Secret",
 		secret.Namespace, secret.Name, secret.Name)
-}
-
-func (k *creator) deleteSecret(ctx context.Context, secret *corev1.Secret) error {
-	if err := client.IgnoreNotFound(k.Cluster.Client.Delete(ctx, secret, client.Preconditions{UID: &secret.UID})); err != nil {
-		return fmt.Errorf("deleting Secret %s/%s again: %w", secret.Namespace, secret.Name, err)
-	}
-	return nil
 }

@@ -7,17 +7,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog"
 	"scute.dev/mover"
 	"scute.dev/mover/runner"
 )
-
-// InCluster returns a source that reads the API server. notice is called when a watch breaks and is restarted, unless it is nil.
-func InCluster(c *connect.Cluster, notice func(error)) kit.Source[*v1alpha1.Move] {
-	return newNoun().InCluster(c, notice)
-}
 
 // fold is a move as the log records it.
 type fold struct {

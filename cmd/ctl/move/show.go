@@ -15,9 +15,8 @@ import (
 type view struct{ show.View }
 
 // Describe returns the description of a Move without its timeline.
-func Describe(v show.View, m *v1alpha1.Move) []string { return view{v}.describe(m) }
-
-func (v view) describe(m *v1alpha1.Move) []string {
+func Describe(of show.View, m *v1alpha1.Move) []string {
+	v := view{of}
 	out := append(v.Head("Move", m.Namespace, m.Name, "move", m.Status.MoveID), v.Field("Moves", selection(m)), v.Field("Target", target(m)))
 	if options := options(m); options != "" {
 		out = append(out, v.Field("Options", options))

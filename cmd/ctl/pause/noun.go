@@ -92,27 +92,13 @@ func (f *Fold) Items() []*v1alpha1.Pause {
 	return nil
 }
 
-// Pause returns the Pause; nil if it is not requested yet.
+// Pause returns the Pause from which the spec in the log was created, with its status; nil if it is not requested yet.
 func (f *Fold) Pause() *v1alpha1.Pause {
 	spec, known := f.view.Spec(f.id)
 	if !known {
 		return nil
 	}
 	status, _ := f.view.Status(f.id)
-	return FromLog(spec, status)
-}
-
-// WithState calls fn with the complete state of the pause. fn must not keep any part of it.
-func (f *Fold) WithState(fn func(*request.State)) {
-	f.view.ReadState(f.id, func(s *request.State) {
-		if s != nil {
-			fn(s)
-		}
-	})
-}
-
-// FromLog returns the Pause from which a spec in the log was created, with its status.
-func FromLog(spec request.Spec, status v1alpha1.PauseStatus) *v1alpha1.Pause {
 	p := &v1alpha1.Pause{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: "Pause"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: spec.Namespace, Name: spec.Name, UID: types.UID(spec.UID)},
@@ -128,4 +114,13 @@ func FromLog(spec request.Spec, status v1alpha1.PauseStatus) *v1alpha1.Pause {
 		p.CreationTimestamp = *status.StartedAt
 	}
 	return p
+}
+
+// WithState calls fn with the complete state of the pause. fn must not keep any part of it.
+func (f *Fold) WithState(fn func(*request.State)) {
+	f.view.ReadState(f.id, func(s *request.State) {
+		if s != nil {
+			fn(s)
+		}
+	})
 }

@@ -7,11 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
-	"scute.dev/eventlog"
-	"scute.dev/remediator"
 )
 
 // describe renders a remediation without the facts that only the log contains.
@@ -51,15 +48,6 @@ func (v view) hold(h *v1alpha1.RemediationHold) string {
 	return out
 }
 
-// DescribeOwner renders an owner of machines and its remediations, as recorded in the log.
-func DescribeOwner(v show.View, o remediator.Owner, list []*v1alpha1.SurgeRemediation) []string {
-	out := []string{v.Field("Owner", v.Paint.Text(term.Bold, o.Kind+" "+o.Namespace+"/"+o.Name)), v.Field("Cluster", o.Cluster), ""}
-	if len(list) == 0 {
-		return append(out, "None of its machines is marked.")
-	}
-	return append(out, newNoun().Table(v, list, false, false)...)
-}
-
 func (v view) conditions(list []metav1.Condition) []string {
 	t := &term.Table{Header: []string{"CONDITION", "STATUS", "SINCE", "REASON", "MESSAGE"}, Wrap: 1}
 	for i := range list {
@@ -80,16 +68,6 @@ func (v view) historyLines(s *history) []string {
 	}
 	out = append(out, v.Wrapped("Decided", s.Decision.Words()+" by rule "+s.Decision.Rule+": "+s.Decision.Reason, term.Plain)...)
 	return append(out, v.Wrapped("Observed", s.Evidence.Text(), term.Plain)...)
-}
-
-// toEvents converts the steps of a story to events in words. Each event names the machine of the story, unless its fact names another one.
-func toEvents(words *domain.Describer, machine string, steps []step) []show.Event {
-	out := make([]show.Event, len(steps))
-	for i, step := range steps {
-		out[i] = show.Event{Event: step.Event, Seq: step.Seq, Aggregate: step.Aggregate, Line: words.Line(eventlog.KindRemediation, step.Event)}
-		out[i].Line.About = cmp.Or(out[i].Line.About, machine)
-	}
-	return out
 }
 
 // factOf returns the state of a remediation in one line, for a pipe. Equal lines mean that nothing has changed.

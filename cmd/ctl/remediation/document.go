@@ -1,11 +1,14 @@
 package remediation
 
 import (
+	"fmt"
 	"slices"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/show"
+	"scute.dev/cmd/ctl/term"
+	"scute.dev/remediator"
 )
 
 // Documents returns the remediations of the owner's machines.
@@ -24,6 +27,19 @@ func (f *Fold) Documents(k *kit.Kit) (out []kit.Document) {
 		out = append(out, d)
 	}
 	return out
+}
+
+// Summary returns a short description of the owner's state.
+func (f *Fold) Summary() string {
+	usage := remediator.UsageOf(&f.State, nil)
+	switch unhealthy := remediator.Total(usage.Unhealthy); {
+	case remediator.Total(usage.Active) > 0:
+		return fmt.Sprintf("in progress, %d marked", unhealthy)
+	case unhealthy > 0:
+		return fmt.Sprintf("%d marked", unhealthy)
+	default:
+		return "healthy"
+	}
 }
 
 // Hints returns the commands about a remediation, each with its effect.
@@ -72,4 +88,11 @@ func (f *Fold) Object() (name string, object any) { return "remediations", f.Ite
 func (f *Fold) Content() any { return &f.State }
 
 // Describe returns the description of the owner with its remediations.
-func (f *Fold) Describe(v show.View) []string { return DescribeOwner(v, f.State.Owner, f.Items()) }
+func (f *Fold) Describe(v show.View) []string {
+	o, list := f.State.Owner, f.Items()
+	out := []string{v.Field("Owner", v.Paint.Text(term.Bold, o.Kind+" "+o.Namespace+"/"+o.Name)), v.Field("Cluster", o.Cluster), ""}
+	if len(list) == 0 {
+		return append(out, "None of its machines is marked.")
+	}
+	return append(out, newNoun().Table(v, list, false, false)...)
+}

@@ -12,7 +12,6 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
-	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
@@ -66,16 +65,6 @@ func key(r *v1alpha1.SurgeRemediation) types.NamespacedName { return kit.Key(r.N
 // aggregate returns the aggregate of the machine's owner.
 func aggregate(r *v1alpha1.SurgeRemediation) (eventlog.Aggregate, bool) {
 	return ownerOf(r.Status.RemediationID)
-}
-
-// events returns a function that selects the events about the machine from a commit of its owner.
-func events(r *v1alpha1.SurgeRemediation) func(eventlog.Record) ([]show.Event, error) {
-	story, words := newHistory(r.Name), domain.NewDescriber()
-	return func(record eventlog.Record) ([]show.Event, error) {
-		before := len(story.Steps)
-		err := story.Apply(record)
-		return toEvents(words, story.machine, story.Steps[before:]), err
-	}
 }
 
 func describe(ctx context.Context, p *session, r *v1alpha1.SurgeRemediation) ([]string, error) {

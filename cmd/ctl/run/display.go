@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/show"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/eventlog"
@@ -18,7 +17,6 @@ import (
 type display struct {
 	*deps
 	out    io.Writer
-	words  *domain.Describer
 	screen *term.Screen // nil if the stream cannot be redrawn
 
 	mu    sync.Mutex
@@ -38,7 +36,7 @@ func (t *display) commit(r eventlog.Record) error {
 	if err := t.fold.Apply(r); err != nil || t.screen != nil {
 		return err
 	}
-	for _, e := range show.Events(t.words, r) {
+	for _, e := range show.Events(r) {
 		if name := e.Line.Name; t.err == nil && name != "defined" && name != "undo recorded" { // only `log tail` shows these
 			_, t.err = fmt.Fprintln(t.out, line(e)) // a closed pipe does not end the run
 		}
@@ -62,7 +60,7 @@ const idleTimeout = 30 * time.Second
 
 // follow shows the commits of a run after a sequence, until stop is called. stop shows the last commits, and returns the run.
 func (l *local) follow(ctx context.Context, f *Fold, after uint64, format *cli.Format) (stop func() (*Run, error)) {
-	t := &display{deps: l.deps, out: l.Stream(format), words: domain.NewDescriber(), fold: f}
+	t := &display{deps: l.deps, out: l.Stream(format), fold: f}
 	if l.Env.CanRedraw(t.out) {
 		t.screen = l.Screen(t.out)
 	}

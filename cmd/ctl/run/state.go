@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/domain"
+	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 	"scute.dev/workflow"
 )
@@ -95,7 +95,7 @@ func (f *Fold) Apply(r eventlog.Record) error {
 		f.History.apply(fact, ev)
 		if e, ok := fact.(workflow.Migrated); ok {
 			m := migration(e, from, before, f.State.Definition())
-			m.At, m.Actor = ev.Time, domain.Actor(ev.Actor)
+			m.At, m.Actor = ev.Time, show.Actor(ev.Actor)
 			f.History.Migrations = append(f.History.Migrations, m)
 		}
 		f.Last = fact

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"scute.dev/cmd/ctl/domain"
 	"scute.dev/cmd/ctl/term"
 	"scute.dev/eventlog"
 	"scute.dev/view"
@@ -24,7 +23,7 @@ type Event struct {
 func (e Event) Text() string { return term.Clean(e.Line.Text()) }
 
 // Events returns the facts of a commit. A commit that cannot be decoded becomes one event, so that it is shown and counted.
-func Events(words *domain.Describer, r eventlog.Record) []Event {
+func Events(r eventlog.Record) []Event {
 	events, err := r.Events()
 	if err != nil {
 		return []Event{{
@@ -34,7 +33,7 @@ func Events(words *domain.Describer, r eventlog.Record) []Event {
 	}
 	out := make([]Event, len(events))
 	for i, ev := range events {
-		out[i] = Event{Event: ev, Seq: r.Seq, Aggregate: r.Aggregate, Line: words.Line(r.Aggregate.Kind, ev)}
+		out[i] = Event{Event: ev, Seq: r.Seq, Aggregate: r.Aggregate, Line: LineOf(r.Aggregate.Kind, ev)}
 	}
 	return out
 }
@@ -76,7 +75,7 @@ func (v View) Line(e Event) string {
 	ago, seq, detail := fill(term.Ago(v.Now, e.Time), agoColumns), fill(fmt.Sprintf("#%d", e.Seq), seqColumns), e.Text()
 	what := v.Paint.Text(e.style(), fill(e.Line.Name, factColumns))
 	if v.Width == 0 {
-		line := []string{term.Exact(e.Time), ago, seq, fill(e.Aggregate.String(), aggregateColumns), what, fill(domain.Actor(e.Actor), actorColumns), detail}
+		line := []string{term.Exact(e.Time), ago, seq, fill(e.Aggregate.String(), aggregateColumns), what, fill(Actor(e.Actor), actorColumns), detail}
 		return strings.TrimRight(strings.Join(line, "  "), " ")
 	}
 	at := term.Exact(e.Time)
@@ -89,7 +88,7 @@ func (v View) Line(e Event) string {
 		name = strings.Join(parts[:3], "/") // without the start of the resource's UID
 	}
 	if !strings.HasPrefix(e.Actor, "daemon/") {
-		detail = strings.TrimPrefix(detail+"; by "+domain.Actor(e.Actor), "; ")
+		detail = strings.TrimPrefix(detail+"; by "+Actor(e.Actor), "; ")
 	}
 	line := []string{v.Paint.Text(term.Dim, at), ago, seq, v.Paint.Text(term.Cyan, fill(term.Fit(name, shortColumns), shortColumns)), what, detail}
 	if v.Width < narrow {
@@ -169,9 +168,9 @@ func (v View) cells(r EventRow, start time.Time) []string {
 	cells := []string{term.Exact(r.Time), in, seq, v.Paint.Text(r.style(), r.Line.Name), detail}
 	switch {
 	case v.Width == 0:
-		return append(cells, domain.Actor(r.Actor))
+		return append(cells, Actor(r.Actor))
 	case !strings.HasPrefix(r.Actor, "daemon/"):
-		cells[4] = strings.TrimPrefix(detail+"; by "+domain.Actor(r.Actor), "; ")
+		cells[4] = strings.TrimPrefix(detail+"; by "+Actor(r.Actor), "; ")
 	}
 	cells[0] = r.Time.UTC().Format(clockOnly)
 	return cells

@@ -16,10 +16,8 @@ import (
 	"scute.dev/cmd/ctl/audit"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/ui/act"
 	"scute.dev/ui/feed"
 	"scute.dev/ui/page"
-	"scute.dev/ui/web"
 )
 
 // shutdown is the timeout for open connections to end.
@@ -117,14 +115,14 @@ func endReason(ctx, reading context.Context) error {
 }
 
 // desk returns the actions of the pages; nil with --read-only, for a folder or an export, and without a management cluster.
-func (o *options) desk() *act.Desk {
+func (o *options) desk() *desk {
 	if o.ReadOnly || o.From != "" || o.Flags.Dir != "" {
 		return nil
 	}
 	if _, err := o.Flags.Cluster(); err != nil { // there is only a NATS server
 		return nil
 	}
-	return act.New(o.Kit)
+	return newDesk(o.Kit)
 }
 
 // logKit returns the kit with the clock of the log. The clock of an export stops with its last commit, because later changes are unknown.
@@ -154,7 +152,7 @@ func (o *options) serve(ctx context.Context, f *feed.Feed) error {
 	}
 	host, token := listener.Addr().String(), rand.Text()
 	_, port, _ := net.SplitHostPort(host)
-	handler, err := web.New(site, f, o.desk(), token, host, "localhost:"+port)
+	handler, err := newHandler(site, f, o.desk(), token, host, "localhost:"+port)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}

@@ -17,12 +17,12 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
+	"scute.dev/cmd/ctl/ui"
 	"scute.dev/eventlog/embedded"
 	"scute.dev/eventlog/seal"
 	"scute.dev/ui/feed"
 	"scute.dev/ui/page"
 	"scute.dev/ui/uitest"
-	"scute.dev/ui/web"
 )
 
 // sealed is a log in a folder, sealed up to an earlier commit, with the files that an auditor keeps.
@@ -76,7 +76,7 @@ func (s *sealed) get(f *feed.Feed, local bool, key, checkpoint, address string) 
 	site, err := page.New(f, k, "log")
 	s.must(err)
 	site.ProveBy(audit.NewProver(k, key, checkpoint, ""))
-	h, err := web.New(site, f, nil, "secret", "127.0.0.1:4711")
+	h, err := ui.NewHandler(site, f, nil, "secret", "127.0.0.1:4711")
 	s.must(err)
 	r := httptest.NewRequestWithContext(s.t.Context(), http.MethodGet, "http://127.0.0.1:4711"+address, http.NoBody)
 	r.Header.Set("Cookie", "scute-ui-4711=secret")

@@ -14,6 +14,7 @@ import (
 
 	"scute.dev/cmd/ctl/app"
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kinds"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/embedded"
 	"scute.dev/ui/feed"
@@ -78,34 +79,12 @@ func snapshotJSON(t *testing.T, f *feed.Feed, a eventlog.Aggregate, seq uint64) 
 	t.Helper()
 	said := make(map[string]any)
 	err := f.At(seq, func(w *feed.Snapshot) error {
-		switch a.Kind {
-		case eventlog.KindRun:
-			r, err := w.Run(a.ID)
-			if err != nil {
-				return err
-			}
-			said["run"] = r.Report()
-		case eventlog.KindMove:
-			m, err := w.Move(a.ID)
-			if err != nil {
-				return err
-			}
-			said["move"] = m.Resource()
-		case eventlog.KindPause:
-			p, err := w.Pause(a.ID)
-			if err != nil {
-				return err
-			}
-			said["pause"] = p.Pause()
-		default:
-			o, err := w.Owner(a.ID)
-			if err != nil {
-				return err
-			}
-			if all := o.Items(); len(all) > 0 {
-				said["remediations"] = all
-			}
+		o, err := feed.Find[kinds.Fold](w, a.Kind, a.ID)
+		if err != nil {
+			return err
 		}
+		name, object := o.Object()
+		said[name] = object
 		return nil
 	})
 	if err != nil {

@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"scute.dev/export/otlp"
-	"scute.dev/export/position"
 )
 
 // The environment variables of the collector's address.
@@ -75,7 +74,7 @@ func (d *daemon) trace(ctx context.Context, o TracingOptions, config *rest.Confi
 	}
 	namespace, name, _ := strings.Cut(o.Position, "/")
 	delivery := &otlp.Delivery{
-		Log: home.log, Store: &position.ConfigMap{Client: clients.CoreV1().ConfigMaps(namespace), Object: name}, Send: sender.Send, Logger: logger,
+		Log: home.log, Store: &positionConfigMap{clients.CoreV1().ConfigMaps(namespace), name}, Send: sender.Send, Logger: logger,
 		Alarm: func(err error) { logger.Warn("sending spans of the log failed; retrying", "error", err) },
 		OnRejected: func(spans int, err error) {
 			logger.Error("the collector refused spans of the log; they are not sent again, but their events are still in the log", "spans", spans, "error", err)

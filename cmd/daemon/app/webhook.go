@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"scute.dev/export/position"
 	"scute.dev/export/webhook"
 )
 
@@ -68,7 +67,7 @@ func (d *daemon) deliver(o WebhookOptions, config *rest.Config, home *home) erro
 	namespace, name, _ := strings.Cut(o.Position, "/")
 	logger := d.logger.With("webhook", host(o.URL))
 	delivery := &webhook.Delivery{
-		Log: home.log, Store: &position.ConfigMap{Client: clients.CoreV1().ConfigMaps(namespace), Object: name}, Logger: logger,
+		Log: home.log, Store: &positionConfigMap{clients.CoreV1().ConfigMaps(namespace), name}, Logger: logger,
 		Sink: &webhook.Sink{URL: o.URL, Secret: secret, Client: client, OnRetry: func(err error, wait time.Duration) {
 			logger.Debug("posting an event again", "error", err, "in", wait)
 		}},

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"scute.dev/cmd/ctl/connect"
-	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/mover/transfer"
@@ -14,26 +12,15 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// clusterReader reads the objects of a cluster with the user's own permissions. It writes nothing.
-type clusterReader struct {
-	cluster         *kube.Cluster
-	explain         func(error) error
-	namespace, name string
-}
-
-func newClusterReader(c *connect.Cluster, name string) (*clusterReader, error) {
-	k, err := kube.Connect("cluster", c.Config)
-	return &clusterReader{cluster: k, explain: c.Explain, namespace: c.Namespace, name: name}, err
-}
-
-func (l *clusterReader) objects(ctx context.Context) ([]pause.Subject, error) {
-	graph, err := transfer.NewGraph(ctx, l.cluster, mover.Selection{Namespace: l.namespace, Clusters: []string{l.name}})
+// objects returns the objects of the cluster, read with the user's own permissions.
+func (c *check) objects(ctx context.Context) ([]pause.Subject, error) {
+	graph, err := transfer.NewGraph(ctx, c.kube, mover.Selection{Namespace: c.key.Namespace, Clusters: []string{c.name}})
 	if err != nil {
-		return nil, l.explain(err)
+		return nil, c.cluster.Explain(err)
 	}
 	below, _, err := graph.Below(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("listing the objects of cluster %s/%s: %w", l.namespace, l.name, l.explain(err))
+		return nil, fmt.Errorf("listing the objects of cluster %s/%s: %w", c.key.Namespace, c.name, c.cluster.Explain(err))
 	}
 	return below, nil
 }

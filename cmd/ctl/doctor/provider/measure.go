@@ -17,6 +17,7 @@ import (
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/pause"
 	"scute.dev/internal/timespan"
+	"scute.dev/kube"
 )
 
 const (
@@ -30,7 +31,7 @@ const (
 type check struct {
 	*options
 	cluster *connect.Cluster
-	reader  *clusterReader
+	kube    *kube.Cluster
 	pauses  kit.Source[*v1alpha1.Pause]
 	key     types.NamespacedName
 }
@@ -40,12 +41,12 @@ func newCheck(o *options) (*check, error) {
 	if err != nil {
 		return nil, err
 	}
-	looker, err := newClusterReader(cluster, o.name)
+	k, err := kube.Connect("cluster", cluster.Config)
 	if err != nil {
 		return nil, cluster.Explain(err)
 	}
 	return &check{
-		options: o, cluster: cluster, reader: looker, pauses: pause.InCluster(cluster, o.ReportBroken),
+		options: o, cluster: cluster, kube: k, pauses: pause.InCluster(cluster, o.ReportBroken),
 		key: types.NamespacedName{Namespace: cluster.Namespace, Name: "doctor-provider." + o.name},
 	}, nil
 }
@@ -68,7 +69,7 @@ func (c *check) survey(ctx context.Context) (*Report, error) {
 			return nil, err
 		}
 	}
-	below, err := c.reader.objects(ctx)
+	below, err := c.objects(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -88,16 +89,16 @@ func (c *check) measure(ctx context.Context, report *Report) error {
 	}
 	status, err := c.waitForAnswers(ctx)
 	if err != nil {
-		return errors.Join(err, c.abandon(made))
+		return errors.Join(err, c.remove(context.WithoutCancel(ctx), made))
 	}
 	report.Measured, report.TimeoutSeconds = true, c.timeout.Seconds()
 	report.Kinds = judge(report.Kinds, status, c.ignore)
 	began := c.Env.Now()
 	if err := c.release(ctx, made); err != nil {
-		return errors.Join(err, c.abandon(made))
+		return errors.Join(err, c.remove(context.WithoutCancel(ctx), made))
 	}
 	report.ResumeSeconds = c.Env.Now().Sub(began).Seconds()
-	below, err := c.reader.objects(ctx)
+	below, err := c.objects(ctx)
 	if err != nil {
 		return err
 	}
@@ -154,9 +155,6 @@ func (c *check) remove(ctx context.Context, made *v1alpha1.Pause) error {
 	}
 	return fmt.Errorf("deleting Pause %s: %w; delete it by hand, which restores the cluster", c.key, c.cluster.Explain(err))
 }
-
-// abandon deletes the Pause after an error, or after a signal.
-func (c *check) abandon(made *v1alpha1.Pause) error { return c.remove(context.Background(), made) }
 
 // follow watches the Pause until fn returns true, with the timeout of its objects.
 func (c *check) follow(ctx context.Context, fn func(*v1alpha1.Pause) bool) error {

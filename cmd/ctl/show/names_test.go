@@ -1,0 +1,50 @@
+package show_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"scute.dev/cmd/ctl/show"
+)
+
+// TestNames checks that events can be selected by each name in the source of a Describe function, and by no other names but those of the types.
+func TestNames(t *testing.T) {
+	names, want := show.FactNames(), make(map[string]bool)
+	files, err := filepath.Glob("../../../*/describe.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	deeper, err := filepath.Glob("../../../*/*/describe.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range append(files, deeper...) {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range regexp.MustCompile(`Line\{\s*Name: +"([^"]+)"`).FindAllStringSubmatch(string(source), -1) {
+			want[match[1]] = true
+		}
+	}
+	if len(want) < 30 {
+		t.Fatalf("found %d names in the sources %v", len(want), append(files, deeper...))
+	}
+	for name := range want {
+		if !names[name] {
+			t.Errorf("events cannot be selected by the name %q", name)
+		}
+	}
+	for eventType := range show.EventTypes() { // the default name of a line
+		parts := strings.Split(eventType, ".")
+		want[strings.ReplaceAll(parts[len(parts)-2], "-", " ")] = true
+	}
+	for name := range names {
+		if !want[name] {
+			t.Errorf("no event has the name %q", name)
+		}
+	}
+}

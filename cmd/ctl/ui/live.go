@@ -1,0 +1,116 @@
+package ui
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"scute.dev/ui/page"
+)
+
+const (
+	// minInterval is the minimum time between two messages to a page, so that a fast-growing log is not rendered at each commit.
+	minInterval = 250 * time.Millisecond
+	// keepAliveInterval is the interval of keep-alive comments.
+	keepAliveInterval = 20 * time.Second
+	// writeTimeout is the write timeout of a message. A page that does not read is disconnected, and reconnects later.
+	writeTimeout = 10 * time.Second
+)
+
+// live sends the changing part of a page after each change.
+func (h *handler) live(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	seen := cmp.Or(r.Header.Get("Last-Event-ID"), query.Get("after"))
+	query.Del("after")
+	query.Del("at")
+	last, _ := strconv.ParseUint(seen, 10, 64) // 0 if absent: the page receives the whole part
+	more, stop, err := h.feed.Follow()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	defer stop()
+	w.Header().Set("Content-Type", "text/event-stream")
+	s := &stream{w: w, controller: http.NewResponseController(w), lastSeq: last, keepAlive: time.NewTicker(keepAliveInterval)}
+	defer s.keepAlive.Stop()
+	if err := s.send([]byte(": follows\n\n")); err != nil {
+		return
+	}
+	for {
+		if head := h.feed.Commits.Head(); head > s.lastSeq {
+			part, seq, err := h.site.Page(strings.TrimPrefix(r.URL.Path, "/live"), query, true)
+			if err != nil { // the subject no longer exists or cannot be read
+				part, err = page.Missing(err)
+			}
+			if err != nil || s.message(part, seq) != nil {
+				return
+			}
+			s.lastSeq = head
+		}
+		if !s.wait(r, more) {
+			return
+		}
+	}
+}
+
+// stream is an open connection.
+type stream struct {
+	w          http.ResponseWriter
+	controller *http.ResponseController
+	// lastSeq is the last commit that the page shows, and sent the hash of the last message.
+	lastSeq   uint64
+	sent      [sha256.Size]byte
+	keepAlive *time.Ticker
+}
+
+// wait waits until the log has grown and the pause is over, and sends a comment at each beat. It reports whether the connection is open.
+func (s *stream) wait(r *http.Request, more <-chan struct{}) bool {
+	select {
+	case <-r.Context().Done():
+		return false
+	case <-s.keepAlive.C:
+		return s.send([]byte(": lives\n\n")) == nil
+	case <-more:
+	}
+	select {
+	case <-r.Context().Done():
+		return false
+	case <-time.After(minInterval):
+		return true
+	}
+}
+
+// message sends a part of a page as one event, unless it equals the last one.
+func (s *stream) message(part []byte, seq uint64) error {
+	hash := sha256.Sum256(part)
+	if hash == s.sent {
+		return nil
+	}
+	s.sent = hash
+	var out bytes.Buffer
+	out.WriteString("id: " + strconv.FormatUint(seq, 10) + "\n")
+	for line := range bytes.Lines(part) {
+		out.WriteString("data: ")
+		out.Write(bytes.TrimRight(line, "\r\n"))
+		out.WriteByte('\n')
+	}
+	out.WriteByte('\n')
+	return s.send(out.Bytes())
+}
+
+func (s *stream) send(data []byte) error {
+	if err := s.controller.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+		return err
+	}
+	if _, err := s.w.Write(data); err != nil {
+		return err
+	}
+	if err := s.controller.Flush(); err != nil {
+		return err
+	}
+	return s.controller.SetWriteDeadline(time.Time{}) // with HTTP/2, a deadline also ends an idle stream
+}
