@@ -20,10 +20,10 @@ import (
 type Schedules interface {
 	Configure(ctx context.Context, id, actor string, spec schedule.Spec, asked string) error
 	End(ctx context.Context, id, actor, reason string) error
-	Status(id string, now time.Time) (v1alpha1.BackupScheduleStatus, bool)
+	Status(id string) (v1alpha1.BackupScheduleStatus, bool)
 	// Recall reads from the log how a schedule ended that the view no longer contains. It returns false if the schedule has not ended or does not
 	// exist.
-	Recall(ctx context.Context, id string, now time.Time) (v1alpha1.BackupScheduleStatus, bool, error)
+	Recall(ctx context.Context, id string) (v1alpha1.BackupScheduleStatus, bool, error)
 	ReadState(id string, fn func(*schedule.State))
 	Open(namespace, name string) []string
 	Throttled(id string) supervise.Throttled
@@ -158,8 +158,8 @@ func (r *Reconciler) publish(ctx context.Context, b *v1alpha1.BackupSchedule, id
 // status returns the status of a schedule from the view, or from the log if the view has removed a schedule that ended. A schedule ends only when its
 // resource is deleted. If it has ended, the resource was restored, and the status must show that no backups are made.
 func (r *Reconciler) status(ctx context.Context, id string) (status v1alpha1.BackupScheduleStatus, known bool, err error) {
-	if status, known = r.Schedules.Status(id, r.now()); !known {
-		status, known, err = r.Schedules.Recall(ctx, id, r.now())
+	if status, known = r.Schedules.Status(id); !known {
+		status, known, err = r.Schedules.Recall(ctx, id)
 		if err != nil {
 			return status, false, fmt.Errorf("reading the schedule %s from the log: %w", id, err)
 		}

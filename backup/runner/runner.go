@@ -55,17 +55,7 @@ const drivenLimit = 256
 
 // Supervisor returns a supervisor that drives the schedules of a view when they are due. The caller notifies it of changes in the view.
 func (r *Runner) Supervisor(v *Schedules) *supervise.Supervisor {
-	return &supervise.Supervisor{
-		Noun: "backupschedule", IDs: v.IDs, Due: func(id string) (time.Duration, bool) { return v.Due(id, r.now()) }, Drive: r.Drive, Namespace: v.namespace,
-		Limit: drivenLimit, Throttle: r.Throttle, Logger: r.Logger,
-	}
-}
-
-func (r *Runner) now() time.Time {
-	if r.Now != nil {
-		return r.Now()
-	}
-	return time.Now()
+	return &supervise.Supervisor{Noun: "backupschedule", IDs: v.IDs, Due: v.Due, Drive: r.Drive, Drivers: &r.Drivers, Limit: drivenLimit, Logger: r.Logger}
 }
 
 func (r *Runner) root(id, actor string) *root {

@@ -68,8 +68,8 @@ func (d *Drivers) Subscribe(id string) (news <-chan uint64, stop func()) {
 	}
 }
 
-// Notify notifies the listener of an ID of a commit, for example of an operator's decision. It does not block. The caller passes sequences in order.
-func (d *Drivers) Notify(id string, seq uint64) {
+// notify notifies the listener of an ID of a commit, for example of an operator's decision. It does not block. The caller passes sequences in order.
+func (d *Drivers) notify(id string, seq uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	listener := d.listeners[id]

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,14 +27,12 @@ type Supervisor struct {
 	Due func(id string) (wait time.Duration, due bool)
 	// Drive works on an object until nothing more can be done.
 	Drive func(ctx context.Context, id string) error
-	// Namespace returns the namespace of an object.
-	Namespace func(id string) string
+	// Drivers has the listeners of the objects that are driven. Objects that Limit keeps from being driven are throttled there.
+	Drivers *Drivers
 	// Limit bounds the number of objects that are driven at once, most of which wait; it is 1 or more. Namespaces share it as they share Slots, which
 	// bound the objects that work.
-	Limit int
-	// Throttle is called when Limit keeps a due object from being driven, and with the zero value when that has ended. It must not block.
-	Throttle func(id string, why Throttled)
-	Logger   *slog.Logger
+	Limit  int
+	Logger *slog.Logger
 
 	mu      sync.Mutex
 	queue   workqueue.TypedRateLimitingInterface[string] // nil until Run
@@ -49,8 +48,10 @@ type Supervisor struct {
 // may not have applied its result yet.
 const initialBackoff, maxBackoff = 500 * time.Millisecond, 10 * time.Second
 
-// Changed enqueues an object that may have become due. It does not block. Before Run it does nothing, because Run enqueues all objects.
-func (s *Supervisor) Changed(id string) {
+// Changed notifies the driver of an object of a commit, and enqueues the object, because it may have become due. It does not block. Before Run it
+// enqueues nothing, because Run enqueues all objects.
+func (s *Supervisor) Changed(id string, seq uint64) {
+	s.Drivers.notify(id, seq)
 	s.mu.Lock()
 	q := s.queue
 	s.mu.Unlock()
@@ -62,7 +63,7 @@ func (s *Supervisor) Changed(id string) {
 // Run drives objects until ctx ends, and returns when all goroutines have stopped. It is called once.
 func (s *Supervisor) Run(ctx context.Context) {
 	backoff := workqueue.NewTypedItemExponentialFailureRateLimiter[string](initialBackoff, maxBackoff)
-	q := fair.NewQueue(s.Noun+"s", backoff, s.Namespace)
+	q := fair.NewQueue(s.Noun+"s", backoff, namespaceOf)
 	defer context.AfterFunc(ctx, q.ShutDown)()
 	s.mu.Lock()
 	s.queue, s.backoff, s.driven = q, backoff, newShare(s.Limit)
@@ -83,10 +84,16 @@ func (s *Supervisor) Run(ctx context.Context) {
 	}
 }
 
+// namespaceOf returns the namespace of an object, with which its ID begins.
+func namespaceOf(id string) string {
+	namespace, _, _ := strings.Cut(id, "/")
+	return namespace
+}
+
 // startDrive drives an object in a new goroutine if it is due, its backoff has ended, and its namespace may drive another one.
 func (s *Supervisor) startDrive(ctx context.Context, id string) (begun bool) {
 	wait, due := s.Due(id)
-	namespace := s.Namespace(id)
+	namespace := namespaceOf(id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	rest := time.Until(s.backoffUntil[id])
@@ -97,18 +104,18 @@ func (s *Supervisor) startDrive(ctx context.Context, id string) (begun bool) {
 		fallthrough
 	case !due:
 		delete(s.waiting, id)
-		s.Throttle(id, Throttled{})
+		s.Drivers.Throttle(id, Throttled{})
 		return false
 	case max(wait, rest) > 0:
 		s.queue.AddAfter(id, max(wait, rest))
 		return false
 	case !s.driven.admits(namespace):
 		s.waiting[id] = namespace
-		s.Throttle(id, s.throttledByLimit())
+		s.Drivers.Throttle(id, s.throttledByLimit())
 		return false
 	}
 	delete(s.waiting, id)
-	s.Throttle(id, Throttled{})
+	s.Drivers.Throttle(id, Throttled{})
 	s.driven.acquire(namespace)
 	s.admit()
 	s.wg.Go(func() {

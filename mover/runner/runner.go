@@ -64,7 +64,7 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if foreign, _ := r.Home.Mismatch(m.State); foreign != "" || !mover.Due(m.State) {
+	if isForeign(r.Home, m.State) || !mover.Due(m.State) {
 		return nil
 	}
 	if err := m.Append(ctx, mover.Claimed{Holder: r.Incarnation}); err != nil {
@@ -292,10 +292,8 @@ func (m *move) interrupted(step mover.Step) bool {
 // drivenLimit is the maximum number of moves that are driven concurrently, most of which wait. Each holds its plan in memory.
 const drivenLimit = 256
 
-// Supervisor returns a supervisor that drives the unfinished moves of a view. The caller notifies it of changes in the view. Places limit the moves
+// Supervisor returns a supervisor that drives the unfinished moves of a view. The caller notifies it of changes in the view. Slots limit the moves
 // that work concurrently.
 func (r *Runner) Supervisor(v *Moves) *supervise.Supervisor {
-	return &supervise.Supervisor{
-		Noun: "move", IDs: v.IDs, Due: v.Due, Drive: r.Drive, Namespace: v.namespace, Limit: drivenLimit, Throttle: r.Throttle, Logger: r.Logger,
-	}
+	return &supervise.Supervisor{Noun: "move", IDs: v.IDs, Due: v.Due, Drive: r.Drive, Drivers: &r.Drivers, Limit: drivenLimit, Logger: r.Logger}
 }

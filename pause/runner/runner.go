@@ -62,9 +62,7 @@ const (
 
 // Supervisor returns a supervisor that drives every unfinished pause of a view. The caller must notify it about changes of the view.
 func (r *Runner) Supervisor(v *Pauses) *supervise.Supervisor {
-	return &supervise.Supervisor{
-		Noun: "pause", IDs: v.IDs, Due: v.due, Drive: r.Drive, Namespace: v.namespace, Limit: maxDriven, Throttle: r.Throttle, Logger: r.Logger,
-	}
+	return &supervise.Supervisor{Noun: "pause", IDs: v.IDs, Due: v.Due, Drive: r.Drive, Drivers: &r.Drivers, Limit: maxDriven, Logger: r.Logger}
 }
 
 func (r *Runner) root(id, actor string) *aggregate.Root[request.Event, *request.State] {
@@ -109,7 +107,7 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 	if err := root.Read(ctx); err != nil {
 		return err
 	}
-	if root.State.Finished() || root.State.Phase == "" {
+	if !isDue(root.State) {
 		return nil
 	}
 	if err := root.Append(ctx, request.Claimed{Holder: r.Incarnation}); err != nil {

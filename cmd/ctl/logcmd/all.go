@@ -71,8 +71,8 @@ type aggregateCensus struct {
 func newCensus() *census {
 	return &census{
 		Types: map[string]uint64{}, Phases: map[mover.Phase]uint64{}, Unreadable: map[string]uint64{},
-		byName: map[eventlog.Aggregate]*aggregateCensus{}, moves: runner.NewMoves(nil), pauses: pauses.NewPauses(nil), schedules: schedules.NewSchedules(nil),
-		RunPhases: map[v1alpha1.RunPhase]uint64{}, runs: runs.NewRuns(nil),
+		byName: map[eventlog.Aggregate]*aggregateCensus{}, moves: runner.NewMoves(), pauses: pauses.NewPauses(), schedules: schedules.NewSchedules(),
+		RunPhases: map[v1alpha1.RunPhase]uint64{}, runs: runs.NewRuns(),
 		RemediationPhases: map[v1alpha1.RemediationPhase]uint64{}, owners: map[eventlog.Aggregate]*remediation.Fold{},
 	}
 }
@@ -135,7 +135,7 @@ func (c *census) close(head uint64) {
 		if status, ok := c.pauses.Status(name.ID); ok && name.Kind == eventlog.KindPause {
 			a.Phase = string(status.Phase)
 		}
-		if status, ok := c.schedules.Status(name.ID, a.Until); ok && name.Kind == eventlog.KindBackup {
+		if status, ok := c.schedules.Status(name.ID); ok && name.Kind == eventlog.KindBackup {
 			a.Phase = string(status.Phase)
 		}
 		if f := c.owners[name]; f != nil {

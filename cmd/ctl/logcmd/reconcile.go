@@ -221,7 +221,7 @@ type unfinishedWork struct {
 
 func newUnfinishedWork() *unfinishedWork {
 	return &unfinishedWork{
-		trust: trust.NewView(), moves: runner.NewMoves(nil), runs: runs.NewRuns(nil), remediations: remediations.NewRemediations(nil),
+		trust: trust.NewView(), moves: runner.NewMoves(), runs: runs.NewRuns(), remediations: remediations.NewRemediations(nil),
 		moveStates: make(map[string]runner.ResourceState), requestedRuns: make(map[string]bool), endedRuns: make(map[string]bool),
 	}
 }

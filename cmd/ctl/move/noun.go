@@ -37,7 +37,7 @@ func newNoun() *noun {
 	resource := kit.Resource[*v1alpha1.Move]{
 		Kind: "Move", New: func() *v1alpha1.Move { return &v1alpha1.Move{} }, NewList: func() client.ObjectList { return &v1alpha1.MoveList{} },
 		AggregateKind: eventlog.KindMove, NewFold: func(id string) source.Fold[*v1alpha1.Move] {
-			return &fold{id: id, view: runner.NewMoves(nil)}
+			return &fold{id: id, view: runner.NewMoves()}
 		},
 		Status: func(m *v1alpha1.Move) (phase, id string, conditions []metav1.Condition) {
 			return string(m.Status.Phase), m.Status.MoveID, m.Status.Conditions

@@ -80,7 +80,7 @@ type Fold struct {
 }
 
 // NewFold returns a Fold without commits.
-func NewFold(id string) *Fold { return &Fold{id: id, view: runner.NewPauses(nil)} }
+func NewFold(id string) *Fold { return &Fold{id: id, view: runner.NewPauses()} }
 
 // Apply applies a commit.
 func (f *Fold) Apply(r eventlog.Record) error {

@@ -8,19 +8,18 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/eventlog"
-	"scute.dev/internal/projection"
 	"scute.dev/internal/trust"
 )
 
 // registerMetrics registers scute's metrics beside those of the controllers: moves, runs and remediations by phase, tasks by state, and the size of
 // the log.
-func registerMetrics(v *projection.View, log *eventlog.Log, stored *resourceCounter, shut func() *trust.Fault, version string) {
+func registerMetrics(v *views, log *eventlog.Log, stored *resourceCounter, shut func() *trust.Fault, version string) {
 	c := newCollector(v, log, stored)
 	c.currentFault, c.version = shut, version
 	reregister(c)
 }
 
-func newCollector(v *projection.View, log *eventlog.Log, stored *resourceCounter) *collector {
+func newCollector(v *views, log *eventlog.Log, stored *resourceCounter) *collector {
 	var all []*prometheus.Desc
 	describe := func(name, help string, labels ...string) *prometheus.Desc {
 		all = append(all, prometheus.NewDesc("scute_"+name, help, labels, nil))
@@ -51,7 +50,7 @@ func newCollector(v *projection.View, log *eventlog.Log, stored *resourceCounter
 }
 
 type collector struct {
-	view                                        *projection.View
+	view                                        *views
 	log                                         *eventlog.Log
 	stored                                      *resourceCounter
 	moves, runs, tasks, remediations, unhealthy *prometheus.Desc

@@ -20,7 +20,6 @@ import (
 	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/remediation"
-	"scute.dev/internal/projection"
 	"scute.dev/kube/guard"
 	moves "scute.dev/mover/runner"
 	"scute.dev/remediator"
@@ -51,7 +50,7 @@ type lazyRemediator struct {
 	limits *remediation.Limits
 }
 
-func newLazyRemediator(o Options, config *rest.Config, held *tenure, g *guard.Guard, log aggregate.Log, incarnation string, v *projection.View, caughtUp func(ctx context.Context, seq uint64) error, logger *slog.Logger) *lazyRemediator {
+func newLazyRemediator(o Options, config *rest.Config, held *tenure, g *guard.Guard, log aggregate.Log, incarnation string, v *views, caughtUp func(ctx context.Context, seq uint64) error, logger *slog.Logger) *lazyRemediator {
 	config = rest.CopyConfig(config)
 	config.UserAgent = "scute/remediator"
 	reporter := &remediation.EventReporter{LogID: v.Remediations.LogID, Instance: incarnation, Logger: logger}
@@ -75,7 +74,7 @@ func newLazyRemediator(o Options, config *rest.Config, held *tenure, g *guard.Gu
 func (r *lazyRemediator) register(mgr manager.Manager, feed *remediation.EventSource, caughtUp <-chan struct{}) error {
 	r.manager, r.events, r.caughtUp = mgr, feed, caughtUp
 	r.resources.add(mgr.GetCache(), &v1alpha1.RepairPolicyList{})
-	limited, err := r.serves(v1alpha1.GroupVersion().WithKind("RepairLimits"))
+	limited, err := serves(r.manager.GetRESTMapper(), v1alpha1.GroupVersion().WithKind("RepairLimits"))
 	if err != nil {
 		return err
 	}
@@ -112,7 +111,7 @@ func (r *lazyRemediator) start(ctx context.Context) (done bool, missing string, 
 
 // startCaches starts the caches if Cluster API is installed. Otherwise it returns what is missing.
 func (r *lazyRemediator) startCaches(ctx context.Context) (missing string, err error) {
-	machines, err := r.serves(clusterv1.GroupVersion.WithKind("Machine"))
+	machines, err := serves(r.manager.GetRESTMapper(), clusterv1.GroupVersion.WithKind("Machine"))
 	if err != nil {
 		return "", err
 	}
@@ -121,7 +120,7 @@ func (r *lazyRemediator) startCaches(ctx context.Context) (missing string, err e
 	}
 	r.kinds = nil
 	for _, kind := range ownerkind.All() {
-		served, err := r.serves(kind.GroupVersionKind())
+		served, err := serves(r.manager.GetRESTMapper(), kind.GroupVersionKind())
 		if err != nil {
 			return "", err
 		}
@@ -154,8 +153,9 @@ func (r *lazyRemediator) startCaches(ctx context.Context) (missing string, err e
 	return "", nil
 }
 
-func (r *lazyRemediator) serves(kind schema.GroupVersionKind) (bool, error) {
-	_, err := r.manager.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+// serves reports whether the API server serves a kind.
+func serves(mapper meta.RESTMapper, kind schema.GroupVersionKind) (bool, error) {
+	_, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if meta.IsNoMatchError(err) {
 		return false, nil
 	}

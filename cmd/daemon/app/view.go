@@ -1,6 +1,7 @@
-package projection
+package app
 
 import (
+	"scute.dev/aggregate"
 	schedules "scute.dev/backup/runner"
 	"scute.dev/eventlog"
 	"scute.dev/internal/trust"
@@ -10,31 +11,27 @@ import (
 	runs "scute.dev/workflow/runner"
 )
 
-// View contains the views of all domains. If one of them cannot read a commit, only the commit's aggregate is set aside. With every sweepEvery-th
-// commit it deletes the objects that ended first, which are then read from the log. This depends only on the commits, so that every replay produces
-// the same view.
-type View struct {
+// views contains the views of all domains, which one replay of the log fills. If one of them cannot read a commit, only the commit's aggregate is set
+// aside. With every sweepEvery-th commit the views delete the objects that ended first, which are then read from the log. This depends only on the
+// commits, so that every replay produces the same views.
+type views struct {
 	Moves        *moves.Moves
 	Runs         *runs.Runs
 	Remediations *remediations.Remediations
 	Pauses       *pauses.Pauses
 	Schedules    *schedules.Schedules
-	Usage        *Usage
+	Usage        *usage
 	Trust        *trust.View
-	// Listeners are called for each commit about an aggregate of a kind.
-	Listeners map[eventlog.Kind]func(id string, seq uint64)
 
 	keptBytes  int
 	sweepEvery uint64
 }
 
-// New returns an empty view. The limits apply to each namespace.
-func New(limits Limits) *View {
-	return &View{
-		Moves: moves.NewMoves(nil), Runs: runs.NewRuns(nil), Remediations: remediations.NewRemediations(nil), Pauses: pauses.NewPauses(nil),
-		Schedules: schedules.NewSchedules(nil),
-		Usage:     NewUsage(limits), Trust: trust.NewView(),
-		keptBytes: keptBytes, sweepEvery: sweepEvery,
+// newViews returns empty views. The limits apply to each namespace.
+func newViews(limits usageLimits) *views {
+	return &views{
+		Moves: moves.NewMoves(), Runs: runs.NewRuns(), Remediations: remediations.NewRemediations(nil), Pauses: pauses.NewPauses(),
+		Schedules: schedules.NewSchedules(), Usage: newUsage(limits), Trust: trust.NewView(), keptBytes: keptBytes, sweepEvery: sweepEvery,
 	}
 }
 
@@ -45,8 +42,15 @@ const (
 	sweepEvery = 1024
 )
 
-// Apply implements projector.View.
-func (v *View) Apply(r eventlog.Record) error {
+// setLog sets the log of which the statuses and Recall read.
+func (v *views) setLog(log aggregate.Log, id string) {
+	v.Moves.Log, v.Runs.Log, v.Pauses.Log, v.Schedules.Log = log, log, log, log
+	v.Runs.LogID, v.Pauses.LogID, v.Schedules.LogID, v.Remediations.LogID = id, id, id, id
+}
+
+// Apply implements aggregate.Applier.
+func (v *views) Apply(r eventlog.Record) error {
+	v.Usage.Apply(r)
 	err := v.apply(r)
 	if r.Seq%v.sweepEvery == 0 {
 		v.forget(v.keptBytes)
@@ -55,11 +59,7 @@ func (v *View) Apply(r eventlog.Record) error {
 	return err
 }
 
-func (v *View) apply(r eventlog.Record) error {
-	v.Usage.Apply(r)
-	if tell := v.Listeners[r.Aggregate.Kind]; tell != nil {
-		tell(r.Aggregate.ID, r.Seq)
-	}
+func (v *views) apply(r eventlog.Record) error {
 	switch r.Aggregate.Kind {
 	case eventlog.KindMove:
 		return v.Moves.Apply(r)
@@ -79,7 +79,7 @@ func (v *View) apply(r eventlog.Record) error {
 }
 
 // forget deletes the objects that have ended, except for the latest of each kind up to a size in the log.
-func (v *View) forget(most int) {
+func (v *views) forget(most int) {
 	v.Moves.Forget(most)
 	v.Runs.Forget(most)
 	v.Pauses.Forget(most)
