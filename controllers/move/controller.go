@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -24,16 +23,11 @@ const finalizer = "scute.dev/move"
 
 // Moves is the part of the domain that the controller uses.
 type Moves interface {
+	resource.Objects[v1alpha1.MoveStatus]
 	Request(ctx context.Context, id, actor string, spec mover.Spec) error
 	Abort(ctx context.Context, id, actor, reason string) error
 	Recover(ctx context.Context, id, actor string, spec mover.Spec, lost mover.LogLost) error
 	Abandon(ctx context.Context, id, actor, reason string) error
-	Status(id string) (v1alpha1.MoveStatus, bool)
-	// Recall reads from the log how a move ended that the view no longer contains. It returns false if the move has not ended or does not exist.
-	Recall(ctx context.Context, id string) (v1alpha1.MoveStatus, bool, error)
-	// Open returns the IDs of the moves of a name that have not ended.
-	Open(namespace, name string) []string
-	Throttled(id string) supervise.Throttled
 }
 
 // Reconciler reconciles Moves with the log.
@@ -42,7 +36,7 @@ type Reconciler struct {
 	Moves Moves
 	// LogID is the ID of the event log that this daemon writes.
 	LogID string
-	pace  pace
+	pace  resource.Pace
 }
 
 // SetupWithManager registers the controller.
@@ -52,22 +46,15 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 
 // Reconcile records the spec in the log and writes the view into the status.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if pause, wait := r.Behind(); wait {
-		return ctrl.Result{RequeueAfter: pause}, nil
-	}
 	var m v1alpha1.Move
-	err := r.Client.Get(ctx, req.NamespacedName, &m)
-	if client.IgnoreNotFound(err) != nil {
+	if err := r.Client.Get(ctx, req.NamespacedName, &m); client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, err
-	}
-	if err != nil {
-		r.pace.forget(req.NamespacedName)
 	}
 	if err := r.orphans(ctx, req, &m); err != nil || m.UID == "" {
 		return ctrl.Result{}, err
 	}
 	id := v1alpha1.LogID(&m)
-	status, known, err := r.status(ctx, &m, id)
+	status, known, err := resource.LatestStatus(ctx, r.Moves, id, &m.Status, m.Status.FinishedAt != nil)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -100,10 +87,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			return ctrl.Result{}, fmt.Errorf("recording the abort: %w", err)
 		}
 	}
-	if differsOnlyInProgress(m.Status, status) {
-		if wait := r.pace.wait(req.NamespacedName, time.Now()); wait > 0 {
-			return ctrl.Result{RequeueAfter: wait}, nil
-		}
+	if wait := r.pace.Delay(req.NamespacedName, string(status.Phase), resource.PublishInterval); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	return ctrl.Result{}, r.publish(ctx, &m, status)
 }
@@ -112,21 +97,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, m *v1alpha1.Move) error {
 	name := resource.Orphans{Kind: "Move", Key: req.NamespacedName, UID: m.UID, Open: r.Moves.Open(req.Namespace, req.Name), Own: v1alpha1.LogID(m)}
 	return name.End(ctx, r.Live, func(id, reason string) error { return r.Moves.Abort(ctx, id, "resource/"+req.String(), reason) })
-}
-
-// status returns the status of a move from the view. If the view does not contain the move, it may have ended: the view has removed it, or it ended
-// in another log. Then the end is in the Move's status, or, if the daemon stopped before it could write that, in the log.
-func (r *Reconciler) status(ctx context.Context, m *v1alpha1.Move, id string) (status v1alpha1.MoveStatus, known bool, err error) {
-	if status, known = r.Moves.Status(id); known {
-		return status, true, nil
-	}
-	if m.Status.FinishedAt != nil {
-		return *m.Status.DeepCopy(), true, nil
-	}
-	if status, known, err = r.Moves.Recall(ctx, id); err != nil {
-		return status, false, fmt.Errorf("reading the move %s from the log: %w", id, err)
-	}
-	return status, known, nil
 }
 
 // publishFull writes into the status that the log is full and accepts no new move. The request is retried.
@@ -185,6 +155,7 @@ func (r *Reconciler) release(ctx context.Context, m *v1alpha1.Move, id string, s
 		}
 		return r.publish(ctx, m, status)
 	}
+	r.pace.Forget(client.ObjectKeyFromObject(m))
 	return resource.RemoveFinalizer(ctx, r.Client, m, finalizer)
 }
 

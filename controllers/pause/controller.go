@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"scute.dev/api/v1alpha1"
@@ -22,13 +22,9 @@ const finalizer = "scute.dev/pause"
 
 // Pauses is the part of the domain that the controller needs.
 type Pauses interface {
+	resource.Objects[v1alpha1.PauseStatus]
 	Request(ctx context.Context, id, actor string, spec request.Spec) error
 	Release(ctx context.Context, id, actor, reason string) error
-	Status(id string) (v1alpha1.PauseStatus, bool)
-	// Recall reads from the log how a pause ended that the view has forgotten; false if it has not ended or does not exist.
-	Recall(ctx context.Context, id string) (v1alpha1.PauseStatus, bool, error)
-	Open(namespace, name string) []string
-	Throttled(id string) supervise.Throttled
 }
 
 // Reconciler reconciles Pauses with the log.
@@ -44,18 +40,15 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 
 // Reconcile records the spec in the log and writes the view into the status.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if pause, wait := r.Behind(); wait {
-		return ctrl.Result{RequeueAfter: pause}, nil
-	}
 	var p v1alpha1.Pause
-	if err := r.Client.Get(ctx, req.NamespacedName, &p); err != nil && !apierrors.IsNotFound(err) {
+	if err := r.Client.Get(ctx, req.NamespacedName, &p); client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, err
 	}
 	if err := r.orphans(ctx, req, &p); err != nil || p.UID == "" {
 		return ctrl.Result{}, err
 	}
 	id := v1alpha1.LogID(&p)
-	status, known, err := r.status(ctx, &p, id)
+	status, known, err := resource.LatestStatus(ctx, r.Pauses, id, &p.Status, p.Status.FinishedAt != nil && p.Status.PauseID == id)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -76,21 +69,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, r.request(ctx, &p, id) // the view queues the Pause when the log has the request
 	}
 	return ctrl.Result{}, r.publish(ctx, &p, status)
-}
-
-// status returns the log's view of a pause. A pause that the view does not know may have ended and been forgotten. Its own status then contains the
-// end, unless the daemon stopped before it wrote the status; then the log contains it.
-func (r *Reconciler) status(ctx context.Context, p *v1alpha1.Pause, id string) (status v1alpha1.PauseStatus, known bool, err error) {
-	if status, known = r.Pauses.Status(id); known {
-		return status, true, nil
-	}
-	if p.Status.FinishedAt != nil && p.Status.PauseID == id {
-		return *p.Status.DeepCopy(), true, nil
-	}
-	if status, known, err = r.Pauses.Recall(ctx, id); err != nil {
-		return status, false, fmt.Errorf("reading the pause %s from the log: %w", id, err)
-	}
-	return status, known, nil
 }
 
 // orphans releases the pauses in the log of a Pause that is gone, or of an earlier Pause with the same name.

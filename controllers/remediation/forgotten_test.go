@@ -50,10 +50,8 @@ func statusAfterReconcile(t *testing.T, view View) v1alpha1.SurgeRemediationStat
 		Phase: v1alpha1.RemediationRecovered, RemediationID: "fleet/cp/0123/m", Message: "it recovered", LogID: "one", LogSequence: 7, FinishedAt: &at,
 	}
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(machine, request).WithStatusSubresource(request).Build()
-	caughtUp := make(chan struct{})
-	close(caughtUp)
 	r := &Requests{
-		Cache: c, Live: c, Recorder: events.NewFakeRecorder(9), View: view, CaughtUp: caughtUp,
+		Cache: c, Live: c, Recorder: events.NewFakeRecorder(9), View: view,
 		OwnerOf: func(context.Context, *clusterv1.Machine) (remediator.Owner, bool, error) {
 			return remediator.Owner{Kind: string(remediator.ControlPlane), Namespace: "fleet", Name: "cp", UID: "0123", Cluster: "prod"}, true, nil
 		},

@@ -30,9 +30,6 @@ type Gate struct {
 	Due func() []remediator.Owner
 	// Start performs the next step of the start. missing names what is not installed; done reports that everything runs.
 	Start func(ctx context.Context) (done bool, missing string, err error)
-	// CaughtUp is closed when the view has everything that the log had at the start.
-	CaughtUp <-chan struct{}
-	catchUp  resource.Wait
 
 	open bool // used by the only worker
 }
@@ -57,9 +54,6 @@ func (r *Gate) SetupWithManager(mgr ctrl.Manager) error {
 func (r *Gate) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	if r.open {
 		return ctrl.Result{}, nil
-	}
-	if pause, wait := r.catchUp.Delay(r.CaughtUp); wait {
-		return ctrl.Result{RequeueAfter: pause}, nil
 	}
 	p := &v1alpha1.RepairPolicy{}
 	if req.Name == "" {

@@ -34,9 +34,6 @@ const (
 type Limits struct {
 	Client   client.Client
 	Recorder events.EventRecorder
-	// CaughtUp is closed when the view has everything that the log had at the start.
-	CaughtUp <-chan struct{}
-	catchUp  resource.Wait
 
 	mu    sync.Mutex
 	fleet func(ctx context.Context) (remediator.Fleet, error) // nil until the remediator runs
@@ -65,9 +62,6 @@ func (r *Limits) SetupWithManager(mgr ctrl.Manager, feed *EventSource) error {
 
 // Reconcile writes the status.
 func (r *Limits) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if pause, wait := r.catchUp.Delay(r.CaughtUp); wait {
-		return ctrl.Result{RequeueAfter: pause}, nil
-	}
 	l := &v1alpha1.RepairLimits{}
 	if err := r.Client.Get(ctx, req.NamespacedName, l); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)

@@ -37,9 +37,6 @@ type OwnerReconciler struct {
 	Owners Owners
 	// ReconcileOwner observes an owner and acts on it. again is the delay before the next reconciliation if nothing changes.
 	ReconcileOwner func(ctx context.Context, owner remediator.Owner) (again time.Duration, err error)
-	// CaughtUp is closed when the view has everything that the log had at the start: no owner is reconciled before.
-	CaughtUp <-chan struct{}
-	catchUp  resource.Wait
 	// Concurrency is the number of owners reconciled in parallel.
 	Concurrency int
 	// Kinds are the kinds of owners that the API server serves.
@@ -93,9 +90,6 @@ func watchOwners[T client.Object](r *OwnerReconciler, watched cache.Cache, kind 
 
 // Reconcile reconciles one owner.
 func (r *OwnerReconciler) Reconcile(ctx context.Context, owner remediator.Owner) (reconcile.Result, error) {
-	if pause, wait := r.catchUp.Delay(r.CaughtUp); wait {
-		return reconcile.Result{RequeueAfter: pause}, nil
-	}
 	again, err := r.ReconcileOwner(ctx, owner)
 	if err != nil {
 		return reconcile.Result{}, err

@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/controllers/resource"
 	"scute.dev/remediator/observe"
 	"scute.dev/remediator/runner"
 )
@@ -32,16 +31,10 @@ type Policies struct {
 	View     View
 	// Totals returns the totals of a policy's machines whose owners have been reconciled.
 	Totals func(namespace, policy string) runner.Totals
-	// CaughtUp is closed when the view has everything that the log had at the start.
-	CaughtUp <-chan struct{}
-	catchUp  resource.Wait
 }
 
 // Reconcile creates, corrects and deletes the objects that a policy owns, and writes its status.
 func (r *Policies) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if pause, wait := r.catchUp.Delay(r.CaughtUp); wait {
-		return ctrl.Result{RequeueAfter: pause}, nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()
 	p := &v1alpha1.RepairPolicy{}

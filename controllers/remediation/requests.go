@@ -30,21 +30,15 @@ type Requests struct {
 	View     View
 	// OwnerOf returns the owner that replaces a machine; false if there is none.
 	OwnerOf func(ctx context.Context, m *clusterv1.Machine) (remediator.Owner, bool, error)
-	// CaughtUp is closed when the view has everything that the log had at the start.
-	CaughtUp <-chan struct{}
-	catchUp  resource.Wait
 }
 
 // Reconcile holds or releases a request, and writes its status.
 func (r *Requests) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if pause, wait := r.catchUp.Delay(r.CaughtUp); wait {
-		return ctrl.Result{RequeueAfter: pause}, nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()
 	err := r.reconcile(ctx, req)
 	if apierrors.IsConflict(err) { // the remediator wrote it too, and the cache will have it soon
-		return ctrl.Result{RequeueAfter: resource.MinInterval}, nil
+		return ctrl.Result{RequeueAfter: minRetryDelay}, nil
 	}
 	return ctrl.Result{}, err
 }

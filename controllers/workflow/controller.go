@@ -30,17 +30,12 @@ const (
 
 // Runs is the part of the domain that the controller uses.
 type Runs interface {
+	resource.Objects[v1alpha1.WorkflowRunStatus]
 	Request(ctx context.Context, id, actor string, d *workflow.Definition) error
 	Command(ctx context.Context, id, actor string, in workflow.Input) error
 	// State reads a run from the log.
 	State(ctx context.Context, id string) (*workflow.State, uint64, error)
 	Summary(id string) (workflow.Summary, bool)
-	Status(id string) (v1alpha1.WorkflowRunStatus, bool)
-	// Recall reads from the log how a run ended that the view no longer contains. It returns false if the run has not ended or does not exist.
-	Recall(ctx context.Context, id string) (v1alpha1.WorkflowRunStatus, bool, error)
-	// Open returns the IDs of the runs that a resource of the name requested and that have neither ended nor been stopped.
-	Open(namespace, name string) []string
-	Throttled(id string) supervise.Throttled
 	// WithFiles returns the IDs of the runs that a resource of the name requested and that have files on disk.
 	WithFiles(namespace, name string) ([]string, error)
 	// Discard removes the files of a run that has ended.
@@ -58,7 +53,7 @@ type Reconciler struct {
 	resource.Base
 	Runs    Runs
 	Definer Definer
-	pace    pace
+	pace    resource.Pace
 }
 
 // SetupWithManager registers the controller.
@@ -68,9 +63,6 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 
 // Reconcile records the spec in the log and writes the view into the status.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if pause, wait := r.Behind(); wait {
-		return ctrl.Result{RequeueAfter: pause}, nil
-	}
 	var w v1alpha1.WorkflowRun
 	err := r.Client.Get(ctx, req.NamespacedName, &w)
 	if client.IgnoreNotFound(err) != nil {
@@ -252,7 +244,7 @@ func (r *Reconciler) release(ctx context.Context, w *v1alpha1.WorkflowRun, id st
 		return r.publish(ctx, w, id, g)
 	}
 	r.discard(ctx, id)
-	r.pace.forget(client.ObjectKeyFromObject(w))
+	r.pace.Forget(client.ObjectKeyFromObject(w))
 	return ctrl.Result{}, resource.RemoveFinalizer(ctx, r.Client, w, finalizer)
 }
 

@@ -3,6 +3,7 @@ package workflow
 import (
 	"cmp"
 	"context"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,9 +17,19 @@ import (
 	"scute.dev/workflow"
 )
 
+// publishBytes is the largest WorkflowRun whose status is updated every resource.PublishInterval. For larger ones the interval grows with their size,
+// because each update of the status stores the whole object in etcd and sends it to every watch.
+const publishBytes = 64 << 10
+
+// publishIntervalFor returns the interval between updates of the status of a cached WorkflowRun, by the approximate size of its spec.
+func publishIntervalFor(w *v1alpha1.WorkflowRun) time.Duration {
+	size, _ := strconv.Atoi(w.Annotations[specBytes]) // 0 without the annotation
+	return max(resource.PublishInterval, resource.PublishInterval*time.Duration(size)/publishBytes)
+}
+
 // publish writes the log's view of a run into the status, at a bounded rate.
 func (r *Reconciler) publish(ctx context.Context, w *v1alpha1.WorkflowRun, id string, g workflow.Summary) (ctrl.Result, error) {
-	if wait := r.pace.delay(client.ObjectKeyFromObject(w), g.Phase, publishIntervalFor(w), time.Now()); wait > 0 {
+	if wait := r.pace.Delay(client.ObjectKeyFromObject(w), string(g.Phase), publishIntervalFor(w)); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	status, ok := r.Runs.Status(id)

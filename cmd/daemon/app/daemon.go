@@ -68,6 +68,13 @@ func (k *driven) changed(id string, seq uint64) {
 	k.changes.Add(id)
 }
 
+// enqueue enqueues each open object, to check that its resource exists: removing a finalizer by hand triggers no reconcile.
+func (k *driven) enqueue(open func(namespace, name string) []string) {
+	for _, id := range open("", "") {
+		k.changes.Add(id)
+	}
+}
+
 // setSupervisor sets the supervisor. The returned function is for the view.
 func (k *driven) setSupervisor(s *supervise.Supervisor) (changed func(id string, seq uint64)) {
 	k.supervisor, s.Drivers.Changed = s, k.changes.Add
@@ -165,7 +172,10 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	if o.Remediation {
 		d.remediator = newLazyRemediator(o, acting, held, g, log, home.incarnation, d.view, d.projector.WaitFor, logger)
 		d.remediator.resources = d.resources
-		if err := d.remediator.register(d.manager, feed, d.gate.open); err != nil {
+		if err := d.remediator.register(d.manager, feed); err != nil {
+			return nil, err
+		}
+		if err := d.manager.Add(d.whenLeading(d.remediator.await)); err != nil {
 			return nil, err
 		}
 	}
@@ -227,19 +237,24 @@ func (d *daemon) register(home *home, version string) error {
 func (d *daemon) base(k *driven) resource.Base {
 	return resource.Base{
 		Client: d.manager.GetClient(), Live: d.manager.GetAPIReader(), Recorder: d.manager.GetEventRecorder("scuted"),
-		Quota: d.runs.Quota, CaughtUp: d.gate.open, Changes: &k.changes,
+		Quota: d.runs.Quota, Changes: &k.changes,
 	}
 }
 
-// registerKind registers the controller and the supervisor of a kind. open returns the objects whose resources are looked for at the start.
+// registerKind registers the controller and the supervisor of a kind. Both start when this process leads and the gate has opened. open returns the
+// objects whose resources are looked for at the start.
 func (d *daemon) registerKind(
 	kind string, list client.ObjectList, k *driven, setup func(manager.Manager) error, run func(context.Context), open func(namespace, name string) []string,
 ) error {
-	if err := setup(d.manager); err != nil {
-		return fmt.Errorf("preparing the %s controller: %w", kind, err)
-	}
 	d.resources.add(d.manager.GetCache(), list)
-	return errors.Join(d.manager.Add(d.whenLeading(run)), d.manager.Add(d.enqueueOpen(&k.changes, open)))
+	return d.manager.Add(d.whenLeading(func(ctx context.Context) error {
+		if err := setup(d.manager); err != nil {
+			return fmt.Errorf("preparing the %s controller: %w", kind, err)
+		}
+		k.enqueue(open)
+		run(ctx)
+		return nil
+	}))
 }
 
 // serves reports whether the API server serves a kind of scute. If it does not, it logs the consequence.
@@ -276,24 +291,15 @@ func (d *daemon) registerRuns() error {
 }
 
 // whenLeading returns a runnable that only the leader runs, when the gate has opened.
-func (d *daemon) whenLeading(run func(context.Context)) manager.RunnableFunc {
+func (d *daemon) whenLeading(run func(context.Context) error) manager.RunnableFunc {
 	return func(ctx context.Context) error {
 		select {
 		case <-d.gate.open:
-			run(ctx)
+			return run(ctx)
 		case <-ctx.Done():
+			return nil
 		}
-		return nil
 	}
-}
-
-// enqueueOpen returns a runnable that enqueues each open object once, to check that its resource exists: removing a finalizer by hand triggers no reconcile.
-func (d *daemon) enqueueOpen(changed *resource.Changes[string], open func(namespace, name string) []string) manager.RunnableFunc {
-	return d.whenLeading(func(context.Context) {
-		for _, id := range open("", "") {
-			changed.Add(id)
-		}
-	})
 }
 
 // runsOf returns the runs that WorkflowRuns of a name requested, and that are open or have files on disk. If both arguments are empty, it returns

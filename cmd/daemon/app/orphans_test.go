@@ -47,7 +47,11 @@ func TestTheStartLooksForTheResourcesOfRuns(t *testing.T) {
 		if err := resource.ResourceSource(&d.drivenRuns.changes).Start(t.Context(), q); err != nil {
 			t.Fatal(err)
 		}
-		go func() { _ = d.enqueueOpen(&d.drivenRuns.changes, d.runsOf)(t.Context()) }()
+		start := d.whenLeading(func(context.Context) error {
+			d.drivenRuns.enqueue(d.runsOf)
+			return nil
+		})
+		go func() { _ = start(t.Context()) }()
 		synctest.Wait()
 		if q.Len() != 0 {
 			t.Error("requests were queued before the log could be acted on")

@@ -38,7 +38,6 @@ type lazyRemediator struct {
 	config      *rest.Config
 	guard       *guard.Guard
 	checkLease  func() error
-	caughtUp    <-chan struct{}
 	concurrency int
 	resources   *resourceCounter
 
@@ -70,25 +69,32 @@ func newLazyRemediator(o Options, config *rest.Config, held *tenure, g *guard.Gu
 	}
 }
 
-// register prepares the start, which a RepairPolicy triggers.
-func (r *lazyRemediator) register(mgr manager.Manager, feed *remediation.EventSource, caughtUp <-chan struct{}) error {
-	r.manager, r.events, r.caughtUp = mgr, feed, caughtUp
+// register registers the kinds that are read before the start.
+func (r *lazyRemediator) register(mgr manager.Manager, feed *remediation.EventSource) error {
+	r.manager, r.events = mgr, feed
 	r.resources.add(mgr.GetCache(), &v1alpha1.RepairPolicyList{})
-	limited, err := serves(r.manager.GetRESTMapper(), v1alpha1.GroupVersion().WithKind("RepairLimits"))
+	limited, err := serves(mgr.GetRESTMapper(), v1alpha1.GroupVersion().WithKind("RepairLimits"))
 	if err != nil {
 		return err
 	}
 	if limited {
 		r.resources.add(mgr.GetCache(), &v1alpha1.RepairLimitsList{})
-		r.limits = &remediation.Limits{Client: mgr.GetClient(), Recorder: mgr.GetEventRecorder("scuted"), CaughtUp: caughtUp}
-		if err := r.limits.SetupWithManager(mgr, feed); err != nil {
-			return err
-		}
+		r.limits = &remediation.Limits{Client: mgr.GetClient(), Recorder: mgr.GetEventRecorder("scuted")}
 	} else {
 		r.runner.Logger.Warn("using the default limits for the fleet", "because", "the API server has no kind RepairLimits: install the CRDs of this version, and restart scuted")
 	}
-	gate := &remediation.Gate{Client: mgr.GetClient(), Due: r.runner.View.Pending, Start: r.start, CaughtUp: caughtUp}
-	return gate.SetupWithManager(mgr)
+	return nil
+}
+
+// await prepares the start, which a RepairPolicy triggers. The gate must be open.
+func (r *lazyRemediator) await(context.Context) error {
+	if r.limits != nil {
+		if err := r.limits.SetupWithManager(r.manager, r.events); err != nil {
+			return err
+		}
+	}
+	gate := &remediation.Gate{Client: r.manager.GetClient(), Due: r.runner.View.Pending, Start: r.start}
+	return gate.SetupWithManager(r.manager)
 }
 
 // start continues the start as far as possible: it discovers Cluster API, waits for the caches, and starts the controllers. A cache that does not
@@ -194,10 +200,10 @@ func (r *lazyRemediator) startControllers() error {
 		r.limits.SetFleet(r.events, r.fleet)
 	}
 	recorder := r.manager.GetEventRecorder("scuted")
-	policies := &remediation.Policies{Cache: watched, Live: r.live, Recorder: recorder, View: r.runner.View, Totals: r.runner.Totals, CaughtUp: r.caughtUp}
-	requests := &remediation.Requests{Cache: watched, Live: r.live, Recorder: recorder, View: r.runner.View, OwnerOf: r.observer.OwnerOf, CaughtUp: r.caughtUp}
+	policies := &remediation.Policies{Cache: watched, Live: r.live, Recorder: recorder, View: r.runner.View, Totals: r.runner.Totals}
+	requests := &remediation.Requests{Cache: watched, Live: r.live, Recorder: recorder, View: r.runner.View, OwnerOf: r.observer.OwnerOf}
 	turns := &remediation.OwnerReconciler{
-		Cache: watched, Owners: r.observer, ReconcileOwner: r.runner.Reconcile, CaughtUp: r.caughtUp, Concurrency: r.concurrency, Kinds: r.kinds, Events: r.events,
+		Cache: watched, Owners: r.observer, ReconcileOwner: r.runner.Reconcile, Concurrency: r.concurrency, Kinds: r.kinds, Events: r.events,
 		Limits: r.limitsCache(),
 	}
 	return errors.Join(
