@@ -125,11 +125,11 @@ func (d *drive) run(ctx context.Context, id string) error {
 	if schedule.NextStep(d.State, d.Time()).Action == schedule.Idle {
 		return nil
 	}
-	place := r.Slots.Slot(d.State.Spec.Namespace)
-	if err := r.acquireSlot(ctx, id, place); err != nil {
+	slot := r.Slots.Slot(d.State.Spec.Namespace)
+	if _, err := r.Acquire(ctx, id, slot, "the limit of concurrent backups is reached (--cluster-backup-concurrency)"); err != nil {
 		return err
 	}
-	defer place.Release()
+	defer slot.Release()
 	if err := d.claim(ctx); err != nil {
 		return err
 	}
@@ -142,17 +142,6 @@ func (d *drive) run(ctx context.Context, id string) error {
 			return err
 		}
 	}
-}
-
-// acquireSlot waits for a free place, and reports meanwhile that the schedule is throttled.
-func (r *Runner) acquireSlot(ctx context.Context, id string, place *supervise.Slot) error {
-	if place.Request(); !place.Held() {
-		r.Throttle(id, supervise.Throttled{
-			Reason: supervise.NoFreePlace, Message: "waiting for a free slot: the limit of concurrent backups is reached (--cluster-backup-concurrency)",
-		})
-		defer r.Throttle(id, supervise.Throttled{})
-	}
-	return place.Acquire(ctx)
 }
 
 // drive is a schedule that is being driven.

@@ -83,6 +83,16 @@ func (d *Drivers) notify(id string, seq uint64) {
 	listener <- seq
 }
 
+// Acquire acquires a slot for an object. While it waits, the object is throttled for a reason. waited reports whether the slot was not free at once.
+func (d *Drivers) Acquire(ctx context.Context, id string, slot *Slot, reason string) (waited bool, err error) {
+	if slot.Request(); slot.Held() {
+		return false, nil
+	}
+	d.Throttle(id, Throttled{NoFreePlace, "waiting for a free slot: " + reason})
+	defer d.Throttle(id, Throttled{})
+	return true, slot.Acquire(ctx)
+}
+
 // Throttled returns why an object is throttled; the zero value if it is not.
 func (d *Drivers) Throttled(id string) Throttled {
 	d.mu.Lock()

@@ -74,11 +74,7 @@ func (r *Runner) root(id, actor string) *aggregate.Root[request.Event, *request.
 
 // Request records the request for a pause. Repeating it changes nothing.
 func (r *Runner) Request(ctx context.Context, id, actor string, spec request.Spec) error {
-	err := r.root(id, actor).Append(ctx, request.Requested{Spec: spec})
-	if errors.Is(err, eventlog.ErrConflict) {
-		return nil // already recorded
-	}
-	return err
+	return r.root(id, actor).Create(ctx, request.Requested{Spec: spec})
 }
 
 // Release records that a pause must end. It changes nothing if this is already recorded, or if the pause is not in the log.
