@@ -39,9 +39,6 @@ type Supervisor struct {
 	backoff workqueue.TypedRateLimiter[string]
 	// backoffUntil is when the backoff of an object ends that was driven before. It is retained until the object is no longer due.
 	backoffUntil map[string]time.Time
-	driven       share
-	waiting      map[string]string // the namespaces of the objects that wait for others to end, by ID
-	wg           sync.WaitGroup
 }
 
 // The backoff between two drives of an object, until it is no longer due: the drive may have failed, for example because of the log, and the view
@@ -66,21 +63,33 @@ func (s *Supervisor) Run(ctx context.Context) {
 	q := fair.NewQueue(s.Noun+"s", backoff, namespaceOf)
 	defer context.AfterFunc(ctx, q.ShutDown)()
 	s.mu.Lock()
-	s.queue, s.backoff, s.driven = q, backoff, newShare(s.Limit)
-	s.backoffUntil, s.waiting = make(map[string]time.Time), make(map[string]string)
+	s.queue, s.backoff, s.backoffUntil = q, backoff, make(map[string]time.Time)
 	s.mu.Unlock()
 	for _, id := range s.IDs() {
 		q.Add(id)
 	}
+	slots := NewSlots(s.Limit)
+	var wg sync.WaitGroup
+	defer wg.Wait()
 	for {
 		id, over := q.Get()
 		if over {
-			s.wg.Wait()
 			return
 		}
-		if ctx.Err() != nil || !s.startDrive(ctx, id) {
+		if ctx.Err() != nil || !s.isDue(id) {
 			q.Done(id)
+			continue
 		}
+		slot := slots.Slot(namespaceOf(id))
+		slot.Request() // in the order of the queue
+		wg.Go(func() {
+			defer q.Done(id)
+			defer slot.Release()
+			if s.acquire(ctx, id, slot) {
+				s.drive(ctx, id)
+				s.startBackoff(id)
+			}
+		})
 	}
 }
 
@@ -90,10 +99,9 @@ func namespaceOf(id string) string {
 	return namespace
 }
 
-// startDrive drives an object in a new goroutine if it is due, its backoff has ended, and its namespace may drive another one.
-func (s *Supervisor) startDrive(ctx context.Context, id string) (begun bool) {
+// isDue reports whether an object is due now and its backoff has ended. It enqueues an object that becomes due later for that time.
+func (s *Supervisor) isDue(id string) bool {
 	wait, due := s.Due(id)
-	namespace := namespaceOf(id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	rest := time.Until(s.backoffUntil[id])
@@ -101,53 +109,42 @@ func (s *Supervisor) startDrive(ctx context.Context, id string) (begun bool) {
 	case !due && rest <= 0:
 		delete(s.backoffUntil, id)
 		s.backoff.Forget(id)
-		fallthrough
-	case !due:
-		delete(s.waiting, id)
-		s.Drivers.Throttle(id, Throttled{})
-		return false
-	case max(wait, rest) > 0:
+	case due && max(wait, rest) > 0:
 		s.queue.AddAfter(id, max(wait, rest))
-		return false
-	case !s.driven.admits(namespace):
-		s.waiting[id] = namespace
-		s.Drivers.Throttle(id, s.throttledByLimit())
-		return false
 	}
-	delete(s.waiting, id)
-	s.Drivers.Throttle(id, Throttled{})
-	s.driven.acquire(namespace)
-	s.admit()
-	s.wg.Go(func() {
-		s.drive(ctx, id)
-		s.finishDrive(id, namespace)
-	})
-	return true
+	return due && max(wait, rest) <= 0
 }
 
-// finishDrive starts the backoff of an object, and releases its place.
-func (s *Supervisor) finishDrive(id, namespace string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.driven.release(namespace)
-	rest := s.backoff.When(id)
-	s.backoffUntil[id] = time.Now().Add(rest)
-	s.queue.Done(id)
-	s.queue.AddAfter(id, rest)
-	s.admit()
-}
-
-// admit enqueues the first waiting object of each namespace. mu is held.
-func (s *Supervisor) admit() {
-	first := make(map[string]string)
-	for id, namespace := range s.waiting {
-		if before, ok := first[namespace]; !ok || id < before {
-			first[namespace] = id
+// acquire waits for a slot. It returns false if the object is no longer due, or ctx has ended.
+func (s *Supervisor) acquire(ctx context.Context, id string, slot *Slot) bool {
+	if slot.Held() {
+		return true
+	}
+	news, stop := s.Drivers.Subscribe(id)
+	defer stop()
+	defer s.Drivers.Throttle(id, Throttled{})
+	for {
+		if _, due := s.Due(id); !due {
+			return false
+		}
+		s.Drivers.Throttle(id, s.throttledByLimit())
+		select {
+		case <-ctx.Done():
+			return false
+		case <-slot.Request():
+			return ctx.Err() == nil
+		case <-news:
 		}
 	}
-	for _, id := range first {
-		s.queue.Add(id)
-	}
+}
+
+// startBackoff enqueues an object for the end of its backoff.
+func (s *Supervisor) startBackoff(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	wait := s.backoff.When(id)
+	s.backoffUntil[id] = time.Now().Add(wait)
+	s.queue.AddAfter(id, wait)
 }
 
 // throttledByLimit returns why an object is not driven. The message has no current numbers, because each change of it would be published.
