@@ -2,18 +2,25 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"io"
 	"sync/atomic"
 	"time"
+
+	"scute.dev/backup/schedule"
 )
 
 // hangGrace is how long an operation may take after its time has ended before the volume counts as hanging. On a slow volume, flushing and removing files
 // takes some time.
 const hangGrace = 5 * time.Second
 
+// stallTimeout is the time without a read or a write after which the volume is considered hanging.
+const stallTimeout = time.Minute
+
 // errVolumeHangs is returned if an operation on the volume, this one or an earlier one, does not return.
-var errVolumeHangs = errors.New("the volume hangs, because an operation on it does not return: check the volume")
+var errVolumeHangs = NewError(schedule.Problem{
+	Reason: "VolumeHangs", Field: "spec.destination.volume", Message: "it hangs: an operation on it does not return",
+	Next: "check the volume of scuted, or use s3; scute retries",
+})
 
 // guardedVolume is a volume that may hang. The zero value is ready for use, and it is safe for concurrent use.
 type guardedVolume struct {
@@ -30,9 +37,9 @@ func (v *guardedVolume) abandon() (returned func()) {
 	return func() { v.left.Add(-1) }
 }
 
-// runGuarded runs work on the volume. It returns errVolumeHangs at once if the volume hangs already, and otherwise when work has not returned hangGrace after the end
-// of ctx, or has not called moved for the duration stalls; 0 is no limit. The caller must not use anything of an abandoned operation. If it returns
-// an io.Closer later, runGuarded closes it.
+// runGuarded runs work on the volume. It returns errVolumeHangs at once if the volume hangs already, and otherwise when work has not returned
+// hangGrace after the end of ctx, or has not called moved for the duration stalls; 0 is no limit. The caller must not use data of an abandoned
+// operation, which may still be running. If it returns an io.Closer later, runGuarded closes it.
 func runGuarded[T any](ctx context.Context, v *guardedVolume, stalls time.Duration, work func(moved func()) (T, error)) (none T, err error) {
 	type result struct {
 		value T
