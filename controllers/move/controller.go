@@ -3,7 +3,6 @@ package move
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,7 +12,6 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/resource"
-	"scute.dev/eventlog"
 	"scute.dev/internal/supervise"
 	"scute.dev/mover"
 )
@@ -99,17 +97,6 @@ func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, m *v1alpha1.
 	return name.End(ctx, r.Live, func(id, reason string) error { return r.Moves.Abort(ctx, id, "resource/"+req.String(), reason) })
 }
 
-// publishFull writes into the status that the log is full and accepts no new move. The request is retried.
-func (r *Reconciler) publishFull(ctx context.Context, m *v1alpha1.Move, err error) error {
-	if !errors.Is(err, eventlog.ErrFull) {
-		return nil
-	}
-	return r.publish(ctx, m, v1alpha1.MoveStatus{
-		LogID:   m.Status.LogID,
-		Message: resource.FullMessage(err), Next: resource.FullRemedy,
-	})
-}
-
 // hasStarted reports whether a Move that the log does not contain had started.
 func (r *Reconciler) hasStarted(m *v1alpha1.Move) bool {
 	return m.Status.Phase != "" || m.Status.LogSequence > 0 || m.Status.LogID != "" && m.Status.LogID != r.LogID
@@ -131,10 +118,9 @@ func (r *Reconciler) request(ctx context.Context, m *v1alpha1.Move, id string) e
 		m.Status.LogID = r.LogID
 		return client.IgnoreNotFound(r.Client.Status().Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
 	}
-	if err := r.Moves.Request(ctx, id, actor, Spec(m)); err != nil {
-		return errors.Join(fmt.Errorf("recording the request: %w", err), r.publishFull(ctx, m, err))
-	}
-	return nil
+	return resource.RequestError(r.Moves.Request(ctx, id, actor, Spec(m)), func(message, next string) error {
+		return r.publish(ctx, m, v1alpha1.MoveStatus{LogID: m.Status.LogID, Message: message, Next: next})
+	})
 }
 
 // release removes the finalizer of a deleted Move when its move has ended. It aborts a move in progress. A move that can no longer be aborted

@@ -2,7 +2,6 @@ package pause
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,7 +11,6 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/resource"
-	"scute.dev/eventlog"
 	"scute.dev/internal/supervise"
 	"scute.dev/pause/request"
 )
@@ -82,15 +80,9 @@ func (r *Reconciler) request(ctx context.Context, p *v1alpha1.Pause, id string) 
 	if err != nil {
 		return r.publish(ctx, p, waitingStatus(p, "spec.selector: "+err.Error(), resource.Remedy))
 	}
-	err = r.Pauses.Request(ctx, id, "resource/"+p.Namespace+"/"+p.Name, spec)
-	if errors.Is(err, eventlog.ErrFull) {
-		return errors.Join(fmt.Errorf("recording the request: %w", err),
-			r.publish(ctx, p, waitingStatus(p, resource.FullMessage(err), resource.FullRemedy)))
-	}
-	if err != nil {
-		return fmt.Errorf("recording the request: %w", err)
-	}
-	return nil
+	return resource.RequestError(r.Pauses.Request(ctx, id, "resource/"+p.Namespace+"/"+p.Name, spec), func(message, next string) error {
+		return r.publish(ctx, p, waitingStatus(p, message, next))
+	})
 }
 
 // waitingStatus returns the status of a pause that is not requested. If the log has lost a pause, only PauseID shows that it had started: see release.

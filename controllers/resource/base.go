@@ -2,6 +2,7 @@ package resource
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"k8s.io/client-go/tools/events"
@@ -10,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"scute.dev/eventlog"
 	"scute.dev/internal/fair"
 	"scute.dev/internal/supervise"
 )
@@ -57,4 +59,17 @@ func LatestStatus[S any](ctx context.Context, objects Objects[S], id string, own
 		return status, false, fmt.Errorf("reading %s from the log: %w", id, err)
 	}
 	return status, known, nil
+}
+
+// RequestError returns the error of a request to the log; nil if err is nil. If the log is full, it publishes why the object waits, because the request
+// is retried.
+func RequestError(err error, publish func(message, next string) error) error {
+	if err == nil {
+		return nil
+	}
+	failed := fmt.Errorf("recording the request: %w", err)
+	if errors.Is(err, eventlog.ErrFull) {
+		return errors.Join(failed, publish("waiting: "+TruncateNote(err.Error()), "raise the limit of the event log (log.maxBytes of the chart)"))
+	}
+	return failed
 }

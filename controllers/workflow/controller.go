@@ -13,7 +13,6 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/resource"
-	"scute.dev/eventlog"
 	"scute.dev/internal/supervise"
 	"scute.dev/workflow"
 	"scute.dev/workflow/runner"
@@ -146,16 +145,12 @@ func (r *Reconciler) discard(ctx context.Context, id string) {
 // publishEnded writes the status of a run that has ended and that the view does not contain, because the view removed it or the log is another one. The end
 // is in the WorkflowRun's status, or, if the daemon stopped before it could write that, in the log.
 func (r *Reconciler) publishEnded(ctx context.Context, w *v1alpha1.WorkflowRun, id string) (bool, error) {
-	status, ended := *w.Status.DeepCopy(), w.Status.FinishedAt != nil && w.Status.RunID == id
-	if refused := w.Status.FinishedAt != nil && w.Status.RunID == "" && w.Status.ObservedGeneration == w.Generation; !ended && !refused {
-		var err error
-		status, ended, err = r.Runs.Recall(ctx, id)
-		if err != nil {
-			return false, fmt.Errorf("reading run %s from the log: %w", id, err)
-		}
-	}
-	if !ended {
+	if w.Status.FinishedAt != nil && w.Status.RunID == "" && w.Status.ObservedGeneration == w.Generation { // the manifest was rejected
 		return false, nil
+	}
+	status, ended, err := resource.LatestStatus(ctx, r.Runs, id, &w.Status, w.Status.FinishedAt != nil && w.Status.RunID == id)
+	if err != nil || !ended {
+		return false, err
 	}
 	return true, r.write(ctx, w, status, supervise.Throttled{})
 }
@@ -186,12 +181,8 @@ func (r *Reconciler) begin(ctx context.Context, w *v1alpha1.WorkflowRun, id stri
 		return r.publishWaiting(ctx, w, "suspended before it started", "set spec.suspend to false")
 	}
 	err = r.Runs.Request(ctx, id, actor(w), definition)
-	if errors.Is(err, eventlog.ErrFull) {
-		waiting := r.publishWaiting(ctx, w, resource.FullMessage(err), resource.FullRemedy)
-		return errors.Join(fmt.Errorf("recording the request: %w", err), waiting)
-	}
 	if err != nil && !errors.Is(err, runner.ErrDifferentDefinition) { // with another definition: the log contains the run, and the view will contain it soon
-		return fmt.Errorf("recording the request: %w", err)
+		return resource.RequestError(err, func(message, next string) error { return r.publishWaiting(ctx, w, message, next) })
 	}
 	r.warn(w, problems)
 	return nil // the view triggers a reconcile when it contains the run
