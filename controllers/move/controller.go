@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -174,4 +175,18 @@ func (r *Reconciler) write(ctx context.Context, m *v1alpha1.Move, status v1alpha
 		r.Recorder.Eventf(m, nil, kind, string(m.Status.Phase), "Move", "%s", resource.TruncateNote(m.Status.Message))
 	}
 	return nil
+}
+
+// kstatus returns the kstatus conditions of a status: Reconciling while the move continues, Stalled if it needs a person, Ready if it ended as
+// requested.
+func kstatus(old []metav1.Condition, s v1alpha1.MoveStatus, generation int64) []metav1.Condition {
+	over := s.FinishedAt != nil
+	reason := string(s.Phase)
+	if s.Stranded {
+		reason = "Stranded"
+	}
+	return resource.Kstatus(old, generation, reason,
+		resource.Value{True: s.Phase == mover.PhaseSucceeded && s.Next == "", Message: s.Message},
+		resource.Value{True: !over && !s.Stranded && s.Phase != mover.PhaseFailed, Message: s.Message},
+		resource.Value{True: s.Next != "" && (s.Stranded || over || s.Phase == mover.PhaseFailed), Message: s.Next})
 }

@@ -23,16 +23,22 @@ type views struct {
 	Usage        *usage
 	Trust        *trust.View
 
+	kinds      map[eventlog.Kind]aggregate.Applier
 	keptBytes  int
 	sweepEvery uint64
 }
 
 // newViews returns empty views. The limits apply to each namespace.
 func newViews(limits usageLimits) *views {
-	return &views{
+	v := &views{
 		Moves: moves.NewMoves(), Runs: runs.NewRuns(), Remediations: remediations.NewRemediations(nil), Pauses: pauses.NewPauses(),
 		Schedules: schedules.NewSchedules(), Usage: newUsage(limits), Trust: trust.NewView(), keptBytes: keptBytes, sweepEvery: sweepEvery,
 	}
+	v.kinds = map[eventlog.Kind]aggregate.Applier{
+		eventlog.KindMove: v.Moves, eventlog.KindRun: v.Runs, eventlog.KindRemediation: v.Remediations, eventlog.KindPause: v.Pauses,
+		eventlog.KindBackup: v.Schedules, eventlog.KindDaemon: v.Trust,
+	}
+	return v
 }
 
 // Objects that have ended are kept for callers that need them soon, above all for the controller that writes their final status. keptBytes is the
@@ -49,33 +55,16 @@ func (v *views) setLog(log aggregate.Log, id string) {
 }
 
 // Apply implements aggregate.Applier.
-func (v *views) Apply(r eventlog.Record) error {
+func (v *views) Apply(r eventlog.Record) (err error) {
 	v.Usage.Apply(r)
-	err := v.apply(r)
+	if view := v.kinds[r.Aggregate.Kind]; view != nil {
+		err = view.Apply(r)
+	}
 	if r.Seq%v.sweepEvery == 0 {
 		v.forget(v.keptBytes)
 		v.Remediations.Forget(r.Seq, r.Stored)
 	}
 	return err
-}
-
-func (v *views) apply(r eventlog.Record) error {
-	switch r.Aggregate.Kind {
-	case eventlog.KindMove:
-		return v.Moves.Apply(r)
-	case eventlog.KindRun:
-		return v.Runs.Apply(r)
-	case eventlog.KindRemediation:
-		return v.Remediations.Apply(r)
-	case eventlog.KindPause:
-		return v.Pauses.Apply(r)
-	case eventlog.KindBackup:
-		return v.Schedules.Apply(r)
-	case eventlog.KindDaemon:
-		return v.Trust.Apply(r)
-	default:
-		return nil
-	}
 }
 
 // forget deletes the objects that have ended, except for the latest of each kind up to a size in the log.
