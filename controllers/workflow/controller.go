@@ -36,7 +36,7 @@ type Runs interface {
 	State(ctx context.Context, id string) (*workflow.State, uint64, error)
 	Summary(id string) (workflow.Summary, bool)
 	// WithFiles returns the IDs of the runs that a resource of the name requested and that have files on disk.
-	WithFiles(namespace, name string) ([]string, error)
+	WithFiles(namespace, name string) []string
 	// Discard removes the files of a run that has ended.
 	Discard(id string) error
 }
@@ -118,11 +118,7 @@ func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, w *v1alpha1.
 	if err != nil || w.UID != "" {
 		return err
 	}
-	left, err := r.Runs.WithFiles(req.Namespace, req.Name)
-	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "listing the files of runs")
-	}
-	name.Open = left
+	name.Open = r.Runs.WithFiles(req.Namespace, req.Name)
 	return name.End(ctx, r.Live, func(id, _ string) error {
 		s, _, err := r.Runs.State(ctx, id)
 		switch {

@@ -7,8 +7,10 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path"
 	"path/filepath"
-	"syscall"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -142,41 +144,16 @@ func (r *Runner) Discard(id string) error {
 }
 
 // WithFiles returns the IDs of the runs of a WorkflowRun that have a folder; of all WorkflowRuns if namespace and name are empty.
-func (r *Runner) WithFiles(namespace, name string) (ids []string, err error) {
-	if r.Dir == nil || r.Dir(".") == "" {
-		return nil, nil
-	}
-	root, err := os.OpenRoot(r.Dir("."))
-	if err != nil {
-		return nil, ignoreNotExist(err)
-	}
-	defer root.Close()
-	folders := []string{namespace + "/" + name}
-	if namespace == "" {
-		if folders, err = fs.Glob(root.FS(), "*/*"); err != nil {
-			return nil, err
-		}
-	}
-	for _, folder := range folders {
-		entries, err := fs.ReadDir(root.FS(), folder)
-		if ignoreNotExist(err) != nil {
-			return nil, err
-		}
-		for _, e := range entries {
-			if e.IsDir() && isResourceRun(e.Name()) {
-				ids = append(ids, folder+"/"+e.Name())
-			}
-		}
-	}
-	return ids, nil
-}
-
-// ignoreNotExist returns nil for the error that a file or a folder does not exist, and other errors unchanged.
-func ignoreNotExist(err error) error {
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+func (r *Runner) WithFiles(namespace, name string) []string {
+	folder := namespace + "/" + name
+	switch {
+	case r.Dir == nil || r.Dir(".") == "" || strings.ContainsAny(folder, `*?[\`): // a user may have chosen the ID
 		return nil
+	case namespace == "":
+		folder = "*/*"
 	}
-	return err
+	ids, _ := fs.Glob(os.DirFS(r.Dir(".")), folder+"/*") // the pattern is valid
+	return slices.DeleteFunc(ids, func(id string) bool { return !isResourceRun(path.Base(id)) })
 }
 
 // State reads a run from the log.

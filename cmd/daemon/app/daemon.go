@@ -305,11 +305,7 @@ func (d *daemon) whenLeading(run func(context.Context) error) manager.RunnableFu
 // runsOf returns the runs that WorkflowRuns of a name requested, and that are open or have files on disk. If both arguments are empty, it returns
 // those of all WorkflowRuns.
 func (d *daemon) runsOf(namespace, name string) []string {
-	left, err := d.runs.WithFiles(namespace, name)
-	if err != nil {
-		d.logger.Error("looking for files of runs", "error", err)
-	}
-	return append(left, d.view.Runs.Open(namespace, name)...)
+	return append(d.runs.WithFiles(namespace, name), d.view.Runs.Open(namespace, name)...)
 }
 
 // always is a runnable that does not wait for leadership.
