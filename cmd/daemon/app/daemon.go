@@ -55,32 +55,6 @@ type daemon struct {
 	drivenMoves, drivenRuns, drivenPauses, drivenSchedules driven
 }
 
-// driven are the objects of a kind that the daemon drives, and whose resources it reconciles.
-type driven struct {
-	supervisor *supervise.Supervisor
-	// changes notify the controller.
-	changes resource.Changes[string]
-}
-
-// changed notifies the supervisor and the controller of a commit about an object.
-func (k *driven) changed(id string, seq uint64) {
-	k.supervisor.Changed(id, seq)
-	k.changes.Add(id)
-}
-
-// enqueue enqueues each open object, to check that its resource exists: removing a finalizer by hand triggers no reconcile.
-func (k *driven) enqueue(open func(namespace, name string) []string) {
-	for _, id := range open("", "") {
-		k.changes.Add(id)
-	}
-}
-
-// setSupervisor sets the supervisor. The returned function is for the view.
-func (k *driven) setSupervisor(s *supervise.Supervisor) (changed func(id string, seq uint64)) {
-	k.supervisor, s.Drivers.Changed = s, k.changes.Add
-	return k.changed
-}
-
 func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, logger *slog.Logger) (*daemon, error) {
 	var held *tenure
 	acting := rest.CopyConfig(config) // for requests that change clusters

@@ -3,7 +3,9 @@ package app
 import (
 	"scute.dev/aggregate"
 	schedules "scute.dev/backup/runner"
+	"scute.dev/controllers/resource"
 	"scute.dev/eventlog"
+	"scute.dev/internal/supervise"
 	"scute.dev/internal/trust"
 	moves "scute.dev/mover/runner"
 	pauses "scute.dev/pause/runner"
@@ -73,4 +75,30 @@ func (v *views) forget(most int) {
 	v.Runs.Forget(most)
 	v.Pauses.Forget(most)
 	v.Schedules.Forget(most)
+}
+
+// driven are the objects of a kind that the daemon drives, and whose resources it reconciles.
+type driven struct {
+	supervisor *supervise.Supervisor
+	// changes notify the controller.
+	changes resource.Changes[string]
+}
+
+// changed notifies the supervisor and the controller of a commit about an object.
+func (k *driven) changed(id string, seq uint64) {
+	k.supervisor.Changed(id, seq)
+	k.changes.Add(id)
+}
+
+// enqueue enqueues each open object, to check that its resource exists: removing a finalizer by hand triggers no reconcile.
+func (k *driven) enqueue(open func(namespace, name string) []string) {
+	for _, id := range open("", "") {
+		k.changes.Add(id)
+	}
+}
+
+// setSupervisor sets the supervisor. The returned function is for the view.
+func (k *driven) setSupervisor(s *supervise.Supervisor) (changed func(id string, seq uint64)) {
+	k.supervisor, s.Drivers.Changed = s, k.changes.Add
+	return k.changed
 }
