@@ -82,26 +82,18 @@ func (r *Runner) Supervisor(v *Runs) *supervise.Supervisor {
 
 // Request creates a run. It is idempotent, and returns ErrDifferentDefinition if a run with this ID has another definition.
 func (r *Runner) Request(ctx context.Context, id, actor string, d *workflow.Definition) error {
-	for {
-		a, err := r.load(ctx, id, actor)
-		if err != nil {
-			return err
-		}
-		if a.State.IsDefined() {
-			if a.State.Hash != d.Hash() {
-				return fmt.Errorf("%s: %w", id, ErrDifferentDefinition)
-			}
+	_, err := r.update(ctx, id, actor, func(a *run) error {
+		switch {
+		case !a.State.IsDefined(): // a process that died during Request may have stored some of these events; they are stored again
+			now := a.Time()
+			return a.Record(now, workflow.Start(d, r.Origin, now)...)
+		case a.State.Hash != d.Hash():
+			return fmt.Errorf("%s: %w", id, ErrDifferentDefinition)
+		default:
 			return nil
 		}
-		// A process that died during Request may have stored some of these events. They are stored again.
-		now := a.Time()
-		if err := a.Record(now, workflow.Start(d, r.Origin, now)...); err != nil {
-			return err
-		}
-		if err := a.Store(ctx); !errors.Is(err, eventlog.ErrConflict) {
-			return err
-		}
-	}
+	})
+	return err
 }
 
 // Command records a command of an operator. If the error is not an error of the log, it is the reason for which the command is refused.
@@ -112,21 +104,30 @@ func (r *Runner) Command(ctx context.Context, id, actor string, in workflow.Inpu
 
 // Change records a command if permit allows it, which is called with the Digest of the run. It returns the Digest after the command.
 func (r *Runner) Change(ctx context.Context, id, actor string, in workflow.Input, permit func(digest string) error) (digest string, err error) {
+	return r.update(ctx, id, actor, func(a *run) error {
+		if err := permit(a.digest); err != nil {
+			return err
+		}
+		if a.Seq == 0 {
+			return fmt.Errorf("the run %q is not in the log", id)
+		}
+		_, err := a.decide(in)
+		return err
+	})
+}
+
+// update stores the events that change records for a run, and returns the Digest of the run after them. If another process has appended first, it
+// calls change again.
+func (r *Runner) update(ctx context.Context, id, actor string, change func(*run) error) (digest string, err error) {
 	for {
 		a, err := r.load(ctx, id, actor)
 		if err == nil {
-			err = permit(a.digest)
+			err = change(a)
 		}
-		if err != nil {
-			return "", err
+		if err == nil {
+			err = a.Store(ctx)
 		}
-		if a.Seq == 0 {
-			return "", fmt.Errorf("the run %q is not in the log", id)
-		}
-		if _, err := a.decide(in); err != nil {
-			return "", err
-		}
-		if err := a.Store(ctx); !errors.Is(err, eventlog.ErrConflict) {
+		if !errors.Is(err, eventlog.ErrConflict) {
 			return a.digest, err
 		}
 	}
