@@ -102,25 +102,18 @@ func (d *Drivers) Throttled(id string) Throttled {
 
 // Throttle sets why an object is throttled; the zero value means that it is not.
 func (d *Drivers) Throttle(id string, why Throttled) {
-	if d.throttle(id, why) && d.Changed != nil {
+	d.mu.Lock()
+	changed := why != d.throttled[id]
+	if d.throttled == nil {
+		d.throttled = make(map[string]Throttled)
+	}
+	if d.throttled[id] = why; why == (Throttled{}) {
+		delete(d.throttled, id)
+	}
+	d.mu.Unlock()
+	if changed && d.Changed != nil {
 		d.Changed(id)
 	}
-}
-
-func (d *Drivers) throttle(id string, why Throttled) (changed bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	switch {
-	case why == d.throttled[id]:
-		return false
-	case why == Throttled{}:
-		delete(d.throttled, id)
-	case d.throttled == nil:
-		d.throttled = map[string]Throttled{id: why}
-	default:
-		d.throttled[id] = why
-	}
-	return true
 }
 
 // Throttled is the reason for which an object that could start work does not. The zero value means that it is not throttled.

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,12 +64,7 @@ func (r *Runner) now() time.Time {
 	return time.Now()
 }
 
-func (r *Runner) parallel() int {
-	if r.Parallel > 0 {
-		return r.Parallel
-	}
-	return defaultParallel
-}
+func (r *Runner) parallel() int { return cmp.Or(max(r.Parallel, 0), defaultParallel) }
 
 // drivenLimit bounds the runs that are driven at once, most of which wait. Each of them keeps its graph in memory.
 const drivenLimit = 256
