@@ -51,23 +51,3 @@ func (m *Moves) status(id string, e *aggregate.Entry[*mover.State]) (status v1al
 	}
 	return status, true
 }
-
-// Spec returns the specification of a move.
-func (m *Moves) Spec(id string) (spec mover.Spec, known bool) {
-	m.ReadState(id, func(s *mover.State) {
-		if s != nil {
-			spec, known = s.Spec, true
-		}
-	})
-	return spec, known
-}
-
-// Ended reports whether a move has ended, and returns its specification.
-func (m *Moves) Ended(id string) (spec mover.Spec, over bool) {
-	m.ReadState(id, func(s *mover.State) {
-		if s != nil && s.Finished() {
-			spec, over = s.Spec, true
-		}
-	})
-	return spec, over
-}

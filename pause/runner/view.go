@@ -41,13 +41,3 @@ func (p *Pauses) status(id string, e *aggregate.Entry[*request.State]) (status v
 	}
 	return status, true
 }
-
-// Spec returns the specification of a pause.
-func (p *Pauses) Spec(id string) (spec request.Spec, known bool) {
-	p.ReadState(id, func(s *request.State) {
-		if s != nil {
-			spec, known = s.Spec, true
-		}
-	})
-	return spec, known
-}

@@ -97,13 +97,10 @@ func (f *Fold) Items() []*v1alpha1.Pause {
 }
 
 // Pause returns the Pause; nil if it is not requested yet.
-func (f *Fold) Pause() *v1alpha1.Pause {
-	spec, known := f.view.Spec(f.id)
-	if !known {
-		return nil
-	}
+func (f *Fold) Pause() (p *v1alpha1.Pause) {
 	status, _ := f.view.Status(f.id)
-	return FromLog(spec, status)
+	f.WithState(func(s *request.State) { p = FromLog(s.Spec, status) })
+	return p
 }
 
 // WithState calls fn with the complete state of the pause. fn must not keep any part of it.
