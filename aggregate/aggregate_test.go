@@ -60,6 +60,17 @@ func newRoot(log aggregate.Log) *aggregate.Root[event, *counter] {
 	}
 }
 
+// newView returns an empty view of counters, all of which have ended. Their status is the number of their texts. Counters with the text b are not open.
+func newView() *aggregate.View[event, *counter, int] {
+	return aggregate.NewView(aggregate.Kind[event, *counter, int]{
+		Name: kind, Catalog: catalog(), New: func() *counter { return new(counter) }, Ended: func(*counter) bool { return true },
+		Open: func(_ string, e *aggregate.Entry[*counter]) bool {
+			return len(e.State.texts) > 0 && e.State.texts[0] != "b"
+		},
+		Status: func(_ string, e *aggregate.Entry[*counter]) (int, bool) { return len(e.State.texts), true },
+	})
+}
+
 // TestRoot checks that an append applies the events as they were stored, and that of two concurrent appends one fails.
 func TestRoot(t *testing.T) {
 	ctx, log := t.Context(), logtest.Open(t)
@@ -134,7 +145,7 @@ func TestTooLarge(t *testing.T) {
 // TestUnreadable checks that an unknown event stops its object, while other objects continue.
 func TestUnreadable(t *testing.T) {
 	ctx, log := t.Context(), logtest.Open(t)
-	view := aggregate.NewView(kind, catalog(), func() *counter { return new(counter) }, func(*counter) bool { return true })
+	view := newView()
 	r := newRoot(log)
 	if err := r.Append(ctx, added{Text: "known"}); err != nil {
 		t.Fatal(err)
@@ -189,9 +200,9 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestWhereWhileObjectsAreForgotten checks that Where never passes a missing entry to its condition while objects are
+// TestOpenWhileObjectsAreForgotten checks that Open never passes a missing entry to its condition while objects are
 // forgotten concurrently.
-func TestWhereWhileObjectsAreForgotten(t *testing.T) {
+func TestOpenWhileObjectsAreForgotten(t *testing.T) {
 	log := logtest.Open(t)
 	var records []eventlog.Record
 	for _, id := range []string{"c", "a", "b"} {
@@ -206,7 +217,7 @@ func TestWhereWhileObjectsAreForgotten(t *testing.T) {
 		}
 		records = append(records, read...)
 	}
-	view := aggregate.NewView(kind, catalog(), func() *counter { return new(counter) }, func(*counter) bool { return true })
+	view := newView()
 	fill := func() {
 		for _, r := range records {
 			if err := view.Apply(r); err != nil {
@@ -214,10 +225,9 @@ func TestWhereWhileObjectsAreForgotten(t *testing.T) {
 			}
 		}
 	}
-	is := func(e *aggregate.Entry[*counter]) bool { return len(e.State.texts) > 0 && e.State.texts[0] != "b" }
 	fill()
-	if got := view.Where(is); !slices.Equal(got, []string{"a", "c"}) {
-		t.Errorf("Where = %v, want a and c", got)
+	if got := view.Open("", ""); !slices.Equal(got, []string{"a", "c"}) {
+		t.Errorf("Open = %v, want a and c", got)
 	}
 	done := make(chan struct{})
 	go func() {
@@ -232,7 +242,7 @@ func TestWhereWhileObjectsAreForgotten(t *testing.T) {
 		case <-done:
 			return
 		default:
-			view.Where(is)
+			view.Open("", "")
 		}
 	}
 }

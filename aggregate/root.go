@@ -167,6 +167,14 @@ func (r *Root[E, S]) Append(ctx context.Context, events ...E) error {
 	return nil
 }
 
+// Create appends the first events of an object. It changes nothing if the log contains the object already.
+func (r *Root[E, S]) Create(ctx context.Context, events ...E) error {
+	if err := r.Append(ctx, events...); !errors.Is(err, eventlog.ErrConflict) {
+		return err
+	}
+	return nil
+}
+
 // Decide appends the events that decide returns for the state. If another process has appended first, it calls read, and decide again. read is
 // Read, or Refresh if the object must still be claimed.
 func (r *Root[E, S]) Decide(ctx context.Context, read func(context.Context) error, decide func(S) ([]E, error)) error {

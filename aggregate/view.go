@@ -5,24 +5,39 @@ import (
 	"context"
 	"iter"
 	"maps"
+	"path"
 	"slices"
 	"sync"
+	"time"
 
 	"scute.dev/eventlog"
 )
 
+// Kind describes the objects of a kind to a View. E are their events, S is their state, and T the status of their resource.
+type Kind[E any, S State[E], T any] struct {
+	Name    eventlog.Kind
+	Catalog *eventlog.Catalog[E]
+	// New returns the state of an object without events.
+	New func() S
+	// Ended reports whether an object has ended, so that the View may forget it.
+	Ended func(S) bool
+	// Open reports whether an object must end when its resource is deleted.
+	Open func(id string, e *Entry[S]) bool
+	// Due reports whether an object has to be driven, and after which wait. It is false if only a change can make the object due.
+	Due func(S) (wait time.Duration, due bool)
+	// Status returns the status of an object. known is false while the log does not contain its whole request.
+	Status func(id string, e *Entry[S]) (status T, known bool)
+}
+
 // View holds the objects of one kind. A projector applies the commits of the log; reading is safe for concurrent use. Forget deletes objects that
 // have ended.
-type View[E any, S State[E]] struct {
-	// Changed is called after an object has changed, from the projector's goroutine; it must not block. May be nil.
-	Changed func(id string)
+type View[E any, S State[E], T any] struct {
+	// Changed is called after a commit about an object, from the projector's goroutine; it must not block. May be nil.
+	Changed func(id string, seq uint64)
 	// Log is the log that Recall reads. It is set before use and not changed.
 	Log Log
 
-	kind    eventlog.Kind
-	catalog *eventlog.Catalog[E]
-	empty   func() S
-	ended   func(S) bool
+	kind Kind[E, S, T]
 
 	mu      sync.RWMutex
 	entries map[string]*Entry[S]
@@ -42,26 +57,25 @@ type Entry[S any] struct {
 // Folded is a State with a callback that is called after each commit.
 type Folded interface{ Folded() }
 
-// NewView returns an empty view of the objects of a kind. empty returns the state of an object without events. ended reports whether the object has
-// ended.
-func NewView[E any, S State[E]](kind eventlog.Kind, catalog *eventlog.Catalog[E], empty func() S, ended func(S) bool) *View[E, S] {
-	return &View[E, S]{kind: kind, catalog: catalog, empty: empty, ended: ended, entries: make(map[string]*Entry[S])}
+// NewView returns an empty view.
+func NewView[E any, S State[E], T any](kind Kind[E, S, T]) *View[E, S, T] {
+	return &View[E, S, T]{kind: kind, entries: make(map[string]*Entry[S])}
 }
 
 // Apply applies a commit. It ignores commits of other kinds, and commits about an object that Forget has deleted, because they do not change how the
 // object ended. After an error it applies no further commit to the object.
-func (v *View[E, S]) Apply(r eventlog.Record) error {
-	if r.Aggregate.Kind != v.kind {
+func (v *View[E, S, T]) Apply(r eventlog.Record) error {
+	if r.Aggregate.Kind != v.kind.Name {
 		return nil
 	}
 	err := v.apply(r)
 	if v.Changed != nil {
-		v.Changed(r.Aggregate.ID)
+		v.Changed(r.Aggregate.ID, r.Seq)
 	}
 	return err
 }
 
-func (v *View[E, S]) apply(r eventlog.Record) error {
+func (v *View[E, S, T]) apply(r eventlog.Record) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	e := v.entries[r.Aggregate.ID]
@@ -69,7 +83,7 @@ func (v *View[E, S]) apply(r eventlog.Record) error {
 		return nil
 	}
 	if e == nil {
-		e = &Entry[S]{State: v.empty()}
+		e = &Entry[S]{State: v.kind.New()}
 		v.entries[r.Aggregate.ID] = e
 	}
 	e.Seq = r.Seq
@@ -77,7 +91,7 @@ func (v *View[E, S]) apply(r eventlog.Record) error {
 	if e.Err != nil {
 		return e.Err
 	}
-	if e.Err = v.catalog.Fold(r, e.State.Apply); e.Err != nil {
+	if e.Err = v.kind.Catalog.Fold(r, e.State.Apply); e.Err != nil {
 		return e.Err
 	}
 	if f, ok := any(e.State).(Folded); ok {
@@ -88,13 +102,13 @@ func (v *View[E, S]) apply(r eventlog.Record) error {
 
 // Forget deletes objects that have ended, in the order of their last commits, until those that remain have at most so many bytes (Entry.Bytes). It keeps
 // objects with an event that this program cannot read.
-func (v *View[E, S]) Forget(most int) {
+func (v *View[E, S, T]) Forget(most int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	var over []string
 	bytes := 0
 	for id, e := range v.entries {
-		if e.Err == nil && v.ended(e.State) {
+		if e.Err == nil && v.kind.Ended(e.State) {
 			over = append(over, id)
 			bytes += e.Bytes
 		}
@@ -113,32 +127,65 @@ func (v *View[E, S]) Forget(most int) {
 	v.entries = maps.Collect(maps.All(v.entries)) // a map that loses entries keeps its size
 }
 
-// Recall reads from the log an object that Forget may have deleted. It returns nil if the object has not ended, does not exist, or has an event that
-// this program cannot read.
-func (v *View[E, S]) Recall(ctx context.Context, id string) (*Entry[S], error) {
-	records, err := v.Log.Read(ctx, eventlog.Aggregate{Kind: v.kind, ID: id}, 0)
+// Recall reads from the log how an object ended that Forget may have deleted. ended is false if the object has not ended, does not exist, or has an
+// event that this program cannot read.
+func (v *View[E, S, T]) Recall(ctx context.Context, id string) (status T, ended bool, err error) {
+	records, err := v.Log.Read(ctx, eventlog.Aggregate{Kind: v.kind.Name, ID: id}, 0)
 	if err != nil {
-		return nil, err
+		return status, false, err
 	}
-	again := NewView(v.kind, v.catalog, v.empty, v.ended)
+	again := NewView(v.kind)
 	for _, r := range records {
 		_ = again.Apply(r) // the entry has its error
 	}
-	if e := again.entries[id]; e != nil && e.Err == nil && v.ended(e.State) {
-		return e, nil
+	if e := again.entries[id]; e != nil && e.Err == nil && v.kind.Ended(e.State) {
+		status, ended = v.kind.Status(id, e)
 	}
-	return nil, nil
+	return status, ended, nil
+}
+
+// Status returns the status of an object's resource. known is false if the view does not contain the object, or not its whole request.
+func (v *View[E, S, T]) Status(id string) (status T, known bool) {
+	v.Read(id, func(e *Entry[S]) {
+		if e != nil {
+			status, known = v.kind.Status(id, e)
+		}
+	})
+	return status, known
+}
+
+// Due reports whether an object has to be driven, at once or after a wait. It is false if only a change can make the object due.
+func (v *View[E, S, T]) Due(id string) (wait time.Duration, due bool) {
+	v.Read(id, func(e *Entry[S]) {
+		if e != nil && e.Err == nil {
+			wait, due = v.kind.Due(e.State)
+		}
+	})
+	return wait, due
+}
+
+// Open returns the sorted IDs of the open objects of a resource; of all resources if namespace and name are empty. The ID of an object begins with
+// the namespace and the name of its resource.
+func (v *View[E, S, T]) Open(namespace, name string) (ids []string) {
+	for id, e := range v.All() {
+		asked := namespace == "" && name == "" || path.Dir(id) == namespace+"/"+name
+		if asked && v.kind.Open(id, e) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
 }
 
 // Read calls fn with an object, or with nil if the view does not have it. fn must not change or retain the object.
-func (v *View[E, S]) Read(id string, fn func(e *Entry[S])) {
+func (v *View[E, S, T]) Read(id string, fn func(e *Entry[S])) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	fn(v.entries[id])
 }
 
 // ReadState calls fn with the state of an object, or with the zero value if the view does not have it. fn must not change or retain the state.
-func (v *View[E, S]) ReadState(id string, fn func(S)) {
+func (v *View[E, S, T]) ReadState(id string, fn func(S)) {
 	v.Read(id, func(e *Entry[S]) {
 		var s S
 		if e != nil {
@@ -149,7 +196,7 @@ func (v *View[E, S]) ReadState(id string, fn func(S)) {
 }
 
 // All returns the objects, in no order, while no commit is applied. The caller must not change or retain them.
-func (v *View[E, S]) All() iter.Seq2[string, *Entry[S]] {
+func (v *View[E, S, T]) All() iter.Seq2[string, *Entry[S]] {
 	return func(yield func(string, *Entry[S]) bool) {
 		v.mu.RLock()
 		defer v.mu.RUnlock()
@@ -162,19 +209,8 @@ func (v *View[E, S]) All() iter.Seq2[string, *Entry[S]] {
 }
 
 // IDs returns the IDs of all objects, sorted.
-func (v *View[E, S]) IDs() []string {
+func (v *View[E, S, T]) IDs() []string {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return slices.Sorted(maps.Keys(v.entries))
-}
-
-// Where returns the IDs of the objects for which fn returns true, sorted. No commit is applied meanwhile. fn must not change or retain the object.
-func (v *View[E, S]) Where(fn func(e *Entry[S]) bool) (ids []string) {
-	for id, e := range v.All() {
-		if fn(e) {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
-	return ids
 }

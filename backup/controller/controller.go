@@ -6,8 +6,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"scute.dev/api/v1alpha1"
@@ -18,15 +18,10 @@ import (
 
 // Schedules is the part of the domain that the controller uses.
 type Schedules interface {
+	resource.Objects[v1alpha1.BackupScheduleStatus]
 	Configure(ctx context.Context, id, actor string, spec schedule.Spec, asked string) error
 	End(ctx context.Context, id, actor, reason string) error
-	Status(id string, now time.Time) (v1alpha1.BackupScheduleStatus, bool)
-	// Recall reads from the log how a schedule ended that the view no longer contains. It returns false if the schedule has not ended or does not
-	// exist.
-	Recall(ctx context.Context, id string, now time.Time) (v1alpha1.BackupScheduleStatus, bool, error)
 	ReadState(id string, fn func(*schedule.State))
-	Open(namespace, name string) []string
-	Throttled(id string) supervise.Throttled
 }
 
 // Reconciler reconciles BackupSchedules with the log.
@@ -44,11 +39,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 
 // Reconcile records the spec in the log and writes the view into the status.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if pause, wait := r.Behind(); wait {
-		return ctrl.Result{RequeueAfter: pause}, nil
-	}
 	var b v1alpha1.BackupSchedule
-	if err := r.Client.Get(ctx, req.NamespacedName, &b); err != nil && !apierrors.IsNotFound(err) {
+	if err := r.Client.Get(ctx, req.NamespacedName, &b); client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, err
 	}
 	if err := r.orphans(ctx, req, &b); err != nil || b.UID == "" || !b.DeletionTimestamp.IsZero() {
@@ -158,17 +150,12 @@ func (r *Reconciler) publish(ctx context.Context, b *v1alpha1.BackupSchedule, id
 // status returns the status of a schedule from the view, or from the log if the view has removed a schedule that ended. A schedule ends only when its
 // resource is deleted. If it has ended, the resource was restored, and the status must show that no backups are made.
 func (r *Reconciler) status(ctx context.Context, id string) (status v1alpha1.BackupScheduleStatus, known bool, err error) {
-	if status, known = r.Schedules.Status(id, r.now()); !known {
-		status, known, err = r.Schedules.Recall(ctx, id, r.now())
-		if err != nil {
-			return status, false, fmt.Errorf("reading the schedule %s from the log: %w", id, err)
-		}
-	}
+	status, known, err = resource.LatestStatus(ctx, r.Schedules, id, nil, false)
 	if status.Phase == v1alpha1.BackupEnded {
 		status.Message = "no backups are made: according to the event log, this BackupSchedule was deleted, but it exists again"
 		status.Next = "delete it, and create it again"
 	}
-	return status, known, nil
+	return status, known, err
 }
 
 // recordEvents records an event for a backup that has completed or failed.

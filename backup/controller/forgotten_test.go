@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,11 +35,11 @@ func (e *endedSchedule) Configure(context.Context, string, string, schedule.Spec
 	return e.dropped // nil because the schedule has ended
 }
 
-func (e *endedSchedule) Status(id string, _ time.Time) (v1alpha1.BackupScheduleStatus, bool) {
+func (e *endedSchedule) Status(id string) (v1alpha1.BackupScheduleStatus, bool) {
 	return e.status(id), e.known
 }
 
-func (e *endedSchedule) Recall(_ context.Context, id string, _ time.Time) (v1alpha1.BackupScheduleStatus, bool, error) {
+func (e *endedSchedule) Recall(_ context.Context, id string) (v1alpha1.BackupScheduleStatus, bool, error) {
 	return e.status(id), true, nil
 }
 

@@ -31,14 +31,14 @@ func (w *configuredSchedule) Configure(context.Context, string, string, schedule
 	return nil
 }
 
-func (w *configuredSchedule) Status(_ string, now time.Time) (s v1alpha1.BackupScheduleStatus, known bool) {
+func (w *configuredSchedule) Status(string) (s v1alpha1.BackupScheduleStatus, known bool) {
 	if w.state == nil {
 		return s, false
 	}
-	return schedule.Status(w.state, now), true
+	return schedule.Status(w.state, time.Now()), true
 }
 
-func (w *configuredSchedule) Recall(context.Context, string, time.Time) (s v1alpha1.BackupScheduleStatus, known bool, err error) {
+func (w *configuredSchedule) Recall(context.Context, string) (s v1alpha1.BackupScheduleStatus, known bool, err error) {
 	return s, false, nil
 }
 

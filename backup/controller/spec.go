@@ -1,11 +1,11 @@
 package controller
 
 import (
+	"cmp"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"scute.dev/api/v1alpha1"
@@ -20,41 +20,22 @@ const (
 	defaultTimeout          = 30 * time.Minute
 )
 
-// Spec converts the spec of the resource, which refusal must have accepted.
-func Spec(b *v1alpha1.BackupSchedule) (schedule.Spec, error) {
-	s := schedule.Spec{
+// Spec converts the spec of the resource. It returns an error if the selector cannot be read.
+func Spec(b *v1alpha1.BackupSchedule) (s schedule.Spec, err error) {
+	s = schedule.Spec{
 		Namespace: b.Namespace, Name: b.Name, UID: string(b.UID), Generation: b.Generation, Schedule: b.Spec.Schedule, TimeZone: zone(b), Suspend: b.Spec.Suspend,
-		StartingDeadline: duration(b.Spec.StartingDeadline, defaultStartingDeadline), Timeout: duration(b.Spec.Timeout, defaultTimeout),
-		Clusters: b.Spec.Clusters.Names, All: b.Spec.Clusters.All, Recipients: b.Spec.Encryption.Recipients, KeepFor: duration(b.Spec.Retention.KeepFor, 0),
+		StartingDeadline: resource.Duration(b.Spec.StartingDeadline, defaultStartingDeadline), Timeout: resource.Duration(b.Spec.Timeout, defaultTimeout),
+		Clusters: b.Spec.Clusters.Names, All: b.Spec.Clusters.All, Recipients: b.Spec.Encryption.Recipients, KeepFor: resource.Duration(b.Spec.Retention.KeepFor, 0),
+		Destination: schedule.DestinationOf(b.Spec.Destination),
 	}
 	if n := b.Spec.Retention.KeepLast; n != nil {
 		s.KeepLast = int(*n)
 	}
-	s.Destination = schedule.DestinationOf(b.Spec.Destination)
-	if b.Spec.Clusters.Selector == nil {
-		return s, nil
-	}
-	selector, err := metav1.LabelSelectorAsSelector(b.Spec.Clusters.Selector)
-	if err != nil {
-		return s, err
-	}
-	s.Selector, s.BySelector = selector.String(), true
-	return s, nil
+	s.Selector, s.BySelector, err = resource.Selector(b.Spec.Clusters.Selector)
+	return s, err
 }
 
-func zone(b *v1alpha1.BackupSchedule) string {
-	if b.Spec.TimeZone == "" {
-		return defaultZone
-	}
-	return b.Spec.TimeZone
-}
-
-func duration(d *v1alpha1.Duration, otherwise time.Duration) schedule.Duration {
-	if d == nil {
-		return schedule.Duration(otherwise)
-	}
-	return schedule.Duration(d.Duration)
-}
+func zone(b *v1alpha1.BackupSchedule) string { return cmp.Or(b.Spec.TimeZone, defaultZone) }
 
 // invalidPart returns the first part of the spec that cannot be read, or that is invalid although the schema accepts it. It returns nil if there is none.
 func invalidPart(b *v1alpha1.BackupSchedule) *v1alpha1.UnreadablePart {
@@ -67,12 +48,7 @@ func invalidPart(b *v1alpha1.BackupSchedule) *v1alpha1.UnreadablePart {
 	if _, at, err := schedule.ParseRecipients(b.Spec.Encryption.Recipients); err != nil {
 		return &v1alpha1.UnreadablePart{Field: at, Problem: err.Error() + ": `age-keygen` creates a key and prints its public key"}
 	}
-	if b.Spec.Clusters.Selector != nil {
-		for _, err := range validation.ValidateLabelSelector(b.Spec.Clusters.Selector, validation.LabelSelectorValidationOptions{}, field.NewPath("spec", "clusters", "selector")) {
-			return &v1alpha1.UnreadablePart{Field: err.Field, Problem: err.ErrorBody()}
-		}
-	}
-	return nil
+	return resource.InvalidSelector(b.Spec.Clusters.Selector, field.NewPath("spec", "clusters", "selector"))
 }
 
 // kstatus returns the kstatus conditions of a status: Ready if the last backup succeeded, Reconciling while a backup is made, and Stalled while backups

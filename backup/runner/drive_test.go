@@ -51,6 +51,13 @@ func newFixture(t *testing.T) *fixture {
 	return w
 }
 
+// view returns an empty view with the clock of the fixture.
+func (w *fixture) view() *Schedules {
+	v := NewSchedules()
+	v.Now = func() time.Time { return w.now }
+	return v
+}
+
 // record appends events as an earlier process.
 func (w *fixture) record(events ...schedule.Event) {
 	w.Helper()
@@ -303,14 +310,14 @@ func TestViewOfManyBackups(t *testing.T) {
 	for i := range backups {
 		w.record(schedule.Completed{Backup: schedule.Backup{ID: fmt.Sprint(i), Path: fmt.Sprint(i), TakenAt: w.now, Clusters: clusters}})
 	}
-	v, size := NewSchedules(nil), 0
+	v, size := w.view(), 0
 	if _, err := w.log.Replay(t.Context(), 0, v.Apply); err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range v.All() {
 		size += len(fmt.Sprintf("%+v", *e.State))
 	}
-	if s, _ := v.Status(id, w.now); s.Kept != backups || s.Backups[0].Clusters != len(clusters) || size > 10_000 {
+	if s, _ := v.Status(id); s.Kept != backups || s.Backups[0].Clusters != len(clusters) || size > 10_000 {
 		t.Errorf("state has %d bytes, status %+v", size, s)
 	}
 }
@@ -324,20 +331,20 @@ func TestView(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	v := NewSchedules(nil)
+	v := w.view()
 	fill(v)
-	if got, known := v.Status(id, w.now); !known || got.Kept != 1 {
+	if got, known := v.Status(id); !known || got.Kept != 1 {
 		t.Errorf("known %t, status %+v", known, got)
 	}
-	if wait, due := v.Due(id, w.now); !due || wait != maxWait {
+	if wait, due := v.Due(id); !due || wait != maxWait {
 		t.Errorf("due %t after %s", due, wait)
 	}
 	if err := w.End(t.Context(), id, "test", "gone"); err != nil {
 		t.Fatal(err)
 	}
-	ended := NewSchedules(nil)
+	ended := w.view()
 	fill(ended)
-	if _, due := ended.Due(id, w.now); due || len(ended.Open("fleet", "nightly")) > 0 {
+	if _, due := ended.Due(id); due || len(ended.Open("fleet", "nightly")) > 0 {
 		t.Error("a schedule that ended is due")
 	}
 }

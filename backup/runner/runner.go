@@ -55,17 +55,7 @@ const drivenLimit = 256
 
 // Supervisor returns a supervisor that drives the schedules of a view when they are due. The caller notifies it of changes in the view.
 func (r *Runner) Supervisor(v *Schedules) *supervise.Supervisor {
-	return &supervise.Supervisor{
-		Noun: "backupschedule", IDs: v.IDs, Due: func(id string) (time.Duration, bool) { return v.Due(id, r.now()) }, Drive: r.Drive, Namespace: v.namespace,
-		Limit: drivenLimit, Throttle: r.Throttle, Logger: r.Logger,
-	}
-}
-
-func (r *Runner) now() time.Time {
-	if r.Now != nil {
-		return r.Now()
-	}
-	return time.Now()
+	return &supervise.Supervisor{Noun: "backupschedule", IDs: v.IDs, Due: v.Due, Drive: r.Drive, Drivers: &r.Drivers, Limit: drivenLimit, Logger: r.Logger}
 }
 
 func (r *Runner) root(id, actor string) *root {
@@ -135,11 +125,11 @@ func (d *drive) run(ctx context.Context, id string) error {
 	if schedule.NextStep(d.State, d.Time()).Action == schedule.Idle {
 		return nil
 	}
-	place := r.Slots.Slot(d.State.Spec.Namespace)
-	if err := r.acquireSlot(ctx, id, place); err != nil {
+	slot := r.Slots.Slot(d.State.Spec.Namespace)
+	if _, err := r.Acquire(ctx, id, slot, "the limit of concurrent backups is reached (--cluster-backup-concurrency)"); err != nil {
 		return err
 	}
-	defer place.Release()
+	defer slot.Release()
 	if err := d.claim(ctx); err != nil {
 		return err
 	}
@@ -152,17 +142,6 @@ func (d *drive) run(ctx context.Context, id string) error {
 			return err
 		}
 	}
-}
-
-// acquireSlot waits for a free place, and reports meanwhile that the schedule is throttled.
-func (r *Runner) acquireSlot(ctx context.Context, id string, place *supervise.Slot) error {
-	if place.Request(); !place.Held() {
-		r.Throttle(id, supervise.Throttled{
-			Reason: supervise.NoFreePlace, Message: "waiting for a free slot: the limit of concurrent backups is reached (--cluster-backup-concurrency)",
-		})
-		defer r.Throttle(id, supervise.Throttled{})
-	}
-	return place.Acquire(ctx)
 }
 
 // drive is a schedule that is being driven.

@@ -2,32 +2,11 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"io"
 	"sync"
-	"time"
 
 	"scute.dev/backup/schedule"
 )
-
-// stallTimeout is the time without a read or a write after which the volume is considered hanging.
-const stallTimeout = time.Minute
-
-func newHangError() error {
-	return NewError(schedule.Problem{
-		Reason: "VolumeHangs", Field: "spec.destination.volume", Message: "it hangs: an operation on it does not return",
-		Next: "check the volume of scuted, or use s3; scute retries",
-	})
-}
-
-// do runs work on the volume. After an error the caller must not use data of the work, which may still be running.
-func do[T any](ctx context.Context, v *guardedVolume, work func(moved func()) (T, error)) (T, error) {
-	value, err := runGuarded(ctx, v, stallTimeout, work)
-	if errors.Is(err, errVolumeHangs) {
-		err = newHangError()
-	}
-	return value, err
-}
 
 // open opens the destination of a schedule.
 func (r *Runner) open(ctx context.Context, spec *schedule.Spec) (Store, error) {
@@ -35,7 +14,7 @@ func (r *Runner) open(ctx context.Context, spec *schedule.Spec) (Store, error) {
 		return r.Destination(ctx, spec)
 	}
 	of := *spec
-	opened, err := do(ctx, &r.volume, func(func()) (Store, error) { return r.Destination(ctx, &of) })
+	opened, err := runGuarded(ctx, &r.volume, func() (Store, error) { return r.Destination(ctx, &of) })
 	if err != nil {
 		return nil, err
 	}
@@ -50,30 +29,28 @@ type volumeStore struct {
 
 // Put implements store.Store.
 func (w *volumeStore) Put(ctx context.Context, name string, from io.ReaderAt, size int64) error {
-	_, err := do(ctx, w.volume, func(moved func()) (none struct{}, err error) {
-		return none, w.Store.Put(ctx, name, &progressReaderAt{ctx, from, moved}, size)
+	_, err := runGuarded(ctx, w.volume, func() (none struct{}, err error) {
+		return none, w.Store.Put(ctx, name, &boundedReaderAt{ctx, from}, size)
 	})
 	return err
 }
 
-// progressReaderAt reports each read to moved, until ctx ends.
-type progressReaderAt struct {
-	ctx      context.Context //nolint:containedctx // the context of one call
-	from     io.ReaderAt
-	progress func()
+// boundedReaderAt can be read until ctx ends.
+type boundedReaderAt struct {
+	ctx  context.Context //nolint:containedctx // the context of one call
+	from io.ReaderAt
 }
 
-func (m *progressReaderAt) ReadAt(p []byte, off int64) (int, error) {
-	if err := m.ctx.Err(); err != nil {
+func (b *boundedReaderAt) ReadAt(p []byte, off int64) (int, error) {
+	if err := b.ctx.Err(); err != nil {
 		return 0, err
 	}
-	m.progress()
-	return m.from.ReadAt(p, off)
+	return b.from.ReadAt(p, off)
 }
 
 // Get implements store.Store.
 func (w *volumeStore) Get(ctx context.Context, name string) (io.ReadCloser, error) {
-	from, err := do(ctx, w.volume, func(func()) (io.ReadCloser, error) { return w.Store.Get(ctx, name) })
+	from, err := runGuarded(ctx, w.volume, func() (io.ReadCloser, error) { return w.Store.Get(ctx, name) })
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +67,7 @@ type volumeFile struct {
 // Read implements io.Reader. The work reads into separate memory, because it may still be running after Read has returned.
 func (r *volumeFile) Read(p []byte) (int, error) {
 	n := len(p)
-	part, err := do(r.ctx, r.volume, func(func()) ([]byte, error) {
+	part, err := runGuarded(r.ctx, r.volume, func() ([]byte, error) {
 		part := make([]byte, n)
 		n, err := r.ReadCloser.Read(part)
 		return part[:n], err
@@ -102,14 +79,13 @@ func (r *volumeFile) Read(p []byte) (int, error) {
 func (w *volumeStore) List(ctx context.Context, folder string, fn func(name string) error) error {
 	var mu sync.Mutex
 	left := false
-	_, err := do(ctx, w.volume, func(moved func()) (none struct{}, err error) {
+	_, err := runGuarded(ctx, w.volume, func() (none struct{}, err error) {
 		return none, w.Store.List(ctx, folder, func(name string) error {
 			mu.Lock()
 			defer mu.Unlock()
 			if left {
-				return newHangError()
+				return errVolumeHangs
 			}
-			moved()
 			return fn(name)
 		})
 	})
@@ -121,6 +97,6 @@ func (w *volumeStore) List(ctx context.Context, folder string, fn func(name stri
 
 // Delete implements store.Store.
 func (w *volumeStore) Delete(ctx context.Context, name string) error {
-	_, err := do(ctx, w.volume, func(func()) (none struct{}, err error) { return none, w.Store.Delete(ctx, name) })
+	_, err := runGuarded(ctx, w.volume, func() (none struct{}, err error) { return none, w.Store.Delete(ctx, name) })
 	return err
 }

@@ -22,9 +22,7 @@ func Client(t *testing.T, object client.Object) client.WithWatch {
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(object).WithStatusSubresource(object).Build()
 }
 
-// Base returns the base of a reconciler whose view has caught up with the log.
+// Base returns the base of a reconciler.
 func Base(c client.Client) resource.Base {
-	caughtUp := make(chan struct{})
-	close(caughtUp)
-	return resource.Base{Client: c, Live: c, Recorder: events.NewFakeRecorder(9), CaughtUp: caughtUp}
+	return resource.Base{Client: c, Live: c, Recorder: events.NewFakeRecorder(9)}
 }

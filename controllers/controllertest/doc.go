@@ -1,5 +1,4 @@
-// Package controllertest provides an API server and a view for the tests of controllers. The API
-// server has one resource of scute, and the view has caught up with the log.
+// Package controllertest provides an API server with one resource of scute for the tests of controllers.
 //
 // This package is never imported by a program.
 package controllertest

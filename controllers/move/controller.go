@@ -3,18 +3,16 @@ package move
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/resource"
-	"scute.dev/eventlog"
 	"scute.dev/internal/supervise"
 	"scute.dev/mover"
 )
@@ -24,16 +22,11 @@ const finalizer = "scute.dev/move"
 
 // Moves is the part of the domain that the controller uses.
 type Moves interface {
+	resource.Objects[v1alpha1.MoveStatus]
 	Request(ctx context.Context, id, actor string, spec mover.Spec) error
 	Abort(ctx context.Context, id, actor, reason string) error
 	Recover(ctx context.Context, id, actor string, spec mover.Spec, lost mover.LogLost) error
 	Abandon(ctx context.Context, id, actor, reason string) error
-	Status(id string) (v1alpha1.MoveStatus, bool)
-	// Recall reads from the log how a move ended that the view no longer contains. It returns false if the move has not ended or does not exist.
-	Recall(ctx context.Context, id string) (v1alpha1.MoveStatus, bool, error)
-	// Open returns the IDs of the moves of a name that have not ended.
-	Open(namespace, name string) []string
-	Throttled(id string) supervise.Throttled
 }
 
 // Reconciler reconciles Moves with the log.
@@ -42,7 +35,7 @@ type Reconciler struct {
 	Moves Moves
 	// LogID is the ID of the event log that this daemon writes.
 	LogID string
-	pace  pace
+	pace  resource.Pace
 }
 
 // SetupWithManager registers the controller.
@@ -52,22 +45,15 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 
 // Reconcile records the spec in the log and writes the view into the status.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if pause, wait := r.Behind(); wait {
-		return ctrl.Result{RequeueAfter: pause}, nil
-	}
 	var m v1alpha1.Move
-	err := r.Client.Get(ctx, req.NamespacedName, &m)
-	if client.IgnoreNotFound(err) != nil {
+	if err := r.Client.Get(ctx, req.NamespacedName, &m); client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, err
-	}
-	if err != nil {
-		r.pace.forget(req.NamespacedName)
 	}
 	if err := r.orphans(ctx, req, &m); err != nil || m.UID == "" {
 		return ctrl.Result{}, err
 	}
 	id := v1alpha1.LogID(&m)
-	status, known, err := r.status(ctx, &m, id)
+	status, known, err := resource.LatestStatus(ctx, r.Moves, id, &m.Status, m.Status.FinishedAt != nil)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -100,10 +86,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 			return ctrl.Result{}, fmt.Errorf("recording the abort: %w", err)
 		}
 	}
-	if differsOnlyInProgress(m.Status, status) {
-		if wait := r.pace.wait(req.NamespacedName, time.Now()); wait > 0 {
-			return ctrl.Result{RequeueAfter: wait}, nil
-		}
+	if wait := r.pace.Delay(req.NamespacedName, string(status.Phase), resource.PublishInterval); wait > 0 {
+		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	return ctrl.Result{}, r.publish(ctx, &m, status)
 }
@@ -112,32 +96,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, m *v1alpha1.Move) error {
 	name := resource.Orphans{Kind: "Move", Key: req.NamespacedName, UID: m.UID, Open: r.Moves.Open(req.Namespace, req.Name), Own: v1alpha1.LogID(m)}
 	return name.End(ctx, r.Live, func(id, reason string) error { return r.Moves.Abort(ctx, id, "resource/"+req.String(), reason) })
-}
-
-// status returns the status of a move from the view. If the view does not contain the move, it may have ended: the view has removed it, or it ended
-// in another log. Then the end is in the Move's status, or, if the daemon stopped before it could write that, in the log.
-func (r *Reconciler) status(ctx context.Context, m *v1alpha1.Move, id string) (status v1alpha1.MoveStatus, known bool, err error) {
-	if status, known = r.Moves.Status(id); known {
-		return status, true, nil
-	}
-	if m.Status.FinishedAt != nil {
-		return *m.Status.DeepCopy(), true, nil
-	}
-	if status, known, err = r.Moves.Recall(ctx, id); err != nil {
-		return status, false, fmt.Errorf("reading the move %s from the log: %w", id, err)
-	}
-	return status, known, nil
-}
-
-// publishFull writes into the status that the log is full and accepts no new move. The request is retried.
-func (r *Reconciler) publishFull(ctx context.Context, m *v1alpha1.Move, err error) error {
-	if !errors.Is(err, eventlog.ErrFull) {
-		return nil
-	}
-	return r.publish(ctx, m, v1alpha1.MoveStatus{
-		LogID:   m.Status.LogID,
-		Message: resource.FullMessage(err), Next: resource.FullRemedy,
-	})
 }
 
 // hasStarted reports whether a Move that the log does not contain had started.
@@ -161,10 +119,9 @@ func (r *Reconciler) request(ctx context.Context, m *v1alpha1.Move, id string) e
 		m.Status.LogID = r.LogID
 		return client.IgnoreNotFound(r.Client.Status().Patch(ctx, m, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
 	}
-	if err := r.Moves.Request(ctx, id, actor, Spec(m)); err != nil {
-		return errors.Join(fmt.Errorf("recording the request: %w", err), r.publishFull(ctx, m, err))
-	}
-	return nil
+	return resource.RequestError(r.Moves.Request(ctx, id, actor, Spec(m)), func(message, next string) error {
+		return r.publish(ctx, m, v1alpha1.MoveStatus{LogID: m.Status.LogID, Message: message, Next: next})
+	})
 }
 
 // release removes the finalizer of a deleted Move when its move has ended. It aborts a move in progress. A move that can no longer be aborted
@@ -185,6 +142,7 @@ func (r *Reconciler) release(ctx context.Context, m *v1alpha1.Move, id string, s
 		}
 		return r.publish(ctx, m, status)
 	}
+	r.pace.Forget(client.ObjectKeyFromObject(m))
 	return resource.RemoveFinalizer(ctx, r.Client, m, finalizer)
 }
 
@@ -217,4 +175,18 @@ func (r *Reconciler) write(ctx context.Context, m *v1alpha1.Move, status v1alpha
 		r.Recorder.Eventf(m, nil, kind, string(m.Status.Phase), "Move", "%s", resource.TruncateNote(m.Status.Message))
 	}
 	return nil
+}
+
+// kstatus returns the kstatus conditions of a status: Reconciling while the move continues, Stalled if it needs a person, Ready if it ended as
+// requested.
+func kstatus(old []metav1.Condition, s v1alpha1.MoveStatus, generation int64) []metav1.Condition {
+	over := s.FinishedAt != nil
+	reason := string(s.Phase)
+	if s.Stranded {
+		reason = "Stranded"
+	}
+	return resource.Kstatus(old, generation, reason,
+		resource.Value{True: s.Phase == mover.PhaseSucceeded && s.Next == "", Message: s.Message},
+		resource.Value{True: !over && !s.Stranded && s.Phase != mover.PhaseFailed, Message: s.Message},
+		resource.Value{True: s.Next != "" && (s.Stranded || over || s.Phase == mover.PhaseFailed), Message: s.Next})
 }

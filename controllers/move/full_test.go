@@ -66,6 +66,7 @@ func TestAMoveThatWaitsForOthersSaysSo(t *testing.T) {
 		{supervise.Throttled{}, metav1.ConditionFalse, "NotThrottled", "requested"},
 	} {
 		r.Moves = throttledMove{why: step.why}
+		r.pace.Forget(client.ObjectKeyFromObject(m)) // a second passes
 		if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(m)}); err != nil {
 			t.Fatal(err)
 		}

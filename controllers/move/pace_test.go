@@ -5,7 +5,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,8 +26,8 @@ func (p *progressingMove) Status(id string) (v1alpha1.MoveStatus, bool) {
 }
 func (*progressingMove) Throttled(string) supervise.Throttled { return supervise.Throttled{} }
 
-// TestProgressIsWrittenOnceASecond checks that changed counts are written at most once a second, and that other changes
-// are written at once.
+// TestProgressIsWrittenOnceASecond checks that changed counts are written at most once a second, and that a new phase is
+// written at once.
 func TestProgressIsWrittenOnceASecond(t *testing.T) {
 	begun := metav1.NewTime(time.Now().Truncate(time.Second).Add(123 * time.Millisecond)) // finer than the stored precision
 	moves := &progressingMove{status: v1alpha1.MoveStatus{StartedAt: &begun}}
@@ -49,7 +48,7 @@ func TestProgressIsWrittenOnceASecond(t *testing.T) {
 	if s, _ := look(mover.PhaseCreating, 1); s.Counts.Created != 1 {
 		t.Fatalf("first status = %+v", s)
 	}
-	r.pace.last = map[types.NamespacedName]time.Time{key: time.Now().Add(time.Hour)} // the last write was less than a second ago
+	r.pace.Delay(key, string(mover.PhaseCreating), 0) // the last write was less than a second ago
 	s, again := look(mover.PhaseCreating, 2)
 	if s.Counts.Created != 1 || again <= 0 {
 		t.Errorf("%d objects within the second, requeued after %s, want 1 object and a delay", s.Counts.Created, again)
@@ -57,7 +56,7 @@ func TestProgressIsWrittenOnceASecond(t *testing.T) {
 	if s, _ = look(mover.PhaseVerified, 3); s.Phase != mover.PhaseVerified || s.Counts.Created != 3 {
 		t.Errorf("status of another phase = %+v", s)
 	}
-	r.pace.last[key] = time.Now().Add(-writeInterval)
+	r.pace.Forget(key) // the last write was more than a second ago
 	if s, again = look(mover.PhaseVerified, 4); s.Counts.Created != 4 || again != 0 {
 		t.Errorf("after the second: %d objects, requeued after %s", s.Counts.Created, again)
 	}

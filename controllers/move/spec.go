@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/resource"
 	"scute.dev/mover"
 )
 
@@ -17,7 +18,7 @@ const (
 
 // Spec converts the spec of the resource.
 func Spec(m *v1alpha1.Move) mover.Spec {
-	s := mover.Spec{
+	return mover.Spec{
 		Namespace: m.Namespace, Name: m.Name,
 		Clusters: m.Spec.Selection.Clusters, All: m.Spec.Selection.All,
 		Target: mover.Target{
@@ -29,22 +30,9 @@ func Spec(m *v1alpha1.Move) mover.Spec {
 		KeepFailed:  m.Spec.RollbackOnFailure != nil && !*m.Spec.RollbackOnFailure,
 		CarryStatus: m.Spec.CarryStatus,
 		AcceptLoss:  m.Spec.AcceptLoss,
-		Acknowledge: timeout(m.Spec.Timeouts.Acknowledge, defaultAcknowledge),
-		Create:      timeout(m.Spec.Timeouts.Create, defaultCreate),
-		Awake:       timeout(m.Spec.Timeouts.Awake, defaultAwake),
+		Acknowledge: resource.Duration(m.Spec.Timeouts.Acknowledge, defaultAcknowledge),
+		Create:      resource.Duration(m.Spec.Timeouts.Create, defaultCreate),
+		Awake:       resource.Duration(m.Spec.Timeouts.Awake, defaultAwake),
+		AckKinds:    resource.Durations(m.Spec.Timeouts.AcknowledgeKinds),
 	}
-	for kind, d := range m.Spec.Timeouts.AcknowledgeKinds {
-		if s.AckKinds == nil {
-			s.AckKinds = make(map[string]mover.Duration)
-		}
-		s.AckKinds[kind] = mover.Duration(d.Duration)
-	}
-	return s
-}
-
-func timeout(d *v1alpha1.Duration, otherwise time.Duration) mover.Duration {
-	if d == nil {
-		return mover.Duration(otherwise)
-	}
-	return mover.Duration(d.Duration)
 }

@@ -2,17 +2,15 @@ package pause
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/resource"
-	"scute.dev/eventlog"
 	"scute.dev/internal/supervise"
 	"scute.dev/pause/request"
 )
@@ -22,13 +20,9 @@ const finalizer = "scute.dev/pause"
 
 // Pauses is the part of the domain that the controller needs.
 type Pauses interface {
+	resource.Objects[v1alpha1.PauseStatus]
 	Request(ctx context.Context, id, actor string, spec request.Spec) error
 	Release(ctx context.Context, id, actor, reason string) error
-	Status(id string) (v1alpha1.PauseStatus, bool)
-	// Recall reads from the log how a pause ended that the view has forgotten; false if it has not ended or does not exist.
-	Recall(ctx context.Context, id string) (v1alpha1.PauseStatus, bool, error)
-	Open(namespace, name string) []string
-	Throttled(id string) supervise.Throttled
 }
 
 // Reconciler reconciles Pauses with the log.
@@ -44,18 +38,15 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 
 // Reconcile records the spec in the log and writes the view into the status.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if pause, wait := r.Behind(); wait {
-		return ctrl.Result{RequeueAfter: pause}, nil
-	}
 	var p v1alpha1.Pause
-	if err := r.Client.Get(ctx, req.NamespacedName, &p); err != nil && !apierrors.IsNotFound(err) {
+	if err := r.Client.Get(ctx, req.NamespacedName, &p); client.IgnoreNotFound(err) != nil {
 		return ctrl.Result{}, err
 	}
 	if err := r.orphans(ctx, req, &p); err != nil || p.UID == "" {
 		return ctrl.Result{}, err
 	}
 	id := v1alpha1.LogID(&p)
-	status, known, err := r.status(ctx, &p, id)
+	status, known, err := resource.LatestStatus(ctx, r.Pauses, id, &p.Status, p.Status.FinishedAt != nil && p.Status.PauseID == id)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -78,21 +69,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{}, r.publish(ctx, &p, status)
 }
 
-// status returns the log's view of a pause. A pause that the view does not know may have ended and been forgotten. Its own status then contains the
-// end, unless the daemon stopped before it wrote the status; then the log contains it.
-func (r *Reconciler) status(ctx context.Context, p *v1alpha1.Pause, id string) (status v1alpha1.PauseStatus, known bool, err error) {
-	if status, known = r.Pauses.Status(id); known {
-		return status, true, nil
-	}
-	if p.Status.FinishedAt != nil && p.Status.PauseID == id {
-		return *p.Status.DeepCopy(), true, nil
-	}
-	if status, known, err = r.Pauses.Recall(ctx, id); err != nil {
-		return status, false, fmt.Errorf("reading the pause %s from the log: %w", id, err)
-	}
-	return status, known, nil
-}
-
 // orphans releases the pauses in the log of a Pause that is gone, or of an earlier Pause with the same name.
 func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, p *v1alpha1.Pause) error {
 	name := resource.Orphans{Kind: "Pause", Key: req.NamespacedName, UID: p.UID, Open: r.Pauses.Open(req.Namespace, req.Name), Own: v1alpha1.LogID(p)}
@@ -104,15 +80,9 @@ func (r *Reconciler) request(ctx context.Context, p *v1alpha1.Pause, id string) 
 	if err != nil {
 		return r.publish(ctx, p, waitingStatus(p, "spec.selector: "+err.Error(), resource.Remedy))
 	}
-	err = r.Pauses.Request(ctx, id, "resource/"+p.Namespace+"/"+p.Name, spec)
-	if errors.Is(err, eventlog.ErrFull) {
-		return errors.Join(fmt.Errorf("recording the request: %w", err),
-			r.publish(ctx, p, waitingStatus(p, resource.FullMessage(err), resource.FullRemedy)))
-	}
-	if err != nil {
-		return fmt.Errorf("recording the request: %w", err)
-	}
-	return nil
+	return resource.RequestError(r.Pauses.Request(ctx, id, "resource/"+p.Namespace+"/"+p.Name, spec), func(message, next string) error {
+		return r.publish(ctx, p, waitingStatus(p, message, next))
+	})
 }
 
 // waitingStatus returns the status of a pause that is not requested. If the log has lost a pause, only PauseID shows that it had started: see release.

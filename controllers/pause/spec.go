@@ -5,12 +5,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/resource"
-	"scute.dev/pause"
 	"scute.dev/pause/request"
 )
 
@@ -21,44 +19,22 @@ const (
 )
 
 // Spec translates the spec of a Pause to a request. It returns an error if the selector cannot be read.
-func Spec(p *v1alpha1.Pause) (request.Spec, error) {
-	s := request.Spec{
+func Spec(p *v1alpha1.Pause) (s request.Spec, err error) {
+	s = request.Spec{
 		Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), Clusters: p.Spec.Clusters, Reason: p.Spec.Reason,
-		Acknowledge: timeout(p.Spec.Timeouts.Acknowledge, defaultAcknowledge), Awake: timeout(p.Spec.Timeouts.Awake, defaultAwake),
+		Acknowledge: resource.Duration(p.Spec.Timeouts.Acknowledge, defaultAcknowledge), Awake: resource.Duration(p.Spec.Timeouts.Awake, defaultAwake),
+		AckKinds: resource.Durations(p.Spec.Timeouts.AcknowledgeKinds),
 	}
-	for kind, d := range p.Spec.Timeouts.AcknowledgeKinds {
-		if s.AckKinds == nil {
-			s.AckKinds = make(map[string]pause.Duration)
-		}
-		s.AckKinds[kind] = pause.Duration(d.Duration)
-	}
-	if p.Spec.Selector == nil {
-		return s, nil
-	}
-	selector, err := metav1.LabelSelectorAsSelector(p.Spec.Selector)
-	if err != nil {
-		return s, err
-	}
-	s.Selector, s.BySelector = selector.String(), true
-	return s, nil
+	s.Selector, s.BySelector, err = resource.Selector(p.Spec.Selector)
+	return s, err
 }
 
 // invalidPart returns the part of the spec that cannot be read, or an invalid selector that the schema permits; nil if there is neither.
 func invalidPart(p *v1alpha1.Pause) *v1alpha1.UnreadablePart {
-	if p.Unreadable.Spec != nil || p.Spec.Selector == nil {
+	if p.Unreadable.Spec != nil {
 		return p.Unreadable.Spec
 	}
-	for _, err := range validation.ValidateLabelSelector(p.Spec.Selector, validation.LabelSelectorValidationOptions{}, field.NewPath("spec", "selector")) {
-		return &v1alpha1.UnreadablePart{Field: err.Field, Problem: err.ErrorBody()}
-	}
-	return nil
-}
-
-func timeout(d *v1alpha1.Duration, otherwise time.Duration) pause.Duration {
-	if d == nil {
-		return pause.Duration(otherwise)
-	}
-	return pause.Duration(d.Duration)
+	return resource.InvalidSelector(p.Spec.Selector, field.NewPath("spec", "selector"))
 }
 
 // kstatus returns the conditions in the format of kstatus, and Acknowledged. Ready and Acknowledged are True while all objects have acknowledged the

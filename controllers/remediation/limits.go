@@ -35,8 +35,6 @@ const (
 type limitsReconciler struct {
 	client   client.Client
 	recorder events.EventRecorder
-	caughtUp <-chan struct{}
-	catchUp  resource.Wait
 
 	mu    sync.Mutex
 	fleet func(ctx context.Context) (remediator.Fleet, error) // nil until the remediator runs
@@ -63,9 +61,6 @@ func (r *limitsReconciler) setup(mgr ctrl.Manager, feed *EventSource) error {
 
 // Reconcile writes the status.
 func (r *limitsReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if pause, wait := r.catchUp.Delay(r.caughtUp); wait {
-		return ctrl.Result{RequeueAfter: pause}, nil
-	}
 	l := &v1alpha1.RepairLimits{}
 	if err := r.client.Get(ctx, req.NamespacedName, l); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)

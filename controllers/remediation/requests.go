@@ -70,7 +70,7 @@ func (r *requestReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ct
 	defer cancel()
 	err := r.reconcile(ctx, req)
 	if apierrors.IsConflict(err) { // the remediator wrote it too, and the cache will have it soon
-		return ctrl.Result{RequeueAfter: resource.MinInterval}, nil
+		return ctrl.Result{RequeueAfter: minRetryDelay}, nil
 	}
 	return ctrl.Result{}, err
 }

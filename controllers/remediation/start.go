@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -34,8 +32,7 @@ const (
 	syncInterval, installRetryInterval = 200 * time.Millisecond, 30 * time.Second
 )
 
-// Starter starts the remediator when the first RepairPolicy appears, but not before the view has everything that the log had at the start. Until then
-// the only cost is one watch of that kind. The remediator keeps running without a policy, because remediations that a deleted policy started must
+// Starter starts the remediator when the first RepairPolicy appears. Until then the only cost is one watch of that kind. The remediator keeps running without a policy, because remediations that a deleted policy started must
 // still be cancelled. Its exported fields are set before use.
 type Starter struct {
 	Manager manager.Manager
@@ -47,14 +44,10 @@ type Starter struct {
 	Runner     *runner.Runner
 	Events     *EventSource
 	Reporter   *EventReporter
-	// CaughtUp is closed when the view has everything that the log had at the start.
-	CaughtUp <-chan struct{}
 	// Concurrency is the number of owners reconciled in parallel.
 	Concurrency int
 	// Cached is called with the caches of scute's kinds.
 	Cached func(cache client.Reader, lists ...client.ObjectList)
-
-	catchUp resource.Wait
 
 	// The only worker uses these fields.
 	open     bool
@@ -64,21 +57,29 @@ type Starter struct {
 	limits *limitsReconciler
 }
 
-// SetupWithManager registers the controller, and that of the RepairLimits.
-func (r *Starter) SetupWithManager() error {
+// Register registers the kinds that are read before the start.
+func (r *Starter) Register() error {
 	r.Cached(r.Manager.GetCache(), &v1alpha1.RepairPolicyList{})
-	limited, err := r.serves(v1alpha1.GroupVersion().WithKind("RepairLimits"))
+	limited, err := resource.Serves(r.Manager.GetRESTMapper(), v1alpha1.GroupVersion().WithKind("RepairLimits"))
 	if err != nil {
 		return err
 	}
 	if limited {
 		r.Cached(r.Manager.GetCache(), &v1alpha1.RepairLimitsList{})
-		r.limits = &limitsReconciler{client: r.Manager.GetClient(), recorder: r.Manager.GetEventRecorder("scuted"), caughtUp: r.CaughtUp}
+		r.limits = &limitsReconciler{client: r.Manager.GetClient(), recorder: r.Manager.GetEventRecorder("scuted")}
+	} else {
+		r.Runner.Logger.Warn("using the default limits for the fleet", "because", "the API server has no kind RepairLimits: install the CRDs of this version, and restart scuted")
+	}
+	return nil
+}
+
+// SetupWithManager adds the controller, and that of the RepairLimits. It is called after Register, when the view has everything that the log had at
+// the start.
+func (r *Starter) SetupWithManager() error {
+	if r.limits != nil {
 		if err := r.limits.setup(r.Manager, r.Events); err != nil {
 			return err
 		}
-	} else {
-		r.Runner.Logger.Warn("using the default limits for the fleet", "because", "the API server has no kind RepairLimits: install the CRDs of this version, and restart scuted")
 	}
 	return ctrl.NewControllerManagedBy(r.Manager).Named("remediator").
 		For(&v1alpha1.RepairPolicy{}).
@@ -95,9 +96,6 @@ func (r *Starter) SetupWithManager() error {
 func (r *Starter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	if r.open {
 		return ctrl.Result{}, nil
-	}
-	if pause, wait := r.catchUp.Delay(r.CaughtUp); wait {
-		return ctrl.Result{RequeueAfter: pause}, nil
 	}
 	p := &v1alpha1.RepairPolicy{}
 	if req.Name == "" {
@@ -144,7 +142,7 @@ func (r *Starter) reportMissing(ctx context.Context, p *v1alpha1.RepairPolicy, m
 
 // startCache starts the cache if Cluster API is installed. Otherwise it returns what is missing.
 func (r *Starter) startCache(ctx context.Context) (missing string, err error) {
-	machines, err := r.serves(clusterv1.GroupVersion.WithKind("Machine"))
+	machines, err := resource.Serves(r.Manager.GetRESTMapper(), clusterv1.GroupVersion.WithKind("Machine"))
 	if err != nil {
 		return "", err
 	}
@@ -153,7 +151,7 @@ func (r *Starter) startCache(ctx context.Context) (missing string, err error) {
 	}
 	r.kinds = nil
 	for _, kind := range ownerkind.All() {
-		served, err := r.serves(kind.GroupVersionKind())
+		served, err := resource.Serves(r.Manager.GetRESTMapper(), kind.GroupVersionKind())
 		if err != nil {
 			return "", err
 		}
@@ -173,17 +171,6 @@ func (r *Starter) startCache(ctx context.Context) (missing string, err error) {
 	}
 	r.observer = observer
 	return "", nil
-}
-
-func (r *Starter) serves(kind schema.GroupVersionKind) (bool, error) {
-	_, err := r.Manager.GetRESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
-	if meta.IsNoMatchError(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("looking up the kind %s: %w", kind.Kind, err)
-	}
-	return true, nil
 }
 
 func (r *Starter) startControllers() error {

@@ -1,7 +1,9 @@
 package resource
 
 import (
-	"time"
+	"context"
+	"errors"
+	"fmt"
 
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -9,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"scute.dev/eventlog"
 	"scute.dev/internal/fair"
 	"scute.dev/internal/supervise"
 )
@@ -21,19 +24,52 @@ type Base struct {
 	Recorder events.EventRecorder
 	// Quota is the quota of each namespace.
 	Quota supervise.Quota
-	// CaughtUp is closed when the view contains all commits that the log had at the start. Before, an object that is missing in the view may exist.
-	CaughtUp <-chan struct{}
 	// Changes are the IDs of the objects that have changed in the view.
 	Changes *Changes[string]
-
-	wait Wait
 }
 
-// Setup registers a reconciler of the kind of an object.
+// Setup registers a reconciler of the kind of an object. The view must contain all commits that the log had at the start: otherwise an object that is
+// missing in the view may exist.
 func (b *Base) Setup(mgr ctrl.Manager, object client.Object, r reconcile.Reconciler, options controller.Options) error {
 	options.NewQueue = fair.NewRequestQueue
 	return ctrl.NewControllerManagedBy(mgr).For(object).WithOptions(options).WatchesRawSource(ResourceSource(b.Changes)).Complete(r)
 }
 
-// Behind reports whether a reconcile must wait until the view has caught up, and for how long until the next check.
-func (b *Base) Behind() (pause time.Duration, behind bool) { return b.wait.Delay(b.CaughtUp) }
+// Objects are the objects in the log that the resources of a kind requested, with a status of type S.
+type Objects[S any] interface {
+	Status(id string) (S, bool)
+	// Recall reads from the log how an object ended that the view no longer contains. It returns false if the object has not ended or does not exist.
+	Recall(ctx context.Context, id string) (S, bool, error)
+	// Open returns the IDs of the objects that resources of a name requested and that have not ended.
+	Open(namespace, name string) []string
+	Throttled(id string) supervise.Throttled
+}
+
+// LatestStatus returns the status of an object from the view. If the view does not contain the object, it may have ended: the view has deleted it, or
+// it ended in another log. Then the end is in own, the status of its resource, or, if the daemon stopped before it could write that, in the log. known
+// is false if the object was not requested.
+func LatestStatus[S any](ctx context.Context, objects Objects[S], id string, own *S, ended bool) (status S, known bool, err error) {
+	if status, known = objects.Status(id); known {
+		return status, true, nil
+	}
+	if ended {
+		return *own, true, nil
+	}
+	if status, known, err = objects.Recall(ctx, id); err != nil {
+		return status, false, fmt.Errorf("reading %s from the log: %w", id, err)
+	}
+	return status, known, nil
+}
+
+// RequestError returns the error of a request to the log; nil if err is nil. If the log is full, it publishes why the object waits, because the request
+// is retried.
+func RequestError(err error, publish func(message, next string) error) error {
+	if err == nil {
+		return nil
+	}
+	failed := fmt.Errorf("recording the request: %w", err)
+	if errors.Is(err, eventlog.ErrFull) {
+		return errors.Join(failed, publish("waiting: "+TruncateNote(err.Error()), "raise the limit of the event log (log.maxBytes of the chart)"))
+	}
+	return failed
+}

@@ -8,8 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
@@ -17,7 +15,7 @@ import (
 // Changes are the keys of changed objects, each once until the controller reads it. Only one controller reads them. The zero value is ready for use,
 // and it is safe for concurrent use.
 type Changes[K comparable] struct {
-	// Delay is how long changes are gathered before they are sent. It is set before use.
+	// Delay is how long changes are gathered before they are enqueued. It is set before use.
 	Delay time.Duration
 
 	mu      sync.Mutex
@@ -47,52 +45,41 @@ func (c *Changes[K]) signal() chan struct{} {
 	return c.wake
 }
 
-// send sends the changes, including those from before the call, until ctx ends.
-func (c *Changes[K]) send(ctx context.Context, events chan<- event.TypedGenericEvent[K]) {
+// run calls fn with each change, including those from before the call, until ctx ends.
+func (c *Changes[K]) run(ctx context.Context, fn func(K)) {
 	c.mu.Lock()
 	wake := c.signal()
 	c.mu.Unlock()
-	gathered := time.NewTimer(0)
-	defer gathered.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-wake:
 		}
-		gathered.Reset(c.Delay)
 		select {
 		case <-ctx.Done():
 			return
-		case <-gathered.C:
+		case <-time.After(c.Delay):
 		}
 		c.mu.Lock()
 		changed := c.changed
 		c.changed = nil
 		c.mu.Unlock()
 		for key := range changed {
-			select {
-			case <-ctx.Done():
-				return
-			case events <- event.TypedGenericEvent[K]{Object: key}:
-			}
+			fn(key)
 		}
 	}
 }
 
 // Source enqueues the requests for each change.
 func Source[K, R comparable](c *Changes[K], requests func(ctx context.Context, key K) []R) source.TypedSource[R] {
-	events := make(chan event.TypedGenericEvent[K])
-	channel := source.TypedChannel(events, handler.TypedFuncs[K, R]{
-		GenericFunc: func(ctx context.Context, e event.TypedGenericEvent[K], q workqueue.TypedRateLimitingInterface[R]) {
-			for _, request := range requests(ctx, e.Object) {
+	return source.TypedFunc[R](func(ctx context.Context, q workqueue.TypedRateLimitingInterface[R]) error {
+		go c.run(ctx, func(key K) {
+			for _, request := range requests(ctx, key) {
 				q.Add(request)
 			}
-		},
-	})
-	return source.TypedFunc[R](func(ctx context.Context, q workqueue.TypedRateLimitingInterface[R]) error {
-		go c.send(ctx, events)
-		return channel.Start(ctx, q)
+		})
+		return nil
 	})
 }
 

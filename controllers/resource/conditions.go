@@ -58,12 +58,6 @@ const Unreadable = "Unreadable"
 // Remedy states how to fix an object that cannot be read.
 const Remedy = "correct the field; if the spec is immutable, delete the object and create another one"
 
-// FullRemedy states what to do if the log is full.
-const FullRemedy = "raise the limit of the event log (log.maxBytes of the chart)"
-
-// FullMessage returns the message of an object that waits because the log is full. err is the log's error.
-func FullMessage(err error) string { return "waiting: " + TruncateNote(err.Error()) }
-
 // withReadable sets the condition Readable to False if the spec cannot be read, and removes the condition otherwise. It does not change old. fresh is
 // true if an event must be recorded: the spec has become unreadable, or the stored status is unreadable, which the next write of the status fixes.
 func withReadable(old []metav1.Condition, generation int64, unread v1alpha1.Unreadable) (list []metav1.Condition, fresh bool) {

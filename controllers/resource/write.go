@@ -16,17 +16,16 @@ import (
 // Resource is an object of any of scute's kinds.
 type Resource interface {
 	client.Object
-	Unread() *v1alpha1.UnreadablePart
 	Parts() v1alpha1.Unreadable
 }
 
 // Publish writes the status, as Write does, with the condition Readable set in list, which are the conditions of after. It records an event if the
 // object has become unreadable.
 func Publish(ctx context.Context, c client.Client, recorder events.EventRecorder, before, after Resource, list *[]metav1.Condition) (written bool, err error) {
-	var unreadable bool
-	*list, unreadable = withReadable(*list, before.GetGeneration(), before.Parts())
-	if written, err = Write(ctx, c, before, after); written && unreadable {
-		recorder.Eventf(after, nil, corev1.EventTypeWarning, Unreadable, "Read", "%s", TruncateNote(before.Unread().String()))
+	parts, fresh := before.Parts(), false
+	*list, fresh = withReadable(*list, before.GetGeneration(), parts)
+	if written, err = Write(ctx, c, before, after); written && fresh {
+		recorder.Eventf(after, nil, corev1.EventTypeWarning, Unreadable, "Read", "%s", TruncateNote(parts.Unread().String()))
 	}
 	return written, err
 }

@@ -102,9 +102,10 @@ func (a *recordingDefiner) Definition(_ context.Context, _, _ string, spec *v1al
 // unknownRun is a log without runs.
 type unknownRun struct{ Runs }
 
-func (unknownRun) Summary(string) (workflow.Summary, bool)    { return workflow.Summary{}, false }
-func (unknownRun) Open(string, string) []string               { return nil }
-func (unknownRun) WithFiles(string, string) ([]string, error) { return nil, nil }
+func (unknownRun) Summary(string) (workflow.Summary, bool)                  { return workflow.Summary{}, false }
+func (unknownRun) Status(string) (s v1alpha1.WorkflowRunStatus, known bool) { return s, false }
+func (unknownRun) Open(string, string) []string                             { return nil }
+func (unknownRun) WithFiles(string, string) []string                        { return nil }
 func (unknownRun) Recall(context.Context, string) (v1alpha1.WorkflowRunStatus, bool, error) {
 	return v1alpha1.WorkflowRunStatus{}, false, nil
 }
@@ -142,7 +143,7 @@ func TestBeginsByTheWholeSpec(t *testing.T) {
 // damaged is a log that does not contain the run, and cannot read an earlier run of the same name, which left files.
 type damaged struct{ unknownRun }
 
-func (damaged) WithFiles(string, string) ([]string, error) { return []string{"fleet/up/89abcdef"}, nil }
+func (damaged) WithFiles(string, string) []string { return []string{"fleet/up/89abcdef"} }
 
 func (damaged) State(context.Context, string) (*workflow.State, uint64, error) {
 	return nil, 0, errors.New("an event of a later version")

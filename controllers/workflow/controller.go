@@ -13,7 +13,6 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/resource"
-	"scute.dev/eventlog"
 	"scute.dev/internal/supervise"
 	"scute.dev/workflow"
 	"scute.dev/workflow/runner"
@@ -30,19 +29,14 @@ const (
 
 // Runs is the part of the domain that the controller uses.
 type Runs interface {
+	resource.Objects[v1alpha1.WorkflowRunStatus]
 	Request(ctx context.Context, id, actor string, d *workflow.Definition) error
 	Command(ctx context.Context, id, actor string, in workflow.Input) error
 	// State reads a run from the log.
 	State(ctx context.Context, id string) (*workflow.State, uint64, error)
 	Summary(id string) (workflow.Summary, bool)
-	Status(id string) (v1alpha1.WorkflowRunStatus, bool)
-	// Recall reads from the log how a run ended that the view no longer contains. It returns false if the run has not ended or does not exist.
-	Recall(ctx context.Context, id string) (v1alpha1.WorkflowRunStatus, bool, error)
-	// Open returns the IDs of the runs that a resource of the name requested and that have neither ended nor been stopped.
-	Open(namespace, name string) []string
-	Throttled(id string) supervise.Throttled
 	// WithFiles returns the IDs of the runs that a resource of the name requested and that have files on disk.
-	WithFiles(namespace, name string) ([]string, error)
+	WithFiles(namespace, name string) []string
 	// Discard removes the files of a run that has ended.
 	Discard(id string) error
 }
@@ -58,7 +52,7 @@ type Reconciler struct {
 	resource.Base
 	Runs    Runs
 	Definer Definer
-	pace    pace
+	pace    resource.Pace
 }
 
 // SetupWithManager registers the controller.
@@ -68,9 +62,6 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 
 // Reconcile records the spec in the log and writes the view into the status.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	if pause, wait := r.Behind(); wait {
-		return ctrl.Result{RequeueAfter: pause}, nil
-	}
 	var w v1alpha1.WorkflowRun
 	err := r.Client.Get(ctx, req.NamespacedName, &w)
 	if client.IgnoreNotFound(err) != nil {
@@ -127,11 +118,7 @@ func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, w *v1alpha1.
 	if err != nil || w.UID != "" {
 		return err
 	}
-	left, err := r.Runs.WithFiles(req.Namespace, req.Name)
-	if err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "listing the files of runs")
-	}
-	name.Open = left
+	name.Open = r.Runs.WithFiles(req.Namespace, req.Name)
 	return name.End(ctx, r.Live, func(id, _ string) error {
 		s, _, err := r.Runs.State(ctx, id)
 		switch {
@@ -154,16 +141,12 @@ func (r *Reconciler) discard(ctx context.Context, id string) {
 // publishEnded writes the status of a run that has ended and that the view does not contain, because the view removed it or the log is another one. The end
 // is in the WorkflowRun's status, or, if the daemon stopped before it could write that, in the log.
 func (r *Reconciler) publishEnded(ctx context.Context, w *v1alpha1.WorkflowRun, id string) (bool, error) {
-	status, ended := *w.Status.DeepCopy(), w.Status.FinishedAt != nil && w.Status.RunID == id
-	if refused := w.Status.FinishedAt != nil && w.Status.RunID == "" && w.Status.ObservedGeneration == w.Generation; !ended && !refused {
-		var err error
-		status, ended, err = r.Runs.Recall(ctx, id)
-		if err != nil {
-			return false, fmt.Errorf("reading run %s from the log: %w", id, err)
-		}
-	}
-	if !ended {
+	if w.Status.FinishedAt != nil && w.Status.RunID == "" && w.Status.ObservedGeneration == w.Generation { // the manifest was rejected
 		return false, nil
+	}
+	status, ended, err := resource.LatestStatus(ctx, r.Runs, id, &w.Status, w.Status.FinishedAt != nil && w.Status.RunID == id)
+	if err != nil || !ended {
+		return false, err
 	}
 	return true, r.write(ctx, w, status, supervise.Throttled{})
 }
@@ -194,12 +177,8 @@ func (r *Reconciler) begin(ctx context.Context, w *v1alpha1.WorkflowRun, id stri
 		return r.publishWaiting(ctx, w, "suspended before it started", "set spec.suspend to false")
 	}
 	err = r.Runs.Request(ctx, id, actor(w), definition)
-	if errors.Is(err, eventlog.ErrFull) {
-		waiting := r.publishWaiting(ctx, w, resource.FullMessage(err), resource.FullRemedy)
-		return errors.Join(fmt.Errorf("recording the request: %w", err), waiting)
-	}
 	if err != nil && !errors.Is(err, runner.ErrDifferentDefinition) { // with another definition: the log contains the run, and the view will contain it soon
-		return fmt.Errorf("recording the request: %w", err)
+		return resource.RequestError(err, func(message, next string) error { return r.publishWaiting(ctx, w, message, next) })
 	}
 	r.warn(w, problems)
 	return nil // the view triggers a reconcile when it contains the run
@@ -252,7 +231,7 @@ func (r *Reconciler) release(ctx context.Context, w *v1alpha1.WorkflowRun, id st
 		return r.publish(ctx, w, id, g)
 	}
 	r.discard(ctx, id)
-	r.pace.forget(client.ObjectKeyFromObject(w))
+	r.pace.Forget(client.ObjectKeyFromObject(w))
 	return ctrl.Result{}, resource.RemoveFinalizer(ctx, r.Client, w, finalizer)
 }
 

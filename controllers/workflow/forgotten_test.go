@@ -27,9 +27,10 @@ type forgottenRun struct {
 
 func (*forgottenRun) Summary(string) (workflow.Summary, bool) { return workflow.Summary{}, false }
 func (*forgottenRun) Open(string, string) []string            { return nil }
-func (*forgottenRun) WithFiles(string, string) ([]string, error) {
-	return nil, errors.New("the volume is away")
+func (*forgottenRun) Status(string) (s v1alpha1.WorkflowRunStatus, known bool) {
+	return s, false
 }
+func (*forgottenRun) WithFiles(string, string) []string { return nil }
 
 func (f *forgottenRun) Recall(_ context.Context, id string) (v1alpha1.WorkflowRunStatus, bool, error) {
 	f.recalls++
@@ -121,9 +122,12 @@ func TestAForgottenRunIsLeftAlone(t *testing.T) {
 // lostRun is a log that does not contain a run that was started.
 type lostRun struct{ Runs }
 
-func (lostRun) Summary(string) (workflow.Summary, bool)    { return workflow.Summary{}, false }
-func (lostRun) Open(string, string) []string               { return nil }
-func (lostRun) WithFiles(string, string) ([]string, error) { return nil, nil }
+func (lostRun) Summary(string) (workflow.Summary, bool) { return workflow.Summary{}, false }
+func (lostRun) Open(string, string) []string            { return nil }
+func (lostRun) Status(string) (s v1alpha1.WorkflowRunStatus, known bool) {
+	return s, false
+}
+func (lostRun) WithFiles(string, string) []string { return nil }
 func (lostRun) Recall(context.Context, string) (s v1alpha1.WorkflowRunStatus, ended bool, err error) {
 	return s, false, nil
 }

@@ -64,11 +64,10 @@ func isNotable(p v1alpha1.TaskPhase) bool {
 
 func isTroubled(p v1alpha1.RunPhase) bool {
 	switch p {
-	case v1alpha1.RunDegraded, v1alpha1.RunAborted, v1alpha1.RunRollingBack, v1alpha1.RunRolledBack, v1alpha1.RunRollbackFailed,
-		v1alpha1.RunFailed, v1alpha1.RunStranded, v1alpha1.RunPaused, v1alpha1.RunPartiallyPaused:
-		return true
-	default:
+	case "", v1alpha1.RunPending, v1alpha1.RunRunning, v1alpha1.RunSucceeded:
 		return false
+	default:
+		return true
 	}
 }
 

@@ -3,6 +3,7 @@ package workflow
 import (
 	"cmp"
 	"context"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,9 +17,19 @@ import (
 	"scute.dev/workflow"
 )
 
+// publishBytes is the largest WorkflowRun whose status is updated every resource.PublishInterval. For larger ones the interval grows with their size,
+// because each update of the status stores the whole object in etcd and sends it to every watch.
+const publishBytes = 64 << 10
+
+// publishIntervalFor returns the interval between updates of the status of a cached WorkflowRun, by the approximate size of its spec.
+func publishIntervalFor(w *v1alpha1.WorkflowRun) time.Duration {
+	size, _ := strconv.Atoi(w.Annotations[specBytes]) // 0 without the annotation
+	return max(resource.PublishInterval, resource.PublishInterval*time.Duration(size)/publishBytes)
+}
+
 // publish writes the log's view of a run into the status, at a bounded rate.
 func (r *Reconciler) publish(ctx context.Context, w *v1alpha1.WorkflowRun, id string, g workflow.Summary) (ctrl.Result, error) {
-	if wait := r.pace.delay(client.ObjectKeyFromObject(w), g.Phase, publishIntervalFor(w), time.Now()); wait > 0 {
+	if wait := r.pace.Delay(client.ObjectKeyFromObject(w), string(g.Phase), publishIntervalFor(w)); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
 	}
 	status, ok := r.Runs.Status(id)
@@ -86,4 +97,20 @@ func list(problems []workflow.Problem) string {
 		}
 	}
 	return strings.Join(append(errors, warnings...), "; ")
+}
+
+// kstatus returns the kstatus conditions of a status: Reconciling while the run continues automatically, Stalled if it needs a person or did not end
+// as requested, Ready if it did. A run whose failures are ignored by policy ended as requested.
+func kstatus(old []metav1.Condition, s v1alpha1.WorkflowRunStatus, generation int64) []metav1.Condition {
+	ready, going := false, false
+	switch s.Phase {
+	case v1alpha1.RunSucceeded, v1alpha1.RunDegraded:
+		ready = true
+	case v1alpha1.RunPending, v1alpha1.RunRunning, v1alpha1.RunPartiallyPaused, v1alpha1.RunRollingBack:
+		going = true
+	}
+	return resource.Kstatus(old, generation, string(s.Phase),
+		resource.Value{True: ready, Message: s.Message},
+		resource.Value{True: going, Message: s.Message},
+		resource.Value{True: !ready && !going, Message: cmp.Or(s.Next, s.Message)})
 }

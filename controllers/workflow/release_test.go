@@ -23,7 +23,7 @@ type noopKind struct{ task.Kind }
 // TestDeletedBeforeTheViewKnowsTheRun checks that a run is aborted if its WorkflowRun is deleted when the request is in
 // the log but not yet in the view. Otherwise, the run would continue without being visible.
 func TestDeletedBeforeTheViewKnowsTheRun(t *testing.T) {
-	log, view := logtest.Open(t), runner.NewRuns(nil)
+	log, view := logtest.Open(t), runner.NewRuns()
 	runs := &runner.Runner{Log: log, Incarnation: "one", Kinds: func(context.Context, workflow.Header) (task.Kinds, error) {
 		return task.Kinds{"Do": noopKind{}}, nil
 	}}

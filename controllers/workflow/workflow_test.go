@@ -10,7 +10,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/workflow"
@@ -76,30 +75,6 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-func TestPace(t *testing.T) {
-	var p pace
-	key, start := types.NamespacedName{Name: "a"}, time.Unix(1000, 0)
-	if wait := p.delay(key, v1alpha1.RunRunning, time.Second, start); wait != 0 {
-		t.Errorf("hold of the first write = %s", wait)
-	}
-	if wait := p.delay(key, v1alpha1.RunRunning, time.Second, start.Add(300*time.Millisecond)); wait != 700*time.Millisecond {
-		t.Errorf("hold of the second write = %s", wait)
-	}
-	if wait := p.delay(key, v1alpha1.RunPaused, time.Second, start.Add(400*time.Millisecond)); wait != 0 {
-		t.Errorf("hold of a new phase = %s", wait)
-	}
-	if wait := p.delay(key, v1alpha1.RunPaused, time.Second, start.Add(1400*time.Millisecond)); wait != 0 {
-		t.Errorf("hold after a second = %s", wait)
-	}
-	if wait := p.delay(types.NamespacedName{Name: "b"}, v1alpha1.RunPaused, time.Second, start); wait != 0 {
-		t.Errorf("hold of another object = %s", wait)
-	}
-	p.forget(key)
-	if len(p.last) != 1 {
-		t.Errorf("got %d entries after forget, want 1", len(p.last))
-	}
-}
-
 // TestPaceOfLargeRuns checks that large WorkflowRuns are written less than once a second.
 func TestPaceOfLargeRuns(t *testing.T) {
 	with := func(n int) *apiextensionsv1.JSON { return &apiextensionsv1.JSON{Raw: make([]byte, n)} }
@@ -125,15 +100,6 @@ func TestPaceOfLargeRuns(t *testing.T) {
 		if every := publishIntervalFor(w); every < c.least || every > c.most {
 			t.Errorf("%s: written every %s", name, every)
 		}
-	}
-	var p pace
-	key, start := types.NamespacedName{Name: "a"}, time.Unix(1000, 0)
-	p.delay(key, v1alpha1.RunRunning, 16*time.Second, start)
-	if wait := p.delay(key, v1alpha1.RunRunning, 16*time.Second, start.Add(time.Second)); wait != 15*time.Second {
-		t.Errorf("hold of the second write = %s", wait)
-	}
-	if wait := p.delay(key, v1alpha1.RunSucceeded, 16*time.Second, start.Add(time.Second)); wait != 0 {
-		t.Errorf("hold of the last write = %s", wait)
 	}
 }
 

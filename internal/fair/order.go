@@ -33,16 +33,39 @@ func (o *Order[T]) Push(item T) {
 }
 
 // Pop removes and returns the next item. It must not be called on an empty Order.
-func (o *Order[T]) Pop() T {
-	ns := o.turn[0]
-	item := o.waiting[ns][0]
-	o.turn, o.waiting[ns] = o.turn[1:], o.waiting[ns][1:]
-	if o.n--; len(o.waiting[ns]) > 0 {
-		o.turn = append(o.turn, ns)
+func (o *Order[T]) Pop() T { return o.pop(o.turn[0]) }
+
+// PopLowest removes and returns the next item of the namespace with the lowest rank, and of these of the namespace whose turn is first. rank returns
+// false for a namespace that must wait. ok is false if all namespaces must wait.
+func (o *Order[T]) PopLowest(rank func(namespace string) (int, bool)) (item T, ok bool) {
+	var next string
+	var lowest int
+	for _, ns := range o.turn {
+		if n, may := rank(ns); may && (!ok || n < lowest) {
+			next, lowest, ok = ns, n, true
+		}
+	}
+	if ok {
+		item = o.pop(next)
+	}
+	return item, ok
+}
+
+// pop removes and returns the first item of a namespace, which then has the last turn.
+func (o *Order[T]) pop(ns string) (item T) {
+	queue := o.waiting[ns]
+	item, queue[0] = queue[0], item // the zero value, so that the item is not retained
+	o.endTurn(ns)
+	if o.n--; len(queue) > 1 {
+		o.waiting[ns], o.turn = queue[1:], append(o.turn, ns)
 	} else {
 		delete(o.waiting, ns)
 	}
 	return item
+}
+
+func (o *Order[T]) endTurn(ns string) {
+	o.turn = slices.DeleteFunc(o.turn, func(other string) bool { return other == ns })
 }
 
 // Remove removes an item, if it waits.
@@ -55,7 +78,7 @@ func (o *Order[T]) Remove(item T) {
 	o.waiting[ns] = slices.Delete(o.waiting[ns], i, i+1)
 	if o.n--; len(o.waiting[ns]) == 0 {
 		delete(o.waiting, ns)
-		o.turn = slices.DeleteFunc(o.turn, func(other string) bool { return other == ns })
+		o.endTurn(ns)
 	}
 }
 

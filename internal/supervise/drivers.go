@@ -68,8 +68,8 @@ func (d *Drivers) Subscribe(id string) (news <-chan uint64, stop func()) {
 	}
 }
 
-// Notify notifies the listener of an ID of a commit, for example of an operator's decision. It does not block. The caller passes sequences in order.
-func (d *Drivers) Notify(id string, seq uint64) {
+// notify notifies the listener of an ID of a commit, for example of an operator's decision. It does not block. The caller passes sequences in order.
+func (d *Drivers) notify(id string, seq uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	listener := d.listeners[id]
@@ -83,6 +83,16 @@ func (d *Drivers) Notify(id string, seq uint64) {
 	listener <- seq
 }
 
+// Acquire acquires a slot for an object. While it waits, the object is throttled for a reason. waited reports whether the slot was not free at once.
+func (d *Drivers) Acquire(ctx context.Context, id string, slot *Slot, reason string) (waited bool, err error) {
+	if slot.Request(); slot.Held() {
+		return false, nil
+	}
+	d.Throttle(id, Throttled{NoFreePlace, "waiting for a free slot: " + reason})
+	defer d.Throttle(id, Throttled{})
+	return true, slot.Acquire(ctx)
+}
+
 // Throttled returns why an object is throttled; the zero value if it is not.
 func (d *Drivers) Throttled(id string) Throttled {
 	d.mu.Lock()
@@ -92,25 +102,18 @@ func (d *Drivers) Throttled(id string) Throttled {
 
 // Throttle sets why an object is throttled; the zero value means that it is not.
 func (d *Drivers) Throttle(id string, why Throttled) {
-	if d.throttle(id, why) && d.Changed != nil {
+	d.mu.Lock()
+	changed := why != d.throttled[id]
+	if d.throttled == nil {
+		d.throttled = make(map[string]Throttled)
+	}
+	if d.throttled[id] = why; why == (Throttled{}) {
+		delete(d.throttled, id)
+	}
+	d.mu.Unlock()
+	if changed && d.Changed != nil {
 		d.Changed(id)
 	}
-}
-
-func (d *Drivers) throttle(id string, why Throttled) (changed bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	switch {
-	case why == d.throttled[id]:
-		return false
-	case why == Throttled{}:
-		delete(d.throttled, id)
-	case d.throttled == nil:
-		d.throttled = map[string]Throttled{id: why}
-	default:
-		d.throttled[id] = why
-	}
-	return true
 }
 
 // Throttled is the reason for which an object that could start work does not. The zero value means that it is not throttled.

@@ -4,17 +4,17 @@ import "testing"
 
 func TestNews(t *testing.T) {
 	var d Drivers
-	d.Notify("a", 1) // no listener
+	d.notify("a", 1) // no listener
 	news, stop := d.Subscribe("a")
 	other, _ := d.Subscribe("b")
-	d.Notify("a", 2)
-	d.Notify("a", 3)
+	d.notify("a", 2)
+	d.notify("a", 3)
 	if seq := <-news; seq != 3 || len(news) != 0 || len(other) != 0 {
 		t.Errorf("received %d, then %d more, and %d of another ID", seq, len(news), len(other))
 	}
 	next, _ := d.Subscribe("a")
 	stop() // the older listener; the next one continues
-	if d.Notify("a", 4); len(next) != 1 || len(news) != 0 {
+	if d.notify("a", 4); len(next) != 1 || len(news) != 0 {
 		t.Errorf("the next listener received %d, the earlier one %d", len(next), len(news))
 	}
 }

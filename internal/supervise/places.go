@@ -2,8 +2,9 @@ package supervise
 
 import (
 	"context"
-	"slices"
 	"sync"
+
+	"scute.dev/internal/fair"
 )
 
 // Slots bounds concurrent work, and shares the places fairly between namespaces. A free place goes to the namespace that holds the fewest places, among
@@ -12,16 +13,14 @@ import (
 //
 // A nil *Slots has no limit.
 type Slots struct {
-	mu    sync.Mutex
-	share share
-	// queue has the waiting places by namespace. turn has these namespaces; the first was served longest ago.
-	queue map[string][]*Slot
-	turn  []string
+	mu      sync.Mutex
+	share   share
+	waiting *fair.Order[*Slot]
 }
 
 // NewSlots returns limit places; limit is 1 or more.
 func NewSlots(limit int) *Slots {
-	return &Slots{share: newShare(limit), queue: make(map[string][]*Slot)}
+	return &Slots{share: newShare(limit), waiting: fair.NewOrder(func(s *Slot) string { return s.namespace })}
 }
 
 // Slot is the right to work, which one goroutine requests and releases. The zero value is held as soon as it is requested.
@@ -88,61 +87,61 @@ func (p *Slot) Release() {
 func (p *Slots) enqueue(place *Slot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	ns := place.namespace
-	if len(p.queue[ns]) == 0 {
-		p.turn = append(p.turn, ns)
-	}
-	p.queue[ns] = append(p.queue[ns], place)
+	p.waiting.Push(place)
 	p.grant()
 }
 
 func (p *Slots) release(place *Slot) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	ns := place.namespace
-	if place.Held() {
-		p.share.release(ns)
-		p.grant()
+	if !place.Held() {
+		p.waiting.Remove(place)
 		return
 	}
-	p.queue[ns] = slices.DeleteFunc(p.queue[ns], func(other *Slot) bool { return other == place })
-	if len(p.queue[ns]) == 0 {
-		p.drop(ns)
-	}
+	p.share.release(place.namespace)
+	p.grant()
 }
 
 // grant assigns the free places.
 func (p *Slots) grant() {
 	for {
-		ns, ok := p.next()
+		next, ok := p.waiting.PopLowest(func(namespace string) (int, bool) { return p.share.held[namespace], p.share.admits(namespace) })
 		if !ok {
 			return
 		}
-		first := p.queue[ns][0]
-		p.queue[ns] = p.queue[ns][1:]
-		p.drop(ns)
-		if len(p.queue[ns]) > 0 {
-			p.queue[ns], p.turn = slices.Clone(p.queue[ns]), append(p.turn, ns)
-		}
-		p.share.acquire(ns)
-		close(first.granted)
+		p.share.acquire(next.namespace)
+		close(next.granted)
 	}
 }
 
-// next returns the namespace that gets the next place.
-func (p *Slots) next() (best string, ok bool) {
-	for _, ns := range p.turn {
-		if p.share.admits(ns) && (!ok || p.share.held[ns] < p.share.held[best]) {
-			best, ok = ns, true
-		}
-	}
-	return best, ok
+// share counts the places of a limited resource by namespace. A namespace that holds less than an equal share of the limit, or nothing, always gets
+// a place while all namespaces together hold less than twice the limit. So a tenant that holds its places forever does not block others.
+type share struct {
+	limit, total int
+	held         map[string]int
 }
 
-// drop removes a namespace from turn, and from queue if no place of it waits.
-func (p *Slots) drop(ns string) {
-	p.turn = slices.DeleteFunc(p.turn, func(other string) bool { return other == ns })
-	if len(p.queue[ns]) == 0 {
-		delete(p.queue, ns)
+func newShare(limit int) share { return share{limit: limit, held: make(map[string]int)} }
+
+func (s *share) admits(namespace string) bool {
+	if s.total < s.limit {
+		return true
+	}
+	held := s.held[namespace]
+	if held == 0 {
+		return s.total < 2*s.limit
+	}
+	return s.total < 2*s.limit && held < s.limit/len(s.held)
+}
+
+func (s *share) acquire(namespace string) {
+	s.held[namespace]++
+	s.total++
+}
+
+func (s *share) release(namespace string) {
+	s.total--
+	if s.held[namespace]--; s.held[namespace] == 0 {
+		delete(s.held, namespace)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,31 +27,28 @@ type Supervisor struct {
 	Due func(id string) (wait time.Duration, due bool)
 	// Drive works on an object until nothing more can be done.
 	Drive func(ctx context.Context, id string) error
-	// Namespace returns the namespace of an object.
-	Namespace func(id string) string
+	// Drivers has the listeners of the objects that are driven. Objects that Limit keeps from being driven are throttled there.
+	Drivers *Drivers
 	// Limit bounds the number of objects that are driven at once, most of which wait; it is 1 or more. Namespaces share it as they share Slots, which
 	// bound the objects that work.
-	Limit int
-	// Throttle is called when Limit keeps a due object from being driven, and with the zero value when that has ended. It must not block.
-	Throttle func(id string, why Throttled)
-	Logger   *slog.Logger
+	Limit  int
+	Logger *slog.Logger
 
 	mu      sync.Mutex
 	queue   workqueue.TypedRateLimitingInterface[string] // nil until Run
 	backoff workqueue.TypedRateLimiter[string]
 	// backoffUntil is when the backoff of an object ends that was driven before. It is retained until the object is no longer due.
 	backoffUntil map[string]time.Time
-	driven       share
-	waiting      map[string]string // the namespaces of the objects that wait for others to end, by ID
-	wg           sync.WaitGroup
 }
 
 // The backoff between two drives of an object, until it is no longer due: the drive may have failed, for example because of the log, and the view
 // may not have applied its result yet.
 const initialBackoff, maxBackoff = 500 * time.Millisecond, 10 * time.Second
 
-// Changed enqueues an object that may have become due. It does not block. Before Run it does nothing, because Run enqueues all objects.
-func (s *Supervisor) Changed(id string) {
+// Changed notifies the driver of an object of a commit, and enqueues the object, because it may have become due. It does not block. Before Run it
+// enqueues nothing, because Run enqueues all objects.
+func (s *Supervisor) Changed(id string, seq uint64) {
+	s.Drivers.notify(id, seq)
 	s.mu.Lock()
 	q := s.queue
 	s.mu.Unlock()
@@ -62,31 +60,48 @@ func (s *Supervisor) Changed(id string) {
 // Run drives objects until ctx ends, and returns when all goroutines have stopped. It is called once.
 func (s *Supervisor) Run(ctx context.Context) {
 	backoff := workqueue.NewTypedItemExponentialFailureRateLimiter[string](initialBackoff, maxBackoff)
-	q := fair.NewQueue(s.Noun+"s", backoff, s.Namespace)
+	q := fair.NewQueue(s.Noun+"s", backoff, namespaceOf)
 	defer context.AfterFunc(ctx, q.ShutDown)()
 	s.mu.Lock()
-	s.queue, s.backoff, s.driven = q, backoff, newShare(s.Limit)
-	s.backoffUntil, s.waiting = make(map[string]time.Time), make(map[string]string)
+	s.queue, s.backoff, s.backoffUntil = q, backoff, make(map[string]time.Time)
 	s.mu.Unlock()
 	for _, id := range s.IDs() {
 		q.Add(id)
 	}
+	slots := NewSlots(s.Limit)
+	var wg sync.WaitGroup
+	defer wg.Wait()
 	for {
 		id, over := q.Get()
 		if over {
-			s.wg.Wait()
 			return
 		}
-		if ctx.Err() != nil || !s.startDrive(ctx, id) {
+		if ctx.Err() != nil || !s.isDue(id) {
 			q.Done(id)
+			continue
 		}
+		slot := slots.Slot(namespaceOf(id))
+		slot.Request() // in the order of the queue
+		wg.Go(func() {
+			defer q.Done(id)
+			defer slot.Release()
+			if s.acquire(ctx, id, slot) {
+				s.drive(ctx, id)
+				s.startBackoff(id)
+			}
+		})
 	}
 }
 
-// startDrive drives an object in a new goroutine if it is due, its backoff has ended, and its namespace may drive another one.
-func (s *Supervisor) startDrive(ctx context.Context, id string) (begun bool) {
+// namespaceOf returns the namespace of an object, with which its ID begins.
+func namespaceOf(id string) string {
+	namespace, _, _ := strings.Cut(id, "/")
+	return namespace
+}
+
+// isDue reports whether an object is due now and its backoff has ended. It enqueues an object that becomes due later for that time.
+func (s *Supervisor) isDue(id string) bool {
 	wait, due := s.Due(id)
-	namespace := s.Namespace(id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	rest := time.Until(s.backoffUntil[id])
@@ -94,53 +109,42 @@ func (s *Supervisor) startDrive(ctx context.Context, id string) (begun bool) {
 	case !due && rest <= 0:
 		delete(s.backoffUntil, id)
 		s.backoff.Forget(id)
-		fallthrough
-	case !due:
-		delete(s.waiting, id)
-		s.Throttle(id, Throttled{})
-		return false
-	case max(wait, rest) > 0:
+	case due && max(wait, rest) > 0:
 		s.queue.AddAfter(id, max(wait, rest))
-		return false
-	case !s.driven.admits(namespace):
-		s.waiting[id] = namespace
-		s.Throttle(id, s.throttledByLimit())
-		return false
 	}
-	delete(s.waiting, id)
-	s.Throttle(id, Throttled{})
-	s.driven.acquire(namespace)
-	s.admit()
-	s.wg.Go(func() {
-		s.drive(ctx, id)
-		s.finishDrive(id, namespace)
-	})
-	return true
+	return due && max(wait, rest) <= 0
 }
 
-// finishDrive starts the backoff of an object, and releases its place.
-func (s *Supervisor) finishDrive(id, namespace string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.driven.release(namespace)
-	rest := s.backoff.When(id)
-	s.backoffUntil[id] = time.Now().Add(rest)
-	s.queue.Done(id)
-	s.queue.AddAfter(id, rest)
-	s.admit()
-}
-
-// admit enqueues the first waiting object of each namespace. mu is held.
-func (s *Supervisor) admit() {
-	first := make(map[string]string)
-	for id, namespace := range s.waiting {
-		if before, ok := first[namespace]; !ok || id < before {
-			first[namespace] = id
+// acquire waits for a slot. It returns false if the object is no longer due, or ctx has ended.
+func (s *Supervisor) acquire(ctx context.Context, id string, slot *Slot) bool {
+	if slot.Held() {
+		return true
+	}
+	news, stop := s.Drivers.Subscribe(id)
+	defer stop()
+	defer s.Drivers.Throttle(id, Throttled{})
+	for {
+		if _, due := s.Due(id); !due {
+			return false
+		}
+		s.Drivers.Throttle(id, s.throttledByLimit())
+		select {
+		case <-ctx.Done():
+			return false
+		case <-slot.Request():
+			return ctx.Err() == nil
+		case <-news:
 		}
 	}
-	for _, id := range first {
-		s.queue.Add(id)
-	}
+}
+
+// startBackoff enqueues an object for the end of its backoff.
+func (s *Supervisor) startBackoff(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	wait := s.backoff.When(id)
+	s.backoffUntil[id] = time.Now().Add(wait)
+	s.queue.AddAfter(id, wait)
 }
 
 // throttledByLimit returns why an object is not driven. The message has no current numbers, because each change of it would be published.

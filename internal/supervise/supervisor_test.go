@@ -33,9 +33,8 @@ func supervise(t *testing.T, limit int, ids ...string) *testObjects {
 		th.due[id], th.end[id] = time.Now(), make(chan error)
 	}
 	th.Supervisor = &Supervisor{
-		Noun: "run", Limit: limit, Logger: slog.New(slog.DiscardHandler), Throttle: th.Drivers.Throttle,
-		IDs:       func() []string { return ids },
-		Namespace: func(id string) string { ns, _, _ := strings.Cut(id, "/"); return ns },
+		Noun: "run", Limit: limit, Logger: slog.New(slog.DiscardHandler), Drivers: &th.Drivers,
+		IDs: func() []string { return ids },
 		Due: func(id string) (time.Duration, bool) {
 			th.mu.Lock()
 			defer th.mu.Unlock()
@@ -69,7 +68,7 @@ func (th *testObjects) set(id string, at time.Time) {
 	th.mu.Lock()
 	th.due[id] = at
 	th.mu.Unlock()
-	th.Supervisor.Changed(id)
+	th.Supervisor.Changed(id, 0)
 }
 
 // wantDriven checks which drives have started since its last call.
@@ -160,10 +159,10 @@ func TestBackoff(t *testing.T) {
 		th := supervise(t, 4, "ns/1")
 		th.wantDriven(t, "ns/1")
 		for _, err := range []error{errors.New("the log is away"), aggregate.ErrClaimLost, nil, errors.New("again")} {
-			th.Supervisor.Changed("ns/1") // a separate commit
+			th.Supervisor.Changed("ns/1", 0) // a separate commit
 			th.end["ns/1"] <- err
 			time.Sleep(initialBackoff - 1)
-			th.Supervisor.Changed("ns/1")
+			th.Supervisor.Changed("ns/1", 0)
 			th.wantDriven(t)
 			time.Sleep(maxBackoff)
 			th.wantDriven(t, "ns/1")

@@ -60,12 +60,9 @@ const (
 // Drive runs a move until it ends, until a failure requires a human, or until ctx ends. If another process claims the move, it returns
 // aggregate.ErrClaimLost. The next Drive continues unfinished work.
 func (r *Runner) Drive(ctx context.Context, id string) error {
-	m, err := r.load(ctx, id, "daemon/"+r.Incarnation)
-	if err != nil {
+	m := r.root(id, "daemon/"+r.Incarnation)
+	if err := m.Read(ctx); err != nil || isForeign(r.Home, m.State) || !mover.Due(m.State) {
 		return err
-	}
-	if foreign, _ := r.Home.Mismatch(m.State); foreign != "" || !mover.Due(m.State) {
-		return nil
 	}
 	if err := m.Append(ctx, mover.Claimed{Holder: r.Incarnation}); err != nil {
 		return err
@@ -73,15 +70,15 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 	news, stop := r.Subscribe(id)
 	defer stop()
 	d := &drive{
-		move: m, runner: r, performer: r.Performer(id), slot: r.Slots.Slot(m.State.Spec.Namespace), updates: news,
+		root: m, runner: r, performer: r.Performer(id), slot: r.Slots.Slot(m.State.Spec.Namespace), updates: news,
 		pacer: newPacer(), retry: supervise.NewBackOff(retryFirst, retryMax),
 	}
 	defer d.slot.Release()
 	for {
-		if err := m.refresh(ctx); err != nil {
+		if err := d.refresh(ctx); err != nil {
 			return err
 		}
-		if done, err := m.decide(ctx, mover.Tick{}); err != nil {
+		if done, err := d.decide(ctx, mover.Tick{}); err != nil {
 			return err
 		} else if done > 0 {
 			continue
@@ -105,7 +102,7 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 
 // drive is a move that is being driven.
 type drive struct {
-	*move
+	*root
 
 	runner    *Runner
 	performer Performer
@@ -125,12 +122,8 @@ func (d *drive) step(ctx context.Context, step mover.Step) error {
 	case failed != nil:
 		return d.conclude(ctx, step, *failed)
 	}
-	if d.slot.Request(); !d.slot.Held() {
-		d.runner.Throttle(d.Name.ID, supervise.Throttled{
-			Reason: supervise.NoFreePlace, Message: "waiting for a free slot: the limit of concurrent moves is reached (--move-concurrency)",
-		})
-		defer d.runner.Throttle(d.Name.ID, supervise.Throttled{})
-		return d.slot.Acquire(ctx)
+	if waited, err := d.runner.Acquire(ctx, d.Name.ID, d.slot, "the limit of concurrent moves is reached (--move-concurrency)"); waited || err != nil {
+		return err
 	}
 	d.pacer.begin(d.Time())
 	outcome, err := d.performer.Perform(ctx, d.State, step, func(o mover.Outcome) error {
@@ -184,11 +177,7 @@ func (r *Runner) Recover(ctx context.Context, id, actor string, spec mover.Spec,
 }
 
 func (r *Runner) begin(ctx context.Context, id, actor string, events ...mover.Event) error {
-	err := r.move(id, actor).Append(ctx, events...)
-	if errors.Is(err, eventlog.ErrConflict) {
-		return nil // the log contains it already
-	}
-	return err
+	return r.root(id, actor).Create(ctx, events...)
 }
 
 // ErrNotStranded is returned if a move needs no resolution.
@@ -227,11 +216,11 @@ func (r *Runner) Abort(ctx context.Context, id, actor, reason string) error {
 
 // command records an operator's decision about a move that has not ended. If say returns nil, it records nothing.
 func (r *Runner) command(ctx context.Context, id, actor string, say func(*mover.State) (mover.Event, error)) error {
-	m, err := r.load(ctx, id, actor)
-	switch {
-	case err != nil:
+	m := r.root(id, actor)
+	if err := m.Read(ctx); err != nil {
 		return err
-	case m.Seq == 0:
+	}
+	if m.Seq == 0 {
 		return fmt.Errorf("move %q is not in the log", id)
 	}
 	return m.Decide(ctx, m.Read, func(s *mover.State) ([]mover.Event, error) {
@@ -246,35 +235,22 @@ func (r *Runner) command(ctx context.Context, id, actor string, say func(*mover.
 	})
 }
 
-// move is a move of the log.
-type move struct {
-	aggregate.Root[mover.Event, *mover.State]
+type root = aggregate.Root[mover.Event, *mover.State]
 
-	incarnation string
-}
-
-func (r *Runner) move(id, actor string) *move {
-	return &move{
-		Root: aggregate.Root[mover.Event, *mover.State]{
-			Log: r.Log, Catalog: mover.NewCatalog(), Name: eventlog.Aggregate{Kind: eventlog.KindMove, ID: id}, Actor: actor, Now: r.Now,
-			Links: mover.Links, State: new(mover.State),
-		},
-		incarnation: r.Incarnation,
+func (r *Runner) root(id, actor string) *root {
+	return &root{
+		Log: r.Log, Catalog: mover.NewCatalog(), Name: eventlog.Aggregate{Kind: eventlog.KindMove, ID: id}, Actor: actor, Now: r.Now,
+		Links: mover.Links, State: new(mover.State),
 	}
 }
 
-func (r *Runner) load(ctx context.Context, id, actor string) (*move, error) {
-	m := r.move(id, actor)
-	return m, m.Read(ctx)
-}
-
 // refresh reads the events that other processes have appended. It fails if one of them has claimed the move.
-func (m *move) refresh(ctx context.Context) error { return m.Refresh(ctx, m.incarnation) }
+func (d *drive) refresh(ctx context.Context) error { return d.Refresh(ctx, d.runner.Incarnation) }
 
 // decide records the events that follow from an outcome. If another process has appended first, it reads those events and decides again.
-func (m *move) decide(ctx context.Context, o mover.Outcome) (decided int, err error) {
-	err = m.Decide(ctx, m.refresh, func(s *mover.State) ([]mover.Event, error) {
-		events, err := mover.Decide(s, o, m.Time())
+func (d *drive) decide(ctx context.Context, o mover.Outcome) (decided int, err error) {
+	err = d.Decide(ctx, d.refresh, func(s *mover.State) ([]mover.Event, error) {
+		events, err := mover.Decide(s, o, d.Time())
 		decided = len(events)
 		return events, err
 	})
@@ -282,20 +258,18 @@ func (m *move) decide(ctx context.Context, o mover.Outcome) (decided int, err er
 }
 
 // interrupted reports whether the state no longer requires the running step.
-func (m *move) interrupted(step mover.Step) bool {
-	if events, err := mover.Decide(m.State, mover.Tick{}, m.Time()); err != nil || len(events) > 0 {
+func (d *drive) interrupted(step mover.Step) bool {
+	if events, err := mover.Decide(d.State, mover.Tick{}, d.Time()); err != nil || len(events) > 0 {
 		return true
 	}
-	return mover.Next(m.State) != step
+	return mover.Next(d.State) != step
 }
 
 // drivenLimit is the maximum number of moves that are driven concurrently, most of which wait. Each holds its plan in memory.
 const drivenLimit = 256
 
-// Supervisor returns a supervisor that drives the unfinished moves of a view. The caller notifies it of changes in the view. Places limit the moves
+// Supervisor returns a supervisor that drives the unfinished moves of a view. The caller notifies it of changes in the view. Slots limit the moves
 // that work concurrently.
 func (r *Runner) Supervisor(v *Moves) *supervise.Supervisor {
-	return &supervise.Supervisor{
-		Noun: "move", IDs: v.IDs, Due: v.Due, Drive: r.Drive, Namespace: v.namespace, Limit: drivenLimit, Throttle: r.Throttle, Logger: r.Logger,
-	}
+	return &supervise.Supervisor{Noun: "move", IDs: v.IDs, Due: v.Due, Drive: r.Drive, Drivers: &r.Drivers, Limit: drivenLimit, Logger: r.Logger}
 }

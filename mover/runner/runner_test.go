@@ -282,7 +282,7 @@ func TestUnknownEvent(t *testing.T) {
 		t.Errorf("Drive of another move = %v", err)
 	}
 
-	moves := runner.NewMoves(nil)
+	moves := runner.NewMoves()
 	var aside int
 	if _, err := l.Replay(t.Context(), 0, func(r eventlog.Record) error {
 		if err := moves.Apply(r); err != nil {
@@ -315,7 +315,7 @@ func TestTheStatusNamesClustersOfAll(t *testing.T) {
 	if err := errors.Join(p.Request(t.Context(), "go", "user/test", spec), p.Drive(t.Context(), "go")); err != nil {
 		t.Fatal(err)
 	}
-	moves := runner.NewMoves(nil)
+	moves := runner.NewMoves()
 	if _, err := l.Replay(t.Context(), 0, moves.Apply); err != nil {
 		t.Fatal(err)
 	}
@@ -343,7 +343,7 @@ func TestForeignMoveIsLeftAlone(t *testing.T) {
 			if err := other.Drive(t.Context(), "go"); err != nil {
 				t.Fatal(err)
 			}
-			moves := runner.NewMoves(nil)
+			moves := runner.NewMoves()
 			moves.Home = here
 			if _, err := l.Replay(t.Context(), 0, moves.Apply); err != nil {
 				t.Fatal(err)

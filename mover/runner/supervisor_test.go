@@ -20,14 +20,13 @@ import (
 func drive(t *testing.T, l *eventlog.Log, r *runner.Runner, limit int) (moves *runner.Moves, stop func()) {
 	t.Helper()
 	r.Slots = supervise.NewSlots(limit)
-	moves = runner.NewMoves(nil)
+	moves = runner.NewMoves()
 	supervisor := r.Supervisor(moves)
 	moves.Changed = supervisor.Changed
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		_ = l.Follow(ctx, 0, func(record eventlog.Record) error {
-			r.Notify(record.Aggregate.ID, record.Seq)
 			_ = moves.Apply(record)
 			return nil
 		})

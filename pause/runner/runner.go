@@ -62,9 +62,7 @@ const (
 
 // Supervisor returns a supervisor that drives every unfinished pause of a view. The caller must notify it about changes of the view.
 func (r *Runner) Supervisor(v *Pauses) *supervise.Supervisor {
-	return &supervise.Supervisor{
-		Noun: "pause", IDs: v.IDs, Due: v.due, Drive: r.Drive, Namespace: v.namespace, Limit: maxDriven, Throttle: r.Throttle, Logger: r.Logger,
-	}
+	return &supervise.Supervisor{Noun: "pause", IDs: v.IDs, Due: v.Due, Drive: r.Drive, Drivers: &r.Drivers, Limit: maxDriven, Logger: r.Logger}
 }
 
 func (r *Runner) root(id, actor string) *aggregate.Root[request.Event, *request.State] {
@@ -76,11 +74,7 @@ func (r *Runner) root(id, actor string) *aggregate.Root[request.Event, *request.
 
 // Request records the request for a pause. Repeating it changes nothing.
 func (r *Runner) Request(ctx context.Context, id, actor string, spec request.Spec) error {
-	err := r.root(id, actor).Append(ctx, request.Requested{Spec: spec})
-	if errors.Is(err, eventlog.ErrConflict) {
-		return nil // already recorded
-	}
-	return err
+	return r.root(id, actor).Create(ctx, request.Requested{Spec: spec})
 }
 
 // Release records that a pause must end. It changes nothing if this is already recorded, or if the pause is not in the log.
@@ -109,7 +103,7 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 	if err := root.Read(ctx); err != nil {
 		return err
 	}
-	if root.State.Finished() || root.State.Phase == "" {
+	if !isDue(root.State) {
 		return nil
 	}
 	if err := root.Append(ctx, request.Claimed{Holder: r.Incarnation}); err != nil {

@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"context"
 	"time"
 
 	"scute.dev/aggregate"
@@ -10,77 +9,35 @@ import (
 	"scute.dev/pause/request"
 )
 
-// Pauses is the view of the pauses in the log that Forget has not deleted. A projector applies commits; reading is safe for concurrent use.
+// Pauses is the view of the pauses in the log.
 type Pauses struct {
-	*aggregate.View[request.Event, *request.State]
+	*aggregate.View[request.Event, *request.State, v1alpha1.PauseStatus]
 	// LogID is the ID of the log. It is set before use and not changed.
 	LogID string
 }
 
 // NewPauses returns an empty view.
-func NewPauses(changed func(id string)) *Pauses {
-	empty := func() *request.State { return new(request.State) }
-	v := &Pauses{View: aggregate.NewView(eventlog.KindPause, request.NewCatalog(), empty, (*request.State).Finished)}
-	v.Changed = changed
-	return v
-}
-
-// Status returns the status of a pause.
-func (p *Pauses) Status(id string) (status v1alpha1.PauseStatus, known bool) {
-	p.Read(id, func(e *aggregate.Entry[*request.State]) {
-		if e != nil {
-			known, status = true, p.status(id, e)
-		}
+func NewPauses() *Pauses {
+	p := &Pauses{}
+	p.View = aggregate.NewView(aggregate.Kind[request.Event, *request.State, v1alpha1.PauseStatus]{
+		Name: eventlog.KindPause, Catalog: request.NewCatalog(), New: func() *request.State { return new(request.State) },
+		Ended:  (*request.State).Finished,
+		Open:   func(_ string, e *aggregate.Entry[*request.State]) bool { return !e.State.Finished() },
+		Due:    func(s *request.State) (time.Duration, bool) { return 0, isDue(s) },
+		Status: p.status,
 	})
-	return status, known
+	return p
 }
 
-func (p *Pauses) status(id string, e *aggregate.Entry[*request.State]) v1alpha1.PauseStatus {
-	status := request.Status(e.State)
+// isDue reports whether a pause was requested and has not ended.
+func isDue(s *request.State) bool { return s.Phase != "" && !s.Finished() }
+
+func (p *Pauses) status(id string, e *aggregate.Entry[*request.State]) (status v1alpha1.PauseStatus, known bool) {
+	status = request.Status(e.State)
 	status.PauseID, status.LogID, status.LogSequence = id, p.LogID, int64(e.Seq) //nolint:gosec // a sequence stays far below 2^63
 	if e.Err != nil {
 		status.Message = "stopped: " + e.Err.Error()
 		status.Next = "run the version of scute that wrote this event, or a newer one"
 	}
-	return status
-}
-
-// Recall reads from the log the final status of a pause that Forget may have deleted. ended is false if the pause is not in the log, or is not over.
-func (p *Pauses) Recall(ctx context.Context, id string) (status v1alpha1.PauseStatus, ended bool, err error) {
-	e, err := p.View.Recall(ctx, id)
-	if err != nil || e == nil {
-		return status, false, err
-	}
-	return p.status(id, e), true, nil
-}
-
-// Spec returns the specification of a pause.
-func (p *Pauses) Spec(id string) (spec request.Spec, known bool) {
-	p.Read(id, func(e *aggregate.Entry[*request.State]) {
-		if e != nil {
-			spec, known = e.State.Spec, true
-		}
-	})
-	return spec, known
-}
-
-// Open returns the IDs of the unfinished pauses with a name, or of all unfinished pauses if namespace and name are empty.
-func (p *Pauses) Open(namespace, name string) []string {
-	return p.Where(func(e *aggregate.Entry[*request.State]) bool {
-		s := e.State
-		return !s.Finished() && (namespace == "" && name == "" || s.Spec.Namespace == namespace && s.Spec.Name == name)
-	})
-}
-
-func (p *Pauses) namespace(id string) string {
-	spec, _ := p.Spec(id)
-	return spec.Namespace
-}
-
-// due reports whether a pause must be driven, that is, whether it is not over.
-func (p *Pauses) due(id string) (wait time.Duration, due bool) {
-	p.Read(id, func(e *aggregate.Entry[*request.State]) {
-		due = e != nil && e.Err == nil && e.State.Phase != "" && !e.State.Finished()
-	})
-	return 0, due
+	return status, true
 }

@@ -40,7 +40,7 @@ type Book struct {
 // NewBook returns an empty Book.
 func NewBook(side string) *Book {
 	return &Book{
-		Side: side, Moves: moves.NewMoves(nil), Runs: runs.NewRuns(nil), Machines: remediations.NewRemediations(),
+		Side: side, Moves: moves.NewMoves(), Runs: runs.NewRuns(), Machines: remediations.NewRemediations(),
 		catalog: remediator.NewCatalog(), owners: map[string]remediator.Owner{}, active: map[string]int{},
 	}
 }

@@ -36,7 +36,7 @@ var parts = []part{
 	{"Floor 5: controllers, and what the core does not need", []string{"controllers", "backup", "evidence", "export"}},
 	{"Floor 4: workflows", []string{"workflow"}},
 	{"Floor 3: moves", []string{"mover"}},
-	{"Floor 2: what the domains share, and remediation", []string{"aggregate", "projector", "view", "remediator", "pause"}},
+	{"Floor 2: what the domains share, and remediation", []string{"aggregate", "view", "remediator", "pause"}},
 	{"Floor 1: the log, the resources, Kubernetes", []string{"eventlog", "api", "kube"}},
 	{"Beside the floors", []string{"internal", "config"}},
 	{"The module test: the real stack", []string{"test"}},

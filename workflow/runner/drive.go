@@ -127,40 +127,42 @@ func (d *drive) run(ctx context.Context) error {
 	}
 }
 
-// claim claims the run. It repeats the claim after an operator's command in between, but not after another process's claim.
+// claim stores a claim of the run, and that the run is stranded if this process lacks a kind that the run needs.
 func (d *drive) claim(ctx context.Context) error {
+	return d.store(ctx, d.a.State.ClaimedBy(), func() error {
+		now := d.a.Time()
+		if err := d.a.Record(now, workflow.Claimed{Holder: d.runner.Incarnation}); err != nil {
+			return err
+		}
+		kinds, err := d.runner.Kinds(ctx, d.a.State.Header)
+		if err == nil {
+			err = missingKinds(d.a.State.Definition(), kinds)
+		}
+		if d.kinds = kinds; err != nil {
+			return d.a.Record(now, workflow.Stranded{Reason: err.Error()})
+		}
+		return nil
+	})
+}
+
+// store stores the events that decide records. If another process has appended first, it reads the run again, and decides again if the holder is the
+// same, for example after an operator's command.
+func (d *drive) store(ctx context.Context, holder string, decide func() error) error {
 	for {
-		before := d.a.State.ClaimedBy()
-		err := d.tryClaim(ctx)
+		err := decide()
+		if err == nil {
+			err = retry(ctx, func() error { return d.a.Store(ctx) })
+		}
 		if !errors.Is(err, eventlog.ErrConflict) {
 			return err
 		}
 		if err := retry(ctx, func() error { return d.a.reload(ctx) }); err != nil {
 			return err
 		}
-		if err := d.a.CheckClaim(before); err != nil {
+		if err := d.a.CheckClaim(holder); err != nil {
 			return err
 		}
 	}
-}
-
-// tryClaim stores a claim, and that the run is stranded if this process lacks a kind that the run needs.
-func (d *drive) tryClaim(ctx context.Context) error {
-	now := d.a.Time()
-	if err := d.a.Record(now, workflow.Claimed{Holder: d.runner.Incarnation}); err != nil {
-		return err
-	}
-	kinds, err := d.runner.Kinds(ctx, d.a.State.Header)
-	if err == nil {
-		err = missingKinds(d.a.State.Definition(), kinds)
-	}
-	if err != nil {
-		if err := d.a.Record(now, workflow.Stranded{Reason: err.Error()}); err != nil {
-			return err
-		}
-	}
-	d.kinds = kinds
-	return retry(ctx, func() error { return d.a.Store(ctx) })
 }
 
 // missingKinds returns an error with the kinds that a definition uses and this process does not have.
@@ -194,29 +196,13 @@ func undoKind(step *workflow.Step) string {
 	return step.Undo.Kind
 }
 
-// record decides on the reports and on the time, and stores the events. If another process has appended, it reads the run again and decides again. It
-// finishes storing after ctx has ended.
+// record decides on the reports and on the time, and stores the events. It finishes storing after ctx has ended.
 func (d *drive) record(ctx context.Context) error {
 	ctx, cancel := withGrace(ctx, shutdownTimeout)
 	defer cancel()
-	for {
-		err := d.decide()
-		if err == nil {
-			err = retry(ctx, func() error { return d.a.Store(ctx) })
-		}
-		if !errors.Is(err, eventlog.ErrConflict) {
-			d.notifyStored(err)
-			return err
-		}
-		if err := retry(ctx, func() error { return d.a.reload(ctx) }); err != nil {
-			d.notifyStored(err)
-			return err
-		}
-		if err := d.a.CheckClaim(d.runner.Incarnation); err != nil {
-			d.notifyStored(err)
-			return err
-		}
-	}
+	err := d.store(ctx, d.runner.Incarnation, d.decide)
+	d.notifyStored(err)
+	return err
 }
 
 func (d *drive) decide() error {

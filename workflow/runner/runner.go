@@ -1,14 +1,17 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
+	"path"
 	"path/filepath"
-	"syscall"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
@@ -61,35 +64,32 @@ func (r *Runner) now() time.Time {
 	return time.Now()
 }
 
-func (r *Runner) parallel() int {
-	if r.Parallel > 0 {
-		return r.Parallel
-	}
-	return defaultParallel
+func (r *Runner) parallel() int { return cmp.Or(max(r.Parallel, 0), defaultParallel) }
+
+// drivenLimit bounds the runs that are driven at once, most of which wait. Each of them keeps its graph in memory.
+const drivenLimit = 256
+
+// Supervisor returns a supervisor that drives every unfinished run of a view. The caller notifies it of changes in the view. It does not drive a run
+// that waits for an operator, or that is stranded in this process. Slots bounds the runs that work at once.
+func (r *Runner) Supervisor(v *Runs) *supervise.Supervisor {
+	v.Incarnation = r.Incarnation
+	return &supervise.Supervisor{Noun: "run", IDs: v.IDs, Due: v.Due, Drive: r.Drive, Drivers: &r.Drivers, Limit: drivenLimit, Logger: r.Logger}
 }
 
 // Request creates a run. It is idempotent, and returns ErrDifferentDefinition if a run with this ID has another definition.
 func (r *Runner) Request(ctx context.Context, id, actor string, d *workflow.Definition) error {
-	for {
-		a, err := r.load(ctx, id, actor)
-		if err != nil {
-			return err
-		}
-		if a.State.IsDefined() {
-			if a.State.Hash != d.Hash() {
-				return fmt.Errorf("%s: %w", id, ErrDifferentDefinition)
-			}
+	_, err := r.update(ctx, id, actor, func(a *run) error {
+		switch {
+		case !a.State.IsDefined(): // a process that died during Request may have stored some of these events; they are stored again
+			now := a.Time()
+			return a.Record(now, workflow.Start(d, r.Origin, now)...)
+		case a.State.Hash != d.Hash():
+			return fmt.Errorf("%s: %w", id, ErrDifferentDefinition)
+		default:
 			return nil
 		}
-		// A process that died during Request may have stored some of these events. They are stored again.
-		now := a.Time()
-		if err := a.Record(now, workflow.Start(d, r.Origin, now)...); err != nil {
-			return err
-		}
-		if err := a.Store(ctx); !errors.Is(err, eventlog.ErrConflict) {
-			return err
-		}
-	}
+	})
+	return err
 }
 
 // Command records a command of an operator. If the error is not an error of the log, it is the reason for which the command is refused.
@@ -100,21 +100,30 @@ func (r *Runner) Command(ctx context.Context, id, actor string, in workflow.Inpu
 
 // Change records a command if permit allows it, which is called with the Digest of the run. It returns the Digest after the command.
 func (r *Runner) Change(ctx context.Context, id, actor string, in workflow.Input, permit func(digest string) error) (digest string, err error) {
+	return r.update(ctx, id, actor, func(a *run) error {
+		if err := permit(a.digest); err != nil {
+			return err
+		}
+		if a.Seq == 0 {
+			return fmt.Errorf("the run %q is not in the log", id)
+		}
+		_, err := a.decide(in)
+		return err
+	})
+}
+
+// update stores the events that change records for a run, and returns the Digest of the run after them. If another process has appended first, it
+// calls change again.
+func (r *Runner) update(ctx context.Context, id, actor string, change func(*run) error) (digest string, err error) {
 	for {
 		a, err := r.load(ctx, id, actor)
 		if err == nil {
-			err = permit(a.digest)
+			err = change(a)
 		}
-		if err != nil {
-			return "", err
+		if err == nil {
+			err = a.Store(ctx)
 		}
-		if a.Seq == 0 {
-			return "", fmt.Errorf("the run %q is not in the log", id)
-		}
-		if _, err := a.decide(in); err != nil {
-			return "", err
-		}
-		if err := a.Store(ctx); !errors.Is(err, eventlog.ErrConflict) {
+		if !errors.Is(err, eventlog.ErrConflict) {
 			return a.digest, err
 		}
 	}
@@ -132,41 +141,16 @@ func (r *Runner) Discard(id string) error {
 }
 
 // WithFiles returns the IDs of the runs of a WorkflowRun that have a folder; of all WorkflowRuns if namespace and name are empty.
-func (r *Runner) WithFiles(namespace, name string) (ids []string, err error) {
-	if r.Dir == nil || r.Dir(".") == "" {
-		return nil, nil
-	}
-	root, err := os.OpenRoot(r.Dir("."))
-	if err != nil {
-		return nil, ignoreNotExist(err)
-	}
-	defer root.Close()
-	folders := []string{namespace + "/" + name}
-	if namespace == "" {
-		if folders, err = fs.Glob(root.FS(), "*/*"); err != nil {
-			return nil, err
-		}
-	}
-	for _, folder := range folders {
-		entries, err := fs.ReadDir(root.FS(), folder)
-		if ignoreNotExist(err) != nil {
-			return nil, err
-		}
-		for _, e := range entries {
-			if e.IsDir() && isResourceRun(e.Name()) {
-				ids = append(ids, folder+"/"+e.Name())
-			}
-		}
-	}
-	return ids, nil
-}
-
-// ignoreNotExist returns nil for the error that a file or a folder does not exist, and other errors unchanged.
-func ignoreNotExist(err error) error {
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+func (r *Runner) WithFiles(namespace, name string) []string {
+	folder := namespace + "/" + name
+	switch {
+	case r.Dir == nil || r.Dir(".") == "" || strings.ContainsAny(folder, `*?[\`): // a user may have chosen the ID
 		return nil
+	case namespace == "":
+		folder = "*/*"
 	}
-	return err
+	ids, _ := fs.Glob(os.DirFS(r.Dir(".")), folder+"/*") // the pattern is valid
+	return slices.DeleteFunc(ids, func(id string) bool { return !isResourceRun(path.Base(id)) })
 }
 
 // State reads a run from the log.

@@ -1,9 +1,7 @@
 package runner
 
 import (
-	"context"
 	"path"
-	"slices"
 	"time"
 
 	"scute.dev/aggregate"
@@ -12,13 +10,15 @@ import (
 	"scute.dev/workflow"
 )
 
-// Runs is the view of all runs in the log, except those that Forget has deleted. A projector fills it, and it has many readers.
+// Runs is the view of the runs in the log. Its fields are set before use and not changed.
 //
 // The cost of Summary, Due and Totals does not depend on the size of a run. Status reads all tasks of a run: call it a few times a second at most.
 type Runs struct {
-	*aggregate.View[workflow.Event, *viewState]
-	// LogID is the ID of the log. It is set before use and not changed.
+	*aggregate.View[workflow.Event, *viewState, v1alpha1.WorkflowRunStatus]
+	// LogID is the ID of the log.
 	LogID string
+	// Incarnation identifies this process. A run that is stranded in it is not due until the run has changed.
+	Incarnation string
 }
 
 // viewState is a run of the view.
@@ -27,8 +27,6 @@ type viewState struct {
 	state   *workflow.State
 	status  v1alpha1.WorkflowRunStatus // of a run that has ended
 	summary workflow.Summary           // after the last commit
-	// namespace is set once the definition is known. It outlives state.
-	namespace string
 }
 
 // Apply applies one event.
@@ -46,7 +44,7 @@ func (s *viewState) Folded() {
 	if s.state == nil {
 		return
 	}
-	s.summary, s.namespace = workflow.Summarize(s.state), s.state.Namespace
+	s.summary = workflow.Summarize(s.state)
 	if s.state.Finished() {
 		s.status, s.state = workflow.Status(s.state), nil
 	}
@@ -55,11 +53,16 @@ func (s *viewState) Folded() {
 // isDefined reports whether the log contains the run's whole definition.
 func (s *viewState) isDefined() bool { return s.state == nil || s.state.IsDefined() }
 
+// finished reports whether the run has ended and cannot be resumed. An aborted run can be resumed.
+func (s *viewState) finished() bool { return s.state == nil }
+
 // NewRuns returns an empty view.
-func NewRuns(changed func(id string)) *Runs {
-	empty := func() *viewState { return &viewState{state: new(workflow.State)} }
-	v := &Runs{View: aggregate.NewView(eventlog.KindRun, workflow.NewCatalog(), empty, (*viewState).finished)}
-	v.Changed = changed
+func NewRuns() *Runs {
+	v := &Runs{}
+	v.View = aggregate.NewView(aggregate.Kind[workflow.Event, *viewState, v1alpha1.WorkflowRunStatus]{
+		Name: eventlog.KindRun, Catalog: workflow.NewCatalog(), New: func() *viewState { return &viewState{state: new(workflow.State)} },
+		Ended: (*viewState).finished, Open: isOpen, Due: v.due, Status: v.status,
+	})
 	return v
 }
 
@@ -77,21 +80,13 @@ func (v *Runs) Summary(id string) (g workflow.Summary, ok bool) {
 	return g, ok
 }
 
-// Status returns the status of a run's WorkflowRun.
-func (v *Runs) Status(id string) (status v1alpha1.WorkflowRunStatus, ok bool) {
-	v.Read(id, func(e *aggregate.Entry[*viewState]) {
-		if e == nil || e.Err == nil && !e.State.isDefined() {
-			return
-		}
-		ok, status = true, v.status(id, e)
-	})
-	return status, ok
-}
-
-func (v *Runs) status(id string, e *aggregate.Entry[*viewState]) (status v1alpha1.WorkflowRunStatus) {
-	if e.State.state == nil {
+func (v *Runs) status(id string, e *aggregate.Entry[*viewState]) (status v1alpha1.WorkflowRunStatus, known bool) {
+	switch {
+	case e.Err == nil && !e.State.isDefined():
+		return status, false
+	case e.State.finished():
 		status = *e.State.status.DeepCopy()
-	} else {
+	default:
 		status = workflow.Status(e.State.state)
 	}
 	status.RunID, status.LogID, status.LogSequence = id, v.LogID, int64(e.Seq) //nolint:gosec // a sequence stays far below 2^63
@@ -99,34 +94,14 @@ func (v *Runs) status(id string, e *aggregate.Entry[*viewState]) (status v1alpha
 		status.Phase, status.Message = v1alpha1.RunStranded, "stranded: "+e.Err.Error()
 		status.Next = "run the version of scute that wrote this event, or a newer one"
 	}
-	return status
+	return status, true
 }
 
-// finished reports whether the run has ended and cannot be resumed. An aborted run can be resumed.
-func (s *viewState) finished() bool { return s.state == nil }
-
-// Recall reads from the log how a run ended that the view may have forgotten. ended is false if the log does not contain the run, or if the run has
-// not ended.
-func (v *Runs) Recall(ctx context.Context, id string) (status v1alpha1.WorkflowRunStatus, ended bool, err error) {
-	e, err := v.View.Recall(ctx, id)
-	if err != nil || e == nil {
-		return status, false, err
-	}
-	return v.status(id, e), true, nil
-}
-
-// Open returns the IDs of the runs of a WorkflowRun that have neither ended nor been stopped; of all WorkflowRuns if namespace and name are empty. It
-// omits runs that were started locally, because they may have no WorkflowRun. Their IDs end with a number.
-func (v *Runs) Open(namespace, name string) (ids []string) {
-	for id, e := range v.All() {
-		of, end := path.Split(id)
-		asked := namespace == "" && name == "" || of == namespace+"/"+name+"/"
-		if s := e.State; asked && isResourceRun(end) && e.Err == nil && s.state != nil && s.isDefined() && !s.summary.Stopping && !s.summary.Settled {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
-	return ids
+// isOpen reports whether a run has neither ended nor been stopped. It returns false for a run that was started locally, because it may have no
+// WorkflowRun.
+func isOpen(id string, e *aggregate.Entry[*viewState]) bool {
+	s := e.State
+	return isResourceRun(path.Base(id)) && e.Err == nil && !s.finished() && s.isDefined() && !s.summary.Stopping && !s.summary.Settled
 }
 
 // isResourceRun reports whether a run was created for a WorkflowRun: then the last part of its ID is the start of a UID.
@@ -135,32 +110,16 @@ func isResourceRun(end string) bool {
 	return len(end) == startOfUID
 }
 
-// Due reports whether Drive has work for a run in this process, at once or after a wait. A run that is stranded in this process is due again when it
-// has changed.
-func (v *Runs) Due(id, incarnation string) (wait time.Duration, due bool) {
-	v.Read(id, func(e *aggregate.Entry[*viewState]) {
-		if e == nil || e.Err != nil || e.State.state == nil || workflow.IsStrandedFor(e.State.state, incarnation) {
-			return
-		}
-		now := time.Now()
-		if due = workflow.Due(e.State.state, now); due {
-			return
-		}
-		if at := workflow.NextAt(e.State.state); e.State.isDefined() && at.After(now) {
-			wait, due = at.Sub(now), true
-		}
-	})
-	return wait, due
-}
-
-// namespace returns the namespace of a run, or "" if the run is unknown.
-func (v *Runs) namespace(id string) (namespace string) {
-	v.Read(id, func(e *aggregate.Entry[*viewState]) {
-		if e != nil {
-			namespace = e.State.namespace
-		}
-	})
-	return namespace
+func (v *Runs) due(s *viewState) (wait time.Duration, due bool) {
+	if s.finished() || workflow.IsStrandedFor(s.state, v.Incarnation) {
+		return 0, false
+	}
+	now := time.Now()
+	if workflow.Due(s.state, now) {
+		return 0, true
+	}
+	at := workflow.NextAt(s.state)
+	return at.Sub(now), s.isDefined() && at.After(now)
 }
 
 // Totals are sums over all runs.

@@ -60,7 +60,11 @@ type Fold struct {
 }
 
 // NewFold returns a Fold without commits.
-func NewFold(id string) *Fold { return &Fold{id: id, view: runner.NewSchedules(nil)} }
+func NewFold(id string) *Fold {
+	f := &Fold{id: id, view: runner.NewSchedules()}
+	f.view.Now = func() time.Time { return f.last }
+	return f
+}
 
 // Apply applies a commit.
 func (f *Fold) Apply(r eventlog.Record) error {
@@ -71,7 +75,7 @@ func (f *Fold) Apply(r eventlog.Record) error {
 
 // Items returns the schedule, unless it is not configured yet. Its next time is relative to the last commit.
 func (f *Fold) Items() (items []*v1alpha1.BackupSchedule) {
-	status, known := f.view.Status(f.id, f.last)
+	status, known := f.view.Status(f.id)
 	f.view.ReadState(f.id, func(s *schedule.State) {
 		if known {
 			items = append(items, fromLog(&s.Spec, status))

@@ -217,7 +217,7 @@ type unfinishedWork struct {
 
 func newUnfinishedWork() *unfinishedWork {
 	return &unfinishedWork{
-		trust: trust.NewView(), moves: runner.NewMoves(nil), runs: runs.NewRuns(nil), remediations: remediations.NewRemediations(),
+		trust: trust.NewView(), moves: runner.NewMoves(), runs: runs.NewRuns(), remediations: remediations.NewRemediations(),
 		moveStates: make(map[string]runner.ResourceState), requestedRuns: make(map[string]bool), endedRuns: make(map[string]bool),
 	}
 }

@@ -38,7 +38,7 @@ func newNoun() *noun {
 		Name: "move", Plural: "moves", Short: []string{"mv"}, WithArticle: "a move", Kind: eventlog.KindMove,
 		New: func() client.Object { return &v1alpha1.Move{} }, NewList: func() client.ObjectList { return &v1alpha1.MoveList{} },
 		NewFold: func(_ *connect.Log, id string) kit.Fold[*v1alpha1.Move] {
-			return &fold{id: id, view: runner.NewMoves(nil)}
+			return &fold{id: id, view: runner.NewMoves()}
 		},
 		Header: show.Row{Cells: []string{"NAME", "PHASE", "SINCE", "CLUSTERS", "CREATED", "DELETED", "AWAKE", "AGE"}, Wide: []string{"MESSAGE"}},
 		Row:    row,

@@ -24,13 +24,14 @@ func (f *fold) Apply(r eventlog.Record) error {
 	return nil
 }
 
-func (f *fold) Items() []*v1alpha1.Move {
-	spec, known := f.view.Spec(f.id)
-	if !known {
-		return nil
-	}
+func (f *fold) Items() (items []*v1alpha1.Move) {
 	status, _ := f.view.Status(f.id)
-	return []*v1alpha1.Move{fromLog(spec, status)}
+	f.view.ReadState(f.id, func(s *mover.State) {
+		if s != nil {
+			items = append(items, fromLog(s.Spec, status))
+		}
+	})
+	return items
 }
 
 // Fold is a move as the log records it. An unreadable event is an error.

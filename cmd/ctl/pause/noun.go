@@ -76,7 +76,7 @@ type Fold struct {
 }
 
 // NewFold returns a Fold without commits.
-func NewFold(id string) *Fold { return &Fold{id: id, view: runner.NewPauses(nil)} }
+func NewFold(id string) *Fold { return &Fold{id: id, view: runner.NewPauses()} }
 
 // Apply applies a commit.
 func (f *Fold) Apply(r eventlog.Record) error {
@@ -94,7 +94,12 @@ func (f *Fold) Items() []*v1alpha1.Pause {
 
 // Pause returns the Pause from which the spec in the log was created, with its status; nil if it is not requested yet.
 func (f *Fold) Pause() *v1alpha1.Pause {
-	spec, known := f.view.Spec(f.id)
+	spec, known := request.Spec{}, false
+	f.view.ReadState(f.id, func(s *request.State) {
+		if s != nil {
+			spec, known = s.Spec, true
+		}
+	})
 	if !known {
 		return nil
 	}

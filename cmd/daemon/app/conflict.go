@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"scute.dev/controllers/remediation"
+	"scute.dev/mover"
 	"scute.dev/mover/transfer"
 	remediations "scute.dev/remediator/runner"
 )
@@ -60,12 +61,14 @@ func (d *daemon) enqueueAfterMove(feed *remediation.EventSource, move string) {
 	default:
 		return // at the start each owner with an unfinished remediation is enqueued anyway
 	}
-	spec, over := d.view.Moves.Ended(move)
-	if !over {
-		return
-	}
+	namespace, ended := "", false
+	d.view.Moves.ReadState(move, func(s *mover.State) {
+		if s != nil {
+			namespace, ended = s.Spec.Namespace, s.Finished()
+		}
+	})
 	for _, owner := range d.view.Remediations.Pending() {
-		if owner.Namespace == spec.Namespace {
+		if ended && owner.Namespace == namespace {
 			feed.Owners.Add(owner)
 		}
 	}

@@ -2,14 +2,14 @@ package app
 
 import (
 	"context"
+	"log/slog"
 	"testing"
 	"time"
 
+	"scute.dev/aggregate"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/logtest"
-	"scute.dev/internal/projection"
 	"scute.dev/mover/transfer"
-	"scute.dev/projector"
 	"scute.dev/remediator"
 )
 
@@ -17,8 +17,8 @@ import (
 // view is behind.
 func TestAMoveSeesWhatTheLogHolds(t *testing.T) {
 	log := logtest.Open(t)
-	v := projection.New(projection.Limits{})
-	d := &daemon{view: v, projector: projector.New(log, v, projector.Options{Name: "test"})}
+	v := newViews(usageLimits{})
+	d := &daemon{view: v, projector: aggregate.NewProjector(log, "test", v, slog.New(slog.DiscardHandler))}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	defer func() { cancel(); <-ended }()

@@ -21,8 +21,6 @@ import (
 	"scute.dev/controllers/remediation"
 	"scute.dev/controllers/resource"
 	"scute.dev/controllers/workflow"
-	"scute.dev/eventlog"
-	"scute.dev/internal/projection"
 	"scute.dev/internal/supervise"
 	"scute.dev/kube"
 	"scute.dev/kube/guard"
@@ -30,7 +28,6 @@ import (
 	moves "scute.dev/mover/runner"
 	"scute.dev/mover/transfer"
 	pauses "scute.dev/pause/runner"
-	"scute.dev/projector"
 	remediations "scute.dev/remediator/runner"
 	"scute.dev/workflow/manifest"
 	runs "scute.dev/workflow/runner"
@@ -44,8 +41,8 @@ type daemon struct {
 	pauses    *pauses.Runner
 	schedules *schedules.Runner
 	env       *manifest.Env
-	view      *projection.View
-	projector *projector.Projector[*projection.View]
+	view      *views
+	projector *aggregate.Projector
 	gate      *gate
 	sealing   *sealing // nil if disabled
 	report    *report
@@ -55,9 +52,7 @@ type daemon struct {
 	// resources counts the stored objects.
 	resources *resourceCounter
 
-	moveSupervisor, runSupervisor, pauseSupervisor, scheduleSupervisor *supervise.Supervisor
-	// moveChanges, runChanges, pauseChanges and scheduleChanges notify the controllers.
-	moveChanges, runChanges, pauseChanges, scheduleChanges resource.Changes[string]
+	drivenMoves, drivenRuns, drivenPauses, drivenSchedules driven
 }
 
 func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, logger *slog.Logger) (*daemon, error) {
@@ -79,7 +74,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	if err != nil {
 		return nil, fmt.Errorf("reading the ID of the management cluster: %w", err)
 	}
-	driven := mover.Home{Cluster: cluster, Log: home.log.ID()}
+	here := mover.Home{Cluster: cluster, Log: home.log.ID()}
 	d := &daemon{logger: logger, checkOther: func() error { return nil }}
 	var log aggregate.Log = home.log
 	if o.WrapLog != nil {
@@ -89,7 +84,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	reregister(written.appends.collectors()...)
 	log = written
 	d.moves = &moves.Runner{
-		Log: log, Home: driven, Incarnation: home.incarnation, Logger: logger, Slots: supervise.NewSlots(o.MoveConcurrency),
+		Log: log, Home: here, Incarnation: home.incarnation, Logger: logger, Slots: supervise.NewSlots(o.MoveConcurrency),
 		Performer: func(id string) moves.Performer {
 			return &transfer.Transfer{
 				ID: id, Source: source, Dial: transfer.Dialer(source, g, o.wrap(held)), Workers: o.MoveWorkers,
@@ -99,41 +94,24 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	}
 	d.resources = &resourceCounter{}
 	d.env = newEnv(o, acting, held, g, log, home.incarnation)
-	d.view = projection.New(projection.Limits{Events: o.NamespaceEvents, Bytes: o.NamespaceBytes})
+	d.view = newViews(usageLimits{Events: o.NamespaceEvents, Bytes: o.NamespaceBytes})
+	d.view.setLog(home.log, here.Log)
+	d.view.Moves.Home = here
 	d.runs = newRunner(o, d.env, log, home.incarnation, logger)
+	d.runs.Quota = func(namespace string) string { return d.view.Usage.Exceeded(namespace, time.Now()) }
 	d.pauses = newPauses(source, log, home.incarnation, logger)
 	d.schedules = newSchedules(o, source, log, home, logger)
-	d.runs.Changed, d.moves.Changed, d.pauses.Changed, d.schedules.Changed = d.runChanges.Add, d.moveChanges.Add, d.pauseChanges.Add, d.scheduleChanges.Add
-	d.runs.Quota = func(namespace string) string { return d.view.Usage.Exceeded(namespace, time.Now()) }
 	feed := remediation.NewEventSource(remediations.Actor(home.incarnation))
-	d.moveSupervisor, d.runSupervisor = d.moves.Supervisor(d.view.Moves), d.runs.Supervisor(d.view.Runs)
-	d.pauseSupervisor = d.pauses.Supervisor(d.view.Pauses)
-	d.scheduleSupervisor = d.schedules.Supervisor(d.view.Schedules)
-	d.view.Moves.Changed = func(id string) {
-		d.moveSupervisor.Changed(id)
-		d.moveChanges.Add(id)
+	moveChanged := d.drivenMoves.setSupervisor(d.moves.Supervisor(d.view.Moves))
+	d.view.Moves.Changed = func(id string, seq uint64) {
+		moveChanged(id, seq)
 		d.enqueueAfterMove(feed, id)
 	}
-	d.view.Runs.Changed = func(id string) {
-		d.runSupervisor.Changed(id)
-		d.runChanges.Add(id)
-	}
-	d.view.Pauses.Changed = func(id string) {
-		d.pauseSupervisor.Changed(id)
-		d.pauseChanges.Add(id)
-	}
-	d.view.Schedules.Changed = func(id string) {
-		d.scheduleSupervisor.Changed(id)
-		d.scheduleChanges.Add(id)
-	}
+	d.view.Runs.Changed = d.drivenRuns.setSupervisor(d.runs.Supervisor(d.view.Runs))
+	d.view.Pauses.Changed = d.drivenPauses.setSupervisor(d.pauses.Supervisor(d.view.Pauses))
+	d.view.Schedules.Changed = d.drivenSchedules.setSupervisor(d.schedules.Supervisor(d.view.Schedules))
 	d.view.Remediations.Changed = feed.Changed
-	d.view.Listeners = map[eventlog.Kind]func(string, uint64){
-		eventlog.KindMove: d.moves.Notify, eventlog.KindRun: d.runs.Notify, eventlog.KindPause: d.pauses.Notify,
-	}
-	d.view.Moves.Home, d.view.Runs.LogID, d.view.Pauses.LogID, d.view.Remediations.LogID = driven, driven.Log, driven.Log, driven.Log
-	d.view.Schedules.LogID = driven.Log
-	d.view.Moves.Log, d.view.Runs.Log, d.view.Pauses.Log, d.view.Schedules.Log = home.log, home.log, home.log, home.log
-	d.projector = projector.New(home.log, d.view, projector.Options{Name: "daemon", Logger: logger})
+	d.projector = aggregate.NewProjector(home.log, "daemon", d.view, logger)
 	var lock *lease
 	if o.LeaderElection {
 		if lock, err = newLease(config, home, written.head, held); err != nil {
@@ -166,7 +144,11 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 		report:   d.report, actor: "daemon/" + home.incarnation, logger: logger, open: make(chan struct{}),
 	}
 	if o.Remediation {
-		if err := newRemediator(d, o, acting, held, g, log, home.incarnation, feed, logger).SetupWithManager(); err != nil {
+		starter := newRemediator(d, o, acting, held, g, log, home.incarnation, feed, logger)
+		if err := starter.Register(); err != nil {
+			return nil, err
+		}
+		if err := d.manager.Add(d.whenLeading(func(context.Context) error { return starter.SetupWithManager() })); err != nil {
 			return nil, err
 		}
 	}
@@ -194,14 +176,12 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 			return nil, err
 		}
 	}
-	return d, errors.Join(d.register(home, o.Version), d.registerSchedules(o.Backups, g))
+	return d, errors.Join(
+		d.registerMoves(home), d.registerRuns(), d.registerPauses(), d.registerSchedules(o.Backups, g), d.register(home, o.Version),
+	)
 }
 
 func (d *daemon) register(home *home, version string) error {
-	if err := d.registerControllers(home); err != nil {
-		return err
-	}
-	d.resources.add(d.manager.GetCache(), &v1alpha1.MoveList{}, &v1alpha1.WorkflowRunList{})
 	registerMetrics(d.view, home.log, d.resources, d.gate.currentFault, version)
 	ready := &readiness{
 		log: home.log, caughtUp: d.projector.CaughtUp(), position: d.projector.Position, now: time.Now,
@@ -221,78 +201,84 @@ func (d *daemon) register(home *home, version string) error {
 				d.report.event("AnotherInstallation", err.Error())
 			})
 		})),
-		d.manager.Add(d.whenLeading(d.moveSupervisor.Run)),
-		d.manager.Add(d.enqueueOpen(&d.moveChanges, d.view.Moves.Open)),
-		d.manager.Add(d.whenLeading(d.runSupervisor.Run)),
-		d.manager.Add(d.enqueueOpen(&d.runChanges, d.runsOf)),
 		d.manager.AddHealthzCheck("ping", healthz.Ping),
 		ready.register(d.manager, d.logger),
 	)
 }
 
-// base returns the base of the reconciler that changes notify.
-func (d *daemon) base(changes *resource.Changes[string]) resource.Base {
+// base returns the base of the reconciler of a kind.
+func (d *daemon) base(k *driven) resource.Base {
 	return resource.Base{
 		Client: d.manager.GetClient(), Live: d.manager.GetAPIReader(), Recorder: d.manager.GetEventRecorder("scuted"),
-		Quota: d.runs.Quota, CaughtUp: d.gate.open, Changes: changes,
+		Quota: d.runs.Quota, Changes: &k.changes,
 	}
 }
 
-func (d *daemon) registerControllers(home *home) error {
-	ofMoves := &move.Reconciler{
-		Base: d.base(&d.moveChanges),
+// registerKind registers the controller and the supervisor of a kind. Both start when this process leads and the gate has opened. open returns the
+// objects whose resources are looked for at the start.
+func (d *daemon) registerKind(
+	kind string, list client.ObjectList, k *driven, setup func(manager.Manager) error, run func(context.Context), open func(namespace, name string) []string,
+) error {
+	d.resources.add(d.manager.GetCache(), list)
+	return d.manager.Add(d.whenLeading(func(ctx context.Context) error {
+		if err := setup(d.manager); err != nil {
+			return fmt.Errorf("preparing the %s controller: %w", kind, err)
+		}
+		k.enqueue(open)
+		run(ctx)
+		return nil
+	}))
+}
+
+// serves reports whether the API server serves a kind of scute. If it does not, it logs the consequence.
+func (d *daemon) serves(kind, consequence string) (bool, error) {
+	served, err := resource.Serves(d.manager.GetRESTMapper(), v1alpha1.GroupVersion().WithKind(kind))
+	if err == nil && !served {
+		d.logger.Warn(consequence, "because", "the API server has no kind "+kind+": install the CRDs of this version, and restart scuted")
+	}
+	return served, err
+}
+
+func (d *daemon) registerMoves(home *home) error {
+	r := &move.Reconciler{
+		Base: d.base(&d.drivenMoves),
 		Moves: struct {
 			*moves.Runner
 			*moves.Moves
 		}{d.moves, d.view.Moves},
 		LogID: home.log.ID(),
 	}
-	if err := ofMoves.SetupWithManager(d.manager); err != nil {
-		return fmt.Errorf("preparing the Move controller: %w", err)
-	}
-	ofRuns := &workflow.Reconciler{
-		Base: d.base(&d.runChanges),
+	return d.registerKind("Move", &v1alpha1.MoveList{}, &d.drivenMoves, r.SetupWithManager, d.drivenMoves.supervisor.Run, d.view.Moves.Open)
+}
+
+func (d *daemon) registerRuns() error {
+	r := &workflow.Reconciler{
+		Base: d.base(&d.drivenRuns),
 		Runs: struct {
 			*runs.Runner
 			*runs.Runs
 		}{d.runs, d.view.Runs},
 		Definer: d.env,
 	}
-	if err := ofRuns.SetupWithManager(d.manager); err != nil {
-		return fmt.Errorf("preparing the WorkflowRun controller: %w", err)
-	}
-	return d.registerPauses()
+	return d.registerKind("WorkflowRun", &v1alpha1.WorkflowRunList{}, &d.drivenRuns, r.SetupWithManager, d.drivenRuns.supervisor.Run, d.runsOf)
 }
 
 // whenLeading returns a runnable that only the leader runs, when the gate has opened.
-func (d *daemon) whenLeading(run func(context.Context)) manager.RunnableFunc {
+func (d *daemon) whenLeading(run func(context.Context) error) manager.RunnableFunc {
 	return func(ctx context.Context) error {
 		select {
 		case <-d.gate.open:
-			run(ctx)
+			return run(ctx)
 		case <-ctx.Done():
+			return nil
 		}
-		return nil
 	}
-}
-
-// enqueueOpen returns a runnable that enqueues each open object once, to check that its resource exists: removing a finalizer by hand triggers no reconcile.
-func (d *daemon) enqueueOpen(changed *resource.Changes[string], open func(namespace, name string) []string) manager.RunnableFunc {
-	return d.whenLeading(func(context.Context) {
-		for _, id := range open("", "") {
-			changed.Add(id)
-		}
-	})
 }
 
 // runsOf returns the runs that WorkflowRuns of a name requested, and that are open or have files on disk. If both arguments are empty, it returns
 // those of all WorkflowRuns.
 func (d *daemon) runsOf(namespace, name string) []string {
-	left, err := d.runs.WithFiles(namespace, name)
-	if err != nil {
-		d.logger.Error("looking for files of runs", "error", err)
-	}
-	return append(left, d.view.Runs.Open(namespace, name)...)
+	return append(d.runs.WithFiles(namespace, name), d.view.Runs.Open(namespace, name)...)
 }
 
 // always is a runnable that does not wait for leadership.

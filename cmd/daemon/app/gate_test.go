@@ -18,11 +18,11 @@ import (
 	ctrlfake "sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/embedded"
 	"scute.dev/internal/trust"
-	"scute.dev/projector"
 )
 
 // testCluster is a management cluster in which daemons with different logs act.
@@ -59,7 +59,7 @@ func (w *testCluster) runGate(t *testing.T, dir, holder string, between func(*ev
 	}
 	defer log.Close()
 	view := trust.NewView()
-	p := projector.New(log, view, projector.Options{Name: "test"})
+	p := aggregate.NewProjector(log, "test", view, slog.New(slog.DiscardHandler))
 	go func() { _ = p.Run(ctx) }()
 	<-p.CaughtUp()
 	m := &watermarkLog{Log: log}

@@ -10,21 +10,20 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/eventlog"
-	"scute.dev/internal/projection"
 	"scute.dev/internal/trust"
 	"scute.dev/mover"
 )
 
 // registerMetrics registers scute's metrics beside those of the controllers: moves, runs and remediations by phase, tasks by state, and the size of
 // the log.
-func registerMetrics(v *projection.View, log *eventlog.Log, stored *resourceCounter, shut func() *trust.Fault, version string) {
+func registerMetrics(v *views, log *eventlog.Log, stored *resourceCounter, shut func() *trust.Fault, version string) {
 	c := newCollector(v, log, stored)
 	c.fault, c.version = shut, version
 	reregister(c)
 }
 
 type collector struct {
-	view    *projection.View
+	view    *views
 	log     *eventlog.Log
 	stored  *resourceCounter
 	version string
@@ -33,7 +32,7 @@ type collector struct {
 	descs map[string]*prometheus.Desc // by name without the prefix
 }
 
-func newCollector(v *projection.View, log *eventlog.Log, stored *resourceCounter) *collector {
+func newCollector(v *views, log *eventlog.Log, stored *resourceCounter) *collector {
 	c := &collector{view: v, log: log, stored: stored, descs: make(map[string]*prometheus.Desc)}
 	describe := func(name, help string, labels ...string) {
 		c.descs[name] = prometheus.NewDesc("scute_"+name, help, labels, nil)

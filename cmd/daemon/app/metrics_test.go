@@ -23,7 +23,6 @@ import (
 	"scute.dev/eventlog/logtest"
 	"scute.dev/export/otlp"
 	"scute.dev/export/webhook"
-	"scute.dev/internal/projection"
 	"scute.dev/internal/trust"
 	"scute.dev/workflow"
 )
@@ -46,7 +45,7 @@ func TestMetricsCountRunsAndTasks(t *testing.T) {
 	if err := r.Drive(t.Context(), "ns/asks/1"); err != nil {
 		t.Fatal(err)
 	}
-	v := projection.New(projection.Limits{})
+	v := newViews(usageLimits{})
 	records, err := log.Read(t.Context(), eventlog.Aggregate{Kind: eventlog.KindRun, ID: "ns/asks/1"}, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +154,7 @@ func TestMetricsCountWhatNeedsAnOperator(t *testing.T) {
 	stored := &resourceCounter{}
 	stored.add(runs, &v1alpha1.WorkflowRunList{})
 	stored.add(schedules, &v1alpha1.BackupScheduleList{})
-	got := gather(t, newCollector(projection.New(projection.Limits{}), logtest.Open(t), stored))
+	got := gather(t, newCollector(newViews(usageLimits{}), logtest.Open(t), stored))
 	for name, want := range map[string]float64{
 		"scute_resources_stalled WorkflowRun": 2, "scute_resources_stalled_timestamp_seconds WorkflowRun": 1_700_000_000,
 		"scute_resources_unreadable WorkflowRun": 1, "scute_resources_unreadable BackupSchedule": 0,
@@ -216,7 +215,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	for _, row := range regexp.MustCompile("(?m)^\\| `(scute_[a-z_]+)").FindAllStringSubmatch(string(raw), -1) {
 		documented[row[1]] = true
 	}
-	all := []prometheus.Collector{newCollector(projection.New(projection.Limits{}), logtest.Open(t), &resourceCounter{}), &sealing{}}
+	all := []prometheus.Collector{newCollector(newViews(usageLimits{}), logtest.Open(t), &resourceCounter{}), &sealing{}}
 	all = append(append(append(all, newAppends().collectors()...), deliveryMetrics(&webhook.Delivery{})...), tracingMetrics(&otlp.Delivery{})...)
 	for name := range describe(t, all...) {
 		if !documented[name] {

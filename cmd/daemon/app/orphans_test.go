@@ -13,7 +13,6 @@ import (
 
 	"scute.dev/controllers/resource"
 	"scute.dev/eventlog/logtest"
-	"scute.dev/internal/projection"
 	"scute.dev/workflow"
 	"scute.dev/workflow/runner"
 	"scute.dev/workflow/task"
@@ -24,7 +23,7 @@ import (
 // deleted while no daemon ran.
 func TestTheStartLooksForTheResourcesOfRuns(t *testing.T) {
 	const waits, over = "fleet/waits/01234567", "fleet/over/89abcdef"
-	dir, log, v := t.TempDir(), logtest.Open(t), projection.New(projection.Limits{})
+	dir, log, v := t.TempDir(), logtest.Open(t), newViews(usageLimits{})
 	runs := &runner.Runner{
 		Log: log, Incarnation: "one", Dir: func(id string) string { return filepath.Join(dir, filepath.FromSlash(id)) },
 		Kinds: func(context.Context, workflow.Header) (task.Kinds, error) { return task.Kinds{}, nil },
@@ -45,10 +44,14 @@ func TestTheStartLooksForTheResourcesOfRuns(t *testing.T) {
 		d := &daemon{view: v, runs: runs, gate: &gate{open: make(chan struct{})}}
 		q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[ctrl.Request]())
 		defer q.ShutDown()
-		if err := resource.ResourceSource(&d.runChanges).Start(t.Context(), q); err != nil {
+		if err := resource.ResourceSource(&d.drivenRuns.changes).Start(t.Context(), q); err != nil {
 			t.Fatal(err)
 		}
-		go func() { _ = d.enqueueOpen(&d.runChanges, d.runsOf)(t.Context()) }()
+		start := d.whenLeading(func(context.Context) error {
+			d.drivenRuns.enqueue(d.runsOf)
+			return nil
+		})
+		go func() { _ = start(t.Context()) }()
 		synctest.Wait()
 		if q.Len() != 0 {
 			t.Error("requests were queued before the log could be acted on")

@@ -2,11 +2,8 @@ package app
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"scute.dev/aggregate"
@@ -31,26 +28,17 @@ func newPauses(source *kube.Cluster, log aggregate.Log, incarnation string, logg
 }
 
 func (d *daemon) registerPauses() error {
-	_, err := d.manager.GetRESTMapper().RESTMapping(v1alpha1.GroupVersion().WithKind("Pause").GroupKind(), v1alpha1.GroupVersion().Version)
-	if meta.IsNoMatchError(err) {
-		d.logger.Warn("nothing is paused", "because", "the API server has no kind Pause: install the CRDs of this version, and restart scuted")
-		return nil
+	if served, err := d.serves("Pause", "nothing is paused"); err != nil || !served {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("looking up the kind Pause: %w", err)
-	}
-	d.resources.add(d.manager.GetCache(), &v1alpha1.PauseList{})
 	r := &pause.Reconciler{
-		Base: d.base(&d.pauseChanges),
+		Base: d.base(&d.drivenPauses),
 		Pauses: struct {
 			*pauses.Runner
 			*pauses.Pauses
 		}{d.pauses, d.view.Pauses},
 	}
-	if err := r.SetupWithManager(d.manager); err != nil {
-		return fmt.Errorf("preparing the Pause controller: %w", err)
-	}
-	return errors.Join(d.manager.Add(d.whenLeading(d.pauseSupervisor.Run)), d.manager.Add(d.enqueueOpen(&d.pauseChanges, d.view.Pauses.Open)))
+	return d.registerKind("Pause", &v1alpha1.PauseList{}, &d.drivenPauses, r.SetupWithManager, d.drivenPauses.supervisor.Run, d.view.Pauses.Open)
 }
 
 // finder finds the objects that Pauses select, with the object graph of moves.

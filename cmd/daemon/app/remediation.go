@@ -28,7 +28,7 @@ func newRemediator(d *daemon, o Options, config *rest.Config, held *tenure, g *g
 	reporter := remediation.NewEventReporter(v.Remediations.LogID, incarnation, logger)
 	v.Remediations.Report, v.Remediations.ReportSince = reporter.Report, reporter.Since()
 	return &remediation.Starter{
-		Manager: d.manager, Config: config, Guard: g, CheckLease: held.check, Events: feed, Reporter: reporter, CaughtUp: d.gate.open,
+		Manager: d.manager, Config: config, Guard: g, CheckLease: held.check, Events: feed, Reporter: reporter,
 		Concurrency: o.RemediationConcurrency, Cached: d.resources.add,
 		Runner: &runner.Runner{
 			Log: log, Incarnation: incarnation, Logger: logger, View: v.Remediations,
@@ -42,18 +42,16 @@ func newRemediator(d *daemon, o Options, config *rest.Config, held *tenure, g *g
 	}
 }
 
-// moveOf returns the ID of a cluster's move in progress, or "". It ignores dry runs.
-func moveOf(v *moves.Moves, namespace, cluster string) string {
-	for _, id := range v.IDs() {
-		spec, ok := v.Spec(id)
-		if !ok || spec.DryRun || spec.Namespace != namespace || !spec.All && !slices.Contains(spec.Clusters, cluster) {
-			continue
-		}
-		if status, ok := v.Status(id); ok && status.FinishedAt == nil {
-			return id
+// moveOf returns the ID of a cluster's move in progress, the first one, or "". It ignores dry runs.
+func moveOf(v *moves.Moves, namespace, cluster string) (first string) {
+	for id, e := range v.All() {
+		s := &e.State.Spec
+		of := s.Namespace == namespace && (s.All || slices.Contains(s.Clusters, cluster))
+		if of && !s.DryRun && !e.State.Finished() && (first == "" || id < first) {
+			first = id
 		}
 	}
-	return ""
+	return first
 }
 
 // newScheme returns a scheme with the kinds that the daemon reads, writes, or records events about.

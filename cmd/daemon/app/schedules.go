@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -13,7 +12,6 @@ import (
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/aggregate"
@@ -59,33 +57,25 @@ func newSchedules(o Options, source *kube.Cluster, log aggregate.Log, home *home
 
 // registerSchedules registers the controller of BackupSchedules and the supervisor of their backups.
 func (d *daemon) registerSchedules(o BackupOptions, g *guard.Guard) error {
-	_, err := d.manager.GetRESTMapper().RESTMapping(v1alpha1.GroupVersion().WithKind("BackupSchedule").GroupKind(), v1alpha1.GroupVersion().Version)
-	if meta.IsNoMatchError(err) {
-		d.logger.Warn("nothing is backed up", "because", "the API server has no kind BackupSchedule: install the CRDs of this version, and restart scuted")
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("looking up the kind BackupSchedule: %w", err)
+	if served, err := d.serves("BackupSchedule", "nothing is backed up"); err != nil || !served {
+		return err
 	}
 	d.schedules.Destination = destinations{d.manager.GetAPIReader(), o.Volume, g}.open
-	d.resources.add(d.manager.GetCache(), &v1alpha1.BackupScheduleList{})
 	r := &controller.Reconciler{
-		Base: d.base(&d.scheduleChanges),
+		Base: d.base(&d.drivenSchedules),
 		Schedules: struct {
 			*schedules.Runner
 			*schedules.Schedules
 		}{d.schedules, d.view.Schedules},
 	}
-	if err := r.SetupWithManager(d.manager); err != nil {
-		return fmt.Errorf("preparing the BackupSchedule controller: %w", err)
-	}
-	return errors.Join(d.manager.Add(d.whenLeading(func(ctx context.Context) {
+	run := func(ctx context.Context) {
 		if err := d.recreateWorkDir(); err != nil {
 			d.logger.Error("clusters are not backed up", "error", err)
 			return
 		}
-		d.scheduleSupervisor.Run(ctx)
-	})), d.manager.Add(d.enqueueOpen(&d.scheduleChanges, d.view.Schedules.Open)))
+		d.drivenSchedules.supervisor.Run(ctx)
+	}
+	return d.registerKind("BackupSchedule", &v1alpha1.BackupScheduleList{}, &d.drivenSchedules, r.SetupWithManager, run, d.view.Schedules.Open)
 }
 
 // recreateWorkDir creates an empty folder for backups in progress. It removes the files of a process that was killed.

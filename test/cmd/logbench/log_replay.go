@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"runtime"
 	"runtime/metrics"
@@ -13,9 +14,9 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"scute.dev/aggregate"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/embedded"
-	"scute.dev/projector"
 )
 
 const (
@@ -137,26 +138,25 @@ func replay(ctx context.Context, l *eventlog.Log, n uint64) (rate, peak float64,
 	stopSampling := sampleHeap(&peak)
 	defer stopSampling()
 	start := time.Now()
-	p := projector.New(l, newTally(), projector.Options{Name: "tally"})
+	v := newTally()
+	p := aggregate.NewProjector(l, "tally", v, slog.New(slog.DiscardHandler))
 	if _, err := untilCaughtUp(ctx, p); err != nil {
 		return 0, 0, err
 	}
 	took := time.Since(start)
 	stopSampling()
-	p.Read(func(seq uint64, v *tally) {
-		total := 0
-		for _, n := range v.Types {
-			total += n
-		}
-		if seq != n || uint64(total) != n {
-			err = fmt.Errorf("the view is at %d with %d facts, not %d", seq, total, n)
-		}
-	})
+	total := 0
+	for _, n := range v.Types {
+		total += n
+	}
+	if seq := p.Position(); seq != n || uint64(total) != n {
+		err = fmt.Errorf("the view is at %d with %d facts, not %d", seq, total, n)
+	}
 	return float64(n) / took.Seconds(), peak, err
 }
 
 // untilCaughtUp runs a projector until it has caught up, and then stops it.
-func untilCaughtUp[V projector.View](ctx context.Context, p *projector.Projector[V]) (at time.Time, err error) {
+func untilCaughtUp(ctx context.Context, p *aggregate.Projector) (at time.Time, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan error, 1)

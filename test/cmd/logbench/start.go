@@ -3,15 +3,18 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"runtime"
 	"time"
 
+	"scute.dev/aggregate"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/embedded"
 	"scute.dev/internal/pinned"
-	"scute.dev/internal/projection"
-	"scute.dev/projector"
+	moves "scute.dev/mover/runner"
+	remediations "scute.dev/remediator/runner"
+	runs "scute.dev/workflow/runner"
 )
 
 const (
@@ -49,8 +52,36 @@ func startDaemon(ctx context.Context, dir string) (time.Duration, error) {
 		return 0, err
 	}
 	defer l.Close()
-	at, err := untilCaughtUp(ctx, projector.New(l, projection.New(projection.Limits{}), projector.Options{}))
+	at, err := untilCaughtUp(ctx, aggregate.NewProjector(l, "start", newDomains(), slog.New(slog.DiscardHandler)))
 	return at.Sub(start), err
+}
+
+// domains are the daemon's views of the domains that the log contains, which delete ended objects as the daemon's views do.
+type domains struct {
+	moves        *moves.Moves
+	runs         *runs.Runs
+	remediations *remediations.Remediations
+}
+
+func newDomains() *domains {
+	return &domains{moves.NewMoves(), runs.NewRuns(), remediations.NewRemediations()}
+}
+
+// Apply implements aggregate.Applier.
+func (v *domains) Apply(r eventlog.Record) error {
+	if r.Seq%1024 == 0 {
+		v.moves.Forget(16 << 20)
+		v.runs.Forget(16 << 20)
+		v.remediations.Forget(r.Seq, r.Stored)
+	}
+	switch r.Aggregate.Kind {
+	case eventlog.KindMove:
+		return v.moves.Apply(r)
+	case eventlog.KindRun:
+		return v.runs.Apply(r)
+	default:
+		return v.remediations.Apply(r)
+	}
 }
 
 // fillHistories appends at least n events to a log, in one commit each, one object after the other. The IDs of the

@@ -1,4 +1,4 @@
-package projection
+package app
 
 import (
 	"encoding/json"
@@ -20,7 +20,7 @@ import (
 )
 
 // statesOf returns the status of each object in the view as JSON, by the name of its aggregate.
-func statesOf(t *testing.T, v *View) map[string]string {
+func statesOf(t *testing.T, v *views) map[string]string {
 	t.Helper()
 	out := make(map[string]string)
 	add := func(kind eventlog.Kind, id string, status any) {
@@ -45,7 +45,7 @@ func statesOf(t *testing.T, v *View) map[string]string {
 	return out
 }
 
-func fold(t *testing.T, v *View, records []eventlog.Record) {
+func fold(t *testing.T, v *views, records []eventlog.Record) {
 	t.Helper()
 	for _, r := range records {
 		if err := v.Apply(r); err != nil {
@@ -91,7 +91,7 @@ type history struct {
 func load(t *testing.T) (list []*history) {
 	t.Helper()
 	for kind, folder := range map[eventlog.Kind]string{eventlog.KindMove: "mover", eventlog.KindRun: "workflow", eventlog.KindRemediation: "remediator", eventlog.KindPause: "pause/request"} {
-		files, err := filepath.Glob(filepath.Join("..", "..", folder, "testdata", "histories", "*.jsonl"))
+		files, err := filepath.Glob(filepath.Join("..", "..", "..", folder, "testdata", "histories", "*.jsonl"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s has no histories: %v", folder, err)
 		}
@@ -127,7 +127,7 @@ func (h *history) append(t *testing.T, log *eventlog.Log) bool {
 // other content equals that of a view that forgets nothing.
 func TestWhatEndedLongAgoIsForgotten(t *testing.T) {
 	records := histories(t)
-	whole := New(Limits{})
+	whole := newViews(usageLimits{})
 	fold(t, whole, records)
 	all := statesOf(t, whole)
 	took := make(map[string]int) // by object of the log
@@ -136,7 +136,7 @@ func TestWhatEndedLongAgoIsForgotten(t *testing.T) {
 	}
 	forgotten := 0
 	rapid.Check(t, func(rt *rapid.T) {
-		v := New(Limits{})
+		v := newViews(usageLimits{})
 		v.keptBytes, v.sweepEvery = rapid.IntRange(0, 200_000).Draw(rt, "kept"), rapid.Uint64Range(1, 64).Draw(rt, "every")
 		fold(t, v, records)
 		have := statesOf(t, v)
@@ -174,11 +174,11 @@ func TestWhatEndedLongAgoIsForgotten(t *testing.T) {
 // pass and however often the view forgets.
 func TestOwnersAreForgotten(t *testing.T) {
 	records := histories(t)
-	whole := New(Limits{})
+	whole := newViews(usageLimits{})
 	fold(t, whole, records)
 	busy := countUnfinished(whole)
 	rapid.Check(t, func(rt *rapid.T) {
-		v := New(Limits{})
+		v := newViews(usageLimits{})
 		v.sweepEvery = rapid.Uint64Range(1, 64).Draw(rt, "every")
 		at, years := rapid.IntRange(0, len(records)).Draw(rt, "at"), rapid.IntRange(0, 3).Draw(rt, "years")
 		for i, r := range records {
@@ -230,9 +230,9 @@ func TestRecall(t *testing.T) {
 	pause(over, request.Released{})
 	move(over, mover.Claimed{Holder: "another"}) // a commit after the end
 	move(open, mover.Claimed{Holder: "one"})
-	want := New(Limits{})
+	want := newViews(usageLimits{})
 	want.keptBytes, want.sweepEvery = 0, 1
-	want.Moves.Log, want.Runs.Log, want.Pauses.Log = log, log, log
+	want.setLog(log, "one")
 	if _, err := log.Replay(t.Context(), 0, want.Apply); err != nil {
 		t.Fatal(err)
 	}
@@ -258,14 +258,14 @@ func TestRecall(t *testing.T) {
 }
 
 // countUnfinished counts the machines with an unfinished remediation.
-func countUnfinished(v *View) (n int) {
+func countUnfinished(v *views) (n int) {
 	for _, b := range v.Remediations.Ongoing() {
 		n += len(b.Machines)
 	}
 	return n
 }
 
-func ended(v *View, kind eventlog.Kind, id string) bool {
+func ended(v *views, kind eventlog.Kind, id string) bool {
 	switch kind {
 	case eventlog.KindMove:
 		s, _ := v.Moves.Status(id)

@@ -1,15 +1,16 @@
-package projector_test
+package aggregate_test
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"time"
 
+	"scute.dev/aggregate"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/embedded"
-	"scute.dev/projector"
 )
 
 // facts counts the events of a log by their types.
@@ -22,9 +23,9 @@ func (f facts) Apply(r eventlog.Record) error {
 	return nil
 }
 
-// Example shows a projector that replays the log into a view, and follows it from then on. A reader that has just
+// ExampleProjector shows a projector that replays the log into a view, and follows it from then on. A reader that has just
 // appended waits for its commit.
-func Example() {
+func ExampleProjector() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	dir, err := os.MkdirTemp("", "log-")
@@ -38,7 +39,8 @@ func Example() {
 	}
 	defer l.Close()
 
-	p := projector.New(l, facts{}, projector.Options{Name: "facts"})
+	view := facts{}
+	p := aggregate.NewProjector(l, "facts", view, slog.New(slog.DiscardHandler))
 	ended := make(chan error, 1)
 	go func() { ended <- p.Run(ctx) }()
 
@@ -55,9 +57,7 @@ func Example() {
 	if err := p.WaitFor(ctx, last.Seq); err != nil {
 		panic(err)
 	}
-	p.Read(func(seq uint64, view facts) {
-		fmt.Println("up to", seq, "opened", view["dev.scute.run.opened.v1"], "shut", view["dev.scute.run.shut.v1"])
-	})
+	fmt.Println("up to", p.Position(), "opened", view["dev.scute.run.opened.v1"], "shut", view["dev.scute.run.shut.v1"])
 	cancel()
 	<-ended
 	// Output:

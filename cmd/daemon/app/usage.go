@@ -1,4 +1,4 @@
-package projection
+package app
 
 import (
 	"fmt"
@@ -11,22 +11,20 @@ import (
 	"scute.dev/eventlog"
 )
 
-// window is the time over which the commits of a namespace are counted.
-const window = time.Hour
-
+// The commits of a namespace are counted in slots of a minute over the last hour.
 const (
-	slots = 60
-	slot  = window / slots
+	usageSlot  = time.Minute
+	usageSlots = 60
 )
 
-// Limits of one namespace within a window. Zero is no limit.
-type Limits struct {
+// usageLimits are the limits of one namespace within an hour. Zero is no limit.
+type usageLimits struct {
 	Events, Bytes int
 }
 
-// Usage is a view of the log. It counts the commits about runs, moves, pauses and backup schedules by namespace, which is the prefix of their ID.
-type Usage struct {
-	limits     Limits
+// usage is a view of the log. It counts the commits about runs, moves, pauses and backup schedules by namespace, which is the prefix of their ID.
+type usage struct {
+	limits     usageLimits
 	mu         sync.Mutex
 	namespaces map[string]*namespaceUsage
 	// kept is the number of spaces after the last drop.
@@ -35,18 +33,18 @@ type Usage struct {
 
 // namespaceUsage contains what one namespace appended, in slots of a minute.
 type namespaceUsage struct {
-	at     [slots]int64 // the minute of each slot
-	events [slots]int
-	bytes  [slots]int
+	at     [usageSlots]int64 // the minute of each slot
+	events [usageSlots]int
+	bytes  [usageSlots]int
 }
 
-// NewUsage returns an empty Usage.
-func NewUsage(limits Limits) *Usage {
-	return &Usage{limits: limits, namespaces: make(map[string]*namespaceUsage)}
+// newUsage returns an empty usage.
+func newUsage(limits usageLimits) *usage {
+	return &usage{limits: limits, namespaces: make(map[string]*namespaceUsage)}
 }
 
 // Apply counts a commit, by the time at which the log stored it.
-func (u *Usage) Apply(r eventlog.Record) {
+func (u *usage) Apply(r eventlog.Record) {
 	switch r.Aggregate.Kind {
 	case eventlog.KindRun, eventlog.KindMove, eventlog.KindPause, eventlog.KindBackup:
 	default:
@@ -56,17 +54,17 @@ func (u *Usage) Apply(r eventlog.Record) {
 	u.count(namespace, r.Stored, len(r.Types()), len(r.Data()))
 }
 
-func (u *Usage) count(namespace string, at time.Time, events, bytes int) {
+func (u *usage) count(namespace string, at time.Time, events, bytes int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	minute := at.Unix() / int64(slot.Seconds())
+	minute := at.Unix() / int64(usageSlot.Seconds())
 	s := u.namespaces[namespace]
 	if s == nil {
 		u.drop(minute)
 		s = new(namespaceUsage)
 		u.namespaces[namespace] = s
 	}
-	i := minute % slots
+	i := minute % usageSlots
 	if s.at[i] != minute {
 		s.at[i], s.events[i], s.bytes[i] = minute, 0, 0
 	}
@@ -74,17 +72,17 @@ func (u *Usage) count(namespace string, at time.Time, events, bytes int) {
 	s.bytes[i] += bytes
 }
 
-// drop deletes the spaces without commits in the window. It waits until their number has doubled, because namespaces are created and deleted.
-func (u *Usage) drop(now int64) {
-	if len(u.namespaces) < 2*u.kept+slots {
+// drop deletes the spaces without commits in the last hour. It waits until their number has doubled, because namespaces are created and deleted.
+func (u *usage) drop(now int64) {
+	if len(u.namespaces) < 2*u.kept+usageSlots {
 		return
 	}
-	maps.DeleteFunc(u.namespaces, func(_ string, s *namespaceUsage) bool { return slices.Max(s.at[:]) <= now-slots })
+	maps.DeleteFunc(u.namespaces, func(_ string, s *namespaceUsage) bool { return slices.Max(s.at[:]) <= now-usageSlots })
 	u.kept = len(u.namespaces)
 }
 
 // Exceeded returns which limit a namespace has reached, and until when, or "" if none.
-func (u *Usage) Exceeded(namespace string, now time.Time) string {
+func (u *usage) Exceeded(namespace string, now time.Time) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	s := u.namespaces[namespace]
@@ -93,7 +91,7 @@ func (u *Usage) Exceeded(namespace string, now time.Time) string {
 	}
 	for _, l := range []struct {
 		limit int
-		used  *[slots]int
+		used  *[usageSlots]int
 		noun  string
 	}{{u.limits.Events, &s.events, "events"}, {u.limits.Bytes, &s.bytes, "bytes"}} {
 		if until, over := s.exceeded(l.limit, l.used, now); over {
@@ -105,16 +103,16 @@ func (u *Usage) Exceeded(namespace string, now time.Time) string {
 }
 
 // exceeded reports whether a limit is reached. until is when it is no longer reached if the namespace appends nothing more.
-func (s *namespaceUsage) exceeded(limit int, used *[slots]int, now time.Time) (until time.Time, exceeded bool) {
+func (s *namespaceUsage) exceeded(limit int, used *[usageSlots]int, now time.Time) (until time.Time, exceeded bool) {
 	if limit <= 0 {
 		return until, false
 	}
-	this := now.Unix() / int64(slot.Seconds())
+	this := now.Unix() / int64(usageSlot.Seconds())
 	sum := 0
-	for minute := this; minute > this-slots; minute-- { // the latest first
-		if i := minute % slots; s.at[i] == minute {
+	for minute := this; minute > this-usageSlots; minute-- { // the latest first
+		if i := minute % usageSlots; s.at[i] == minute {
 			if sum += used[i]; sum >= limit {
-				return time.Unix((minute+slots)*int64(slot.Seconds()), 0), true
+				return time.Unix((minute+usageSlots)*int64(usageSlot.Seconds()), 0), true
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package projector
+package aggregate_test
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"scute.dev/aggregate"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/logtest"
 )
@@ -54,7 +55,7 @@ func add(t *testing.T, l *eventlog.Log, id string, version int) uint64 {
 }
 
 // start runs a projector until stop is called.
-func start(t *testing.T, p *Projector[counts]) (stop func()) {
+func start(t *testing.T, p *aggregate.Projector) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -73,21 +74,12 @@ func start(t *testing.T, p *Projector[counts]) (stop func()) {
 	return stop
 }
 
-func viewOf(p *Projector[counts]) (seq uint64, out map[string]int) {
-	p.Read(func(s uint64, v counts) {
-		seq, out = s, map[string]int{}
-		for k, n := range v {
-			out[k] = n
-		}
-	})
-	return seq, out
-}
-
 func TestFollowsAndWaits(t *testing.T) {
 	l := logtest.Open(t)
 	add(t, l, "a", 1)
 	add(t, l, "b", 1)
-	p := New(l, counts{}, Options{Name: "counts"})
+	view := counts{}
+	p := aggregate.NewProjector(l, "counts", view, slog.New(slog.DiscardHandler))
 	stop := start(t, p)
 	for range 20 {
 		seq := add(t, l, "a", 1)
@@ -98,8 +90,8 @@ func TestFollowsAndWaits(t *testing.T) {
 			t.Fatalf("Position = %d, want %d", got, seq)
 		}
 	}
-	if seq, v := viewOf(p); seq != 22 || !cmp.Equal(v, map[string]int{"a": 21, "b": 1}) {
-		t.Errorf("view at sequence %d = %v", seq, v)
+	if diff := cmp.Diff(counts{"a": 21, "b": 1}, view); diff != "" {
+		t.Errorf("view (-want +got):\n%s", diff)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
@@ -122,11 +114,11 @@ func TestUnknownStopsOnlyItsAggregate(t *testing.T) {
 	add(t, l, "a", 1)
 	add(t, l, "b", 1)
 	var lines bytes.Buffer
-	o := Options{Name: "counts", Logger: slog.New(slog.NewTextHandler(&lines, nil))}
-	p := New(l, counts{}, o)
+	view := counts{}
+	p := aggregate.NewProjector(l, "counts", view, slog.New(slog.NewTextHandler(&lines, nil)))
 	stop := start(t, p)
-	if seq, v := viewOf(p); seq != 5 || !cmp.Equal(v, map[string]int{"a": 1, "b": 2}) {
-		t.Errorf("view at sequence %d = %v", seq, v)
+	if diff := cmp.Diff(counts{"a": 1, "b": 2}, view); diff != "" || p.Position() != 5 {
+		t.Errorf("view at sequence %d (-want +got):\n%s", p.Position(), diff)
 	}
 	if !strings.Contains(lines.String(), "aggregate=move/a sequence=3") || strings.Count(lines.String(), "set aside") != 1 {
 		t.Errorf("log output = %q, want one report of the aggregate", lines.String())

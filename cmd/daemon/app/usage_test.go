@@ -1,4 +1,4 @@
-package projection
+package app
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 
 func TestLimits(t *testing.T) {
 	noon := time.Date(2026, 1, 1, 12, 0, 30, 0, time.UTC)
-	u := NewUsage(Limits{Events: 100, Bytes: 1 << 20})
+	u := newUsage(usageLimits{Events: 100, Bytes: 1 << 20})
 	u.count("busy", noon, 60, 10)
 	u.count("busy", noon.Add(10*time.Minute), 39, 10)
 	u.count("large", noon, 1, 1<<20)
@@ -32,7 +32,7 @@ func TestLimits(t *testing.T) {
 			t.Errorf("an hour later: %s", said)
 		}
 	}
-	if said := NewUsage(Limits{}).Exceeded("busy", at); said != "" {
+	if said := newUsage(usageLimits{}).Exceeded("busy", at); said != "" {
 		t.Errorf("without limits: %s", said)
 	}
 }
@@ -40,17 +40,17 @@ func TestLimits(t *testing.T) {
 // TestNamespacesThatAreGone checks that counts of earlier namespaces are removed, and current ones kept.
 func TestNamespacesThatAreGone(t *testing.T) {
 	noon := time.Date(2026, 1, 1, 12, 0, 30, 0, time.UTC)
-	u := NewUsage(Limits{Events: 100})
+	u := newUsage(usageLimits{Events: 100})
 	for i := range 1000 {
 		at := noon.Add(time.Duration(i) * time.Minute)
 		u.count(fmt.Sprintf("of-a-test-%d", i), at, 100, 10)
-		for back := range min(i, slots-1) {
+		for back := range min(i, usageSlots-1) {
 			if ns := fmt.Sprintf("of-a-test-%d", i-back); u.Exceeded(ns, at) == "" {
 				t.Fatalf("%s: its events of %d minutes ago were forgotten", ns, back)
 			}
 		}
 	}
-	if n := len(u.namespaces); n > 4*slots {
+	if n := len(u.namespaces); n > 4*usageSlots {
 		t.Errorf("%d namespaces are kept", n)
 	}
 }

@@ -1,0 +1,104 @@
+package app
+
+import (
+	"scute.dev/aggregate"
+	schedules "scute.dev/backup/runner"
+	"scute.dev/controllers/resource"
+	"scute.dev/eventlog"
+	"scute.dev/internal/supervise"
+	"scute.dev/internal/trust"
+	moves "scute.dev/mover/runner"
+	pauses "scute.dev/pause/runner"
+	remediations "scute.dev/remediator/runner"
+	runs "scute.dev/workflow/runner"
+)
+
+// views contains the views of all domains, which one replay of the log fills. If one of them cannot read a commit, only the commit's aggregate is set
+// aside. With every sweepEvery-th commit the views delete the objects that ended first, which are then read from the log. This depends only on the
+// commits, so that every replay produces the same views.
+type views struct {
+	Moves        *moves.Moves
+	Runs         *runs.Runs
+	Remediations *remediations.Remediations
+	Pauses       *pauses.Pauses
+	Schedules    *schedules.Schedules
+	Usage        *usage
+	Trust        *trust.View
+
+	kinds      map[eventlog.Kind]aggregate.Applier
+	keptBytes  int
+	sweepEvery uint64
+}
+
+// newViews returns empty views. The limits apply to each namespace.
+func newViews(limits usageLimits) *views {
+	v := &views{
+		Moves: moves.NewMoves(), Runs: runs.NewRuns(), Remediations: remediations.NewRemediations(), Pauses: pauses.NewPauses(),
+		Schedules: schedules.NewSchedules(), Usage: newUsage(limits), Trust: trust.NewView(), keptBytes: keptBytes, sweepEvery: sweepEvery,
+	}
+	v.kinds = map[eventlog.Kind]aggregate.Applier{
+		eventlog.KindMove: v.Moves, eventlog.KindRun: v.Runs, eventlog.KindRemediation: v.Remediations, eventlog.KindPause: v.Pauses,
+		eventlog.KindBackup: v.Schedules, eventlog.KindDaemon: v.Trust,
+	}
+	return v
+}
+
+// Objects that have ended are kept for callers that need them soon, above all for the controller that writes their final status. keptBytes is the
+// size in the log of the ended objects of a kind that are kept. They are checked with every sweepEvery-th commit.
+const (
+	keptBytes  = 16 << 20
+	sweepEvery = 1024
+)
+
+// setLog sets the log of which the statuses and Recall read.
+func (v *views) setLog(log aggregate.Log, id string) {
+	v.Moves.Log, v.Runs.Log, v.Pauses.Log, v.Schedules.Log = log, log, log, log
+	v.Runs.LogID, v.Pauses.LogID, v.Schedules.LogID, v.Remediations.LogID = id, id, id, id
+}
+
+// Apply implements aggregate.Applier.
+func (v *views) Apply(r eventlog.Record) (err error) {
+	v.Usage.Apply(r)
+	if view := v.kinds[r.Aggregate.Kind]; view != nil {
+		err = view.Apply(r)
+	}
+	if r.Seq%v.sweepEvery == 0 {
+		v.forget(v.keptBytes)
+		v.Remediations.Forget(r.Stored)
+	}
+	return err
+}
+
+// forget deletes the objects that have ended, except for the latest of each kind up to a size in the log.
+func (v *views) forget(most int) {
+	v.Moves.Forget(most)
+	v.Runs.Forget(most)
+	v.Pauses.Forget(most)
+	v.Schedules.Forget(most)
+}
+
+// driven are the objects of a kind that the daemon drives, and whose resources it reconciles.
+type driven struct {
+	supervisor *supervise.Supervisor
+	// changes notify the controller.
+	changes resource.Changes[string]
+}
+
+// changed notifies the supervisor and the controller of a commit about an object.
+func (k *driven) changed(id string, seq uint64) {
+	k.supervisor.Changed(id, seq)
+	k.changes.Add(id)
+}
+
+// enqueue enqueues each open object, to check that its resource exists: removing a finalizer by hand triggers no reconcile.
+func (k *driven) enqueue(open func(namespace, name string) []string) {
+	for _, id := range open("", "") {
+		k.changes.Add(id)
+	}
+}
+
+// setSupervisor sets the supervisor. The returned function is for the view.
+func (k *driven) setSupervisor(s *supervise.Supervisor) (changed func(id string, seq uint64)) {
+	k.supervisor, s.Drivers.Changed = s, k.changes.Add
+	return k.changed
+}
