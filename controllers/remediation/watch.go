@@ -170,7 +170,6 @@ func controllerOptions(workers int) controller.Options {
 type ownerReconciler struct {
 	observer *observe.Observer
 	runner   *runner.Runner
-	limits   cache.Cache // the cache of the RepairLimits; nil if the kind is not served
 }
 
 // setup registers the controller. kinds are the kinds of owners that the API server serves. The caches must be synced before.
@@ -189,12 +188,10 @@ func (r *ownerReconciler) setup(mgr ctrl.Manager, feed *EventSource, kinds []own
 		WatchesRawSource(watch(watched, &clusterv1.Machine{}, updatedIf(machineDiffers), r.concerned)).
 		WatchesRawSource(watch(watched, &clusterv1.Cluster{}, updatedIf(clusterDiffers), r.concerned)).
 		WatchesRawSource(watch(watched, &v1alpha1.SurgeRemediation{}, updatedIf[*v1alpha1.SurgeRemediation](nil), r.concerned)).
-		WatchesRawSource(watch(watched, &v1alpha1.RepairPolicy{}, updatedIf[*v1alpha1.RepairPolicy](nil), r.concerned))
+		WatchesRawSource(watch(watched, &v1alpha1.RepairPolicy{}, updatedIf[*v1alpha1.RepairPolicy](nil), r.concerned)).
+		WatchesRawSource(watch(mgr.GetCache(), &v1alpha1.RepairLimits{}, updatedIf[*v1alpha1.RepairLimits](nil), r.concerned))
 	for _, kind := range kinds {
 		b = b.WatchesRawSource(watch(watched, kind.New(), updatedIf(ownerDiffers), r.concerned))
-	}
-	if r.limits != nil {
-		b = b.WatchesRawSource(watch(r.limits, &v1alpha1.RepairLimits{}, updatedIf[*v1alpha1.RepairLimits](nil), r.concerned))
 	}
 	return b.Complete(r)
 }
