@@ -39,6 +39,9 @@ type policyReconciler struct {
 
 // setup registers the controller. kinds are the kinds of owners that the API server serves.
 func (r *policyReconciler) setup(mgr ctrl.Manager, watched cache.Cache, feed *EventSource, kinds []ownerkind.Kind) error {
+	all := func(ctx context.Context, namespace string) []reconcile.Request {
+		return requestsIn(ctx, r.cache, &v1alpha1.RepairPolicyList{}, namespace)
+	}
 	namespace := func(_ context.Context, o client.Object) []reconcile.Request {
 		feed.namespaces.Add(o.GetNamespace())
 		return nil
@@ -48,24 +51,22 @@ func (r *policyReconciler) setup(mgr ctrl.Manager, watched cache.Cache, feed *Ev
 		WatchesRawSource(resource.ResourceSource(&feed.policies)).
 		WatchesRawSource(resource.Source(&feed.owners, func(ctx context.Context, o remediator.Owner) []reconcile.Request {
 			p, err := policyOf(ctx, r.cache, o.Namespace, o.Cluster, o.Kind)
-			if p == nil || err != nil { // the caches are being shut down
-				return nil
+			if p == nil || err != nil { // any policy may have selected it before
+				return all(ctx, o.Namespace)
 			}
 			return itself(ctx, p)
 		})).
-		WatchesRawSource(resource.Source(&feed.namespaces, func(ctx context.Context, namespace string) []reconcile.Request {
-			return requestsIn(ctx, r.cache, &v1alpha1.RepairPolicyList{}, namespace)
-		})).
-		WatchesRawSource(watch(watched, &v1alpha1.RepairPolicy{}, updatedIf[*v1alpha1.RepairPolicy](nil), func(ctx context.Context, p client.Object) []reconcile.Request {
+		WatchesRawSource(resource.Source(&feed.namespaces, all)).
+		WatchesRawSource(watch(watched, &v1alpha1.RepairPolicy{}, nil, func(ctx context.Context, p client.Object) []reconcile.Request {
 			return append(namespace(ctx, p), itself(ctx, p)...) // also a deleted one
 		})).
-		WatchesRawSource(watch(watched, &v1alpha1.SurgeRemediationTemplate{}, updatedIf[*v1alpha1.SurgeRemediationTemplate](nil), namespace)).
-		WatchesRawSource(watch(watched, &clusterv1.MachineHealthCheck{}, updatedIf[*clusterv1.MachineHealthCheck](nil), namespace)).
-		WatchesRawSource(watch(watched, &clusterv1.Cluster{}, updatedIf[*clusterv1.Cluster](nil), namespace)).
+		WatchesRawSource(watch(watched, &v1alpha1.SurgeRemediationTemplate{}, nil, namespace)).
+		WatchesRawSource(watch(watched, &clusterv1.MachineHealthCheck{}, nil, namespace)).
+		WatchesRawSource(watch(watched, &clusterv1.Cluster{}, nil, namespace)).
 		WatchesRawSource(watch(watched, &clusterv1.Machine{}, withoutUpdates[*clusterv1.Machine](), namespace)) // they are only counted
 	for _, kind := range kinds {
 		if kind.Name.IsControlPlane() {
-			b = b.WatchesRawSource(watch(watched, kind.New(), updatedIf[client.Object](nil), namespace))
+			b = b.WatchesRawSource(watch(watched, kind.New(), nil, namespace))
 		}
 	}
 	return b.Complete(r)

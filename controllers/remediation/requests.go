@@ -55,12 +55,12 @@ func (r *requestReconciler) setup(mgr ctrl.Manager, watched cache.Cache, feed *E
 	return ctrl.NewControllerManagedBy(mgr).Named("surgeremediation").
 		WithOptions(controllerOptions(2)).
 		WatchesRawSource(resource.ResourceSource(&feed.requests)).
-		WatchesRawSource(watch(watched, &v1alpha1.SurgeRemediation{}, updatedIf[*v1alpha1.SurgeRemediation](nil), itself)).
+		WatchesRawSource(watch(watched, &v1alpha1.SurgeRemediation{}, nil, itself)).
 		// A request is released when the Machine with its name was deleted. A request that was created before its Machine waits for the Machine.
 		WatchesRawSource(watch(watched, &clusterv1.Machine{}, withoutUpdates[*clusterv1.Machine](), itself)).
 		// Whether a policy selects a machine depends on all policies of the namespace, and on the labels of its Cluster.
-		WatchesRawSource(watch(watched, &v1alpha1.RepairPolicy{}, updatedIf[*v1alpha1.RepairPolicy](nil), all)).
-		WatchesRawSource(watch(watched, &clusterv1.Cluster{}, updatedIf[*clusterv1.Cluster](nil), all)).
+		WatchesRawSource(watch(watched, &v1alpha1.RepairPolicy{}, nil, all)).
+		WatchesRawSource(watch(watched, &clusterv1.Cluster{}, nil, all)).
 		Complete(r)
 }
 

@@ -52,34 +52,21 @@ type Starter struct {
 	// The only worker uses these fields.
 	open     bool
 	observer *observe.Observer
-	kinds    []ownerkind.Kind // the kinds of owners that the API server serves
-	// limits publishes from the beginning. It is nil if the API server does not serve RepairLimits.
-	limits *limitsReconciler
+	kinds    []ownerkind.Kind  // the kinds of owners that the API server serves
+	limits   *limitsReconciler // publishes from the beginning
 }
 
 // Register registers the kinds that are read before the start.
-func (r *Starter) Register() error {
-	r.Cached(r.Manager.GetCache(), &v1alpha1.RepairPolicyList{})
-	limited, err := resource.Serves(r.Manager.GetRESTMapper(), v1alpha1.GroupVersion().WithKind("RepairLimits"))
-	if err != nil {
-		return err
-	}
-	if limited {
-		r.Cached(r.Manager.GetCache(), &v1alpha1.RepairLimitsList{})
-		r.limits = &limitsReconciler{client: r.Manager.GetClient(), recorder: r.Manager.GetEventRecorder("scuted")}
-	} else {
-		r.Runner.Logger.Warn("using the default limits for the fleet", "because", "the API server has no kind RepairLimits: install the CRDs of this version, and restart scuted")
-	}
-	return nil
+func (r *Starter) Register() {
+	r.Cached(r.Manager.GetCache(), &v1alpha1.RepairPolicyList{}, &v1alpha1.RepairLimitsList{})
 }
 
 // SetupWithManager adds the controller, and that of the RepairLimits. It is called after Register, when the view has everything that the log had at
 // the start.
 func (r *Starter) SetupWithManager() error {
-	if r.limits != nil {
-		if err := r.limits.setup(r.Manager, r.Events); err != nil {
-			return err
-		}
+	r.limits = &limitsReconciler{client: r.Manager.GetClient(), recorder: r.Manager.GetEventRecorder("scuted")}
+	if err := r.limits.setup(r.Manager, r.Events); err != nil {
+		return err
 	}
 	return ctrl.NewControllerManagedBy(r.Manager).Named("remediator").
 		For(&v1alpha1.RepairPolicy{}).
@@ -163,9 +150,7 @@ func (r *Starter) startCache(ctx context.Context) (missing string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if r.limits != nil {
-		observer.Limits = r.Manager.GetClient()
-	}
+	observer.Limits = r.Manager.GetClient()
 	if err := r.Manager.Add(observer.Cache()); err != nil {
 		return "", fmt.Errorf("starting the cache of machines: %w", err)
 	}
@@ -178,17 +163,14 @@ func (r *Starter) startControllers() error {
 	r.Runner.Observer, r.Runner.Executor = r.observer, &act.Executor{Client: live, Etcd: r.observer}
 	r.Cached(watched, &v1alpha1.SurgeRemediationList{}, &v1alpha1.SurgeRemediationTemplateList{})
 	r.Events.start(r.Runner.View.Pending)
+	r.limits.start(r.Events, func(ctx context.Context) (remediator.Fleet, error) {
+		seen, err := r.observer.Fleet(ctx)
+		if err != nil {
+			return seen, err
+		}
+		return r.Runner.Fleet(seen), nil
+	})
 	owners := &ownerReconciler{observer: r.observer, runner: r.Runner}
-	if r.limits != nil {
-		owners.limits = r.Manager.GetCache()
-		r.limits.start(r.Events, func(ctx context.Context) (remediator.Fleet, error) {
-			seen, err := r.observer.Fleet(ctx)
-			if err != nil {
-				return seen, err
-			}
-			return r.Runner.Fleet(seen), nil
-		})
-	}
 	policies := &policyReconciler{cache: watched, live: live, recorder: recorder, view: r.Runner.View, totals: r.Runner.Totals}
 	requests := &requestReconciler{cache: watched, live: live, recorder: recorder, view: r.Runner.View, ownerOf: r.observer.OwnerOf}
 	return errors.Join(

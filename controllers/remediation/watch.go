@@ -78,10 +78,10 @@ func (f *EventSource) Changed(c runner.Change) {
 	if c.Actor != f.actor {
 		f.Owners.Add(c.Owner)
 	}
-	for machine := range c.Machines {
+	for _, machine := range c.Machines {
 		f.requests.Add(c.Owner.Namespace + "/" + machine)
 	}
-	for policy := range c.Policies {
+	for _, policy := range c.Policies {
 		f.policies.Add(c.Owner.Namespace + "/" + policy)
 	}
 	f.owners.Add(c.Owner)
@@ -89,8 +89,11 @@ func (f *EventSource) Changed(c runner.Change) {
 }
 
 // watch watches a kind in a cache, and enqueues what the object of a relevant change concerns. For an update it also enqueues what the object concerned
-// before.
+// before. If relevant is nil, an update is relevant if it changes the metadata, which includes the generation of the spec.
 func watch[T client.Object, R comparable](cached cache.Cache, kind T, relevant predicate.TypedPredicate[T], concerned func(context.Context, client.Object) []R) source.TypedSyncingSource[R] {
+	if relevant == nil {
+		relevant = updatedIf(func(T, T) bool { return false })
+	}
 	return source.TypedKind(cached, kind, handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, o T) []R { return concerned(ctx, o) }), relevant)
 }
 
@@ -122,7 +125,7 @@ func withoutUpdates[T client.Object]() predicate.TypedPredicate[T] {
 // written often and mostly without a change, which must not cause a reconciliation.
 func updatedIf[T client.Object](differs func(before, after T) bool) predicate.TypedPredicate[T] {
 	return predicate.TypedFuncs[T]{UpdateFunc: func(e event.TypedUpdateEvent[T]) bool {
-		return metadataDiffers(e.ObjectOld, e.ObjectNew) || differs != nil && differs(e.ObjectOld, e.ObjectNew)
+		return metadataDiffers(e.ObjectOld, e.ObjectNew) || differs(e.ObjectOld, e.ObjectNew)
 	}}
 }
 
@@ -170,7 +173,6 @@ func controllerOptions(workers int) controller.Options {
 type ownerReconciler struct {
 	observer *observe.Observer
 	runner   *runner.Runner
-	limits   cache.Cache // the cache of the RepairLimits; nil if the kind is not served
 }
 
 // setup registers the controller. kinds are the kinds of owners that the API server serves. The caches must be synced before.
@@ -188,13 +190,11 @@ func (r *ownerReconciler) setup(mgr ctrl.Manager, feed *EventSource, kinds []own
 		WatchesRawSource(resource.Source(&feed.Owners, func(_ context.Context, o remediator.Owner) []remediator.Owner { return []remediator.Owner{o} })).
 		WatchesRawSource(watch(watched, &clusterv1.Machine{}, updatedIf(machineDiffers), r.concerned)).
 		WatchesRawSource(watch(watched, &clusterv1.Cluster{}, updatedIf(clusterDiffers), r.concerned)).
-		WatchesRawSource(watch(watched, &v1alpha1.SurgeRemediation{}, updatedIf[*v1alpha1.SurgeRemediation](nil), r.concerned)).
-		WatchesRawSource(watch(watched, &v1alpha1.RepairPolicy{}, updatedIf[*v1alpha1.RepairPolicy](nil), r.concerned))
+		WatchesRawSource(watch(watched, &v1alpha1.SurgeRemediation{}, nil, r.concerned)).
+		WatchesRawSource(watch(watched, &v1alpha1.RepairPolicy{}, nil, r.concerned)).
+		WatchesRawSource(watch(mgr.GetCache(), &v1alpha1.RepairLimits{}, nil, r.concerned))
 	for _, kind := range kinds {
 		b = b.WatchesRawSource(watch(watched, kind.New(), updatedIf(ownerDiffers), r.concerned))
-	}
-	if r.limits != nil {
-		b = b.WatchesRawSource(watch(r.limits, &v1alpha1.RepairLimits{}, updatedIf[*v1alpha1.RepairLimits](nil), r.concerned))
 	}
 	return b.Complete(r)
 }

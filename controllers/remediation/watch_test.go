@@ -19,13 +19,13 @@ import (
 // only if another process appended it. Commits before the start queue nothing.
 func TestOnlyWhatACommitConcernsIsQueued(t *testing.T) {
 	owner := remediator.Owner{Kind: string(remediator.ControlPlane), Namespace: "fleet", Name: "cp", UID: "0123", Cluster: "prod"}
-	change := runner.Change{Owner: owner, Actor: "daemon/one", Machines: map[string]bool{"m2": true}, Policies: map[string]bool{"repair": true}}
+	change := runner.Change{Owner: owner, Actor: "daemon/one", Machines: []string{"m2", "m2"}, Policies: []string{"repair"}}
 	same := func(_ context.Context, o remediator.Owner) []remediator.Owner { return []remediator.Owner{o} }
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		feed := NewEventSource("daemon/one")
-		feed.Changed(runner.Change{Owner: owner, Machines: map[string]bool{"m1": true}, Policies: map[string]bool{"other": true}})
+		feed.Changed(runner.Change{Owner: owner, Machines: []string{"m1"}, Policies: []string{"other"}})
 		feed.start(func() []remediator.Owner { return nil })
 		requests := queueOf(ctx, t, resource.ResourceSource(&feed.requests))
 		policies := queueOf(ctx, t, resource.ResourceSource(&feed.policies))

@@ -38,7 +38,7 @@ type Observer struct {
 	nodes   *utilcache.Expiring // the Nodes last read for each owner: nodesOf by UID
 	now     func() time.Time
 
-	// Limits reads the RepairLimits; nil if the kind is not served. It is set before use.
+	// Limits reads the RepairLimits; nil if there are none. It is set before use.
 	Limits client.Reader
 }
 

@@ -37,20 +37,20 @@ type Change struct {
 	Owner remediator.Owner
 	// Actor is the author of the commit.
 	Actor string
-	// Machines are the machines that are unhealthy, or were before the commit. Policies are the policies of the decisions about them.
-	Machines, Policies map[string]bool
+	// Machines are the machines that are unhealthy, and those that were before the commit. Policies are the policies of the decisions about them.
+	Machines, Policies []string
 }
 
 // add adds the unhealthy machines of a state, and the policies of the decisions about them.
 func (c *Change) add(s *remediator.State) {
 	for _, u := range s.Unhealthy {
-		c.Machines[u.Name] = true
+		c.Machines = append(c.Machines, u.Name)
 		if u.Evidence.PolicyName != "" {
-			c.Policies[u.Evidence.PolicyName] = true
+			c.Policies = append(c.Policies, u.Evidence.PolicyName)
 		}
 	}
 	for _, a := range s.InProgress() {
-		c.Machines[a.Victim.Name] = true
+		c.Machines = append(c.Machines, a.Victim.Name)
 	}
 }
 
@@ -101,7 +101,7 @@ func (v *Remediations) apply(r eventlog.Record) (Change, error) {
 		e = &ownerEntry{}
 		v.owners[r.Aggregate.ID] = e
 	}
-	c := Change{Machines: make(map[string]bool), Policies: make(map[string]bool)}
+	var c Change
 	c.add(&e.state)
 	e.seq = r.Seq
 	if e.err == nil {

@@ -145,9 +145,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	}
 	if o.Remediation {
 		starter := newRemediator(d, o, acting, held, g, log, home.incarnation, feed, logger)
-		if err := starter.Register(); err != nil {
-			return nil, err
-		}
+		starter.Register()
 		if err := d.manager.Add(d.whenLeading(func(context.Context) error { return starter.SetupWithManager() })); err != nil {
 			return nil, err
 		}

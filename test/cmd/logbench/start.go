@@ -72,7 +72,7 @@ func (v *domains) Apply(r eventlog.Record) error {
 	if r.Seq%1024 == 0 {
 		v.moves.Forget(16 << 20)
 		v.runs.Forget(16 << 20)
-		v.remediations.Forget(r.Seq, r.Stored)
+		v.remediations.Forget(r.Stored)
 	}
 	switch r.Aggregate.Kind {
 	case eventlog.KindMove:
