@@ -75,9 +75,7 @@ func escapeID(id string) string {
 		if c := id[i]; isUnescaped(c) {
 			b.WriteByte(c)
 		} else {
-			b.WriteByte('_')
-			b.WriteByte(lowerHex[c>>4])
-			b.WriteByte(lowerHex[c&15])
+			fmt.Fprintf(&b, "_%02x", c)
 		}
 	}
 	return b.String()

@@ -1,33 +1,32 @@
 package eventlog
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/cenkalti/backoff/v4"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/mod/semver"
 )
 
 const (
-	// uploadChunk is the size of one request, in bytes.
+	// uploadChunk is the largest size of one request, in bytes.
 	uploadChunk = 64 << 10
 	// uploadTimeout bounds one chunk, and uploadEnd the server's work after the last one.
 	uploadTimeout = time.Minute
 	uploadEnd     = 5 * time.Minute
 )
 
-// The first version of the server that restores an archive of messages (NATSARC1). Earlier versions restore copies of a server's files.
-const (
-	archiveMajor = 2
-	archiveMinor = 15
-)
+// archiveVersion is the first version of the server that restores an archive of messages (NATSARC1). Earlier versions restore copies of a server's
+// files.
+const archiveVersion = "v2.15"
 
 // upload creates a stream from an archive.
 type upload struct {
@@ -59,11 +58,11 @@ func (u upload) create(ctx context.Context, nc *nats.Conn, js jetstream.JetStrea
 	if err := sendRequest(ctx, nc, requestTimeout, "$JS.API.STREAM.RESTORE."+config.Name, request, &begun); err != nil {
 		return fmt.Errorf("beginning the restore of stream %s: %w", config.Name, err)
 	}
-	chunks := &chunkWriter{ctx: ctx, nc: nc, subject: begun.Subject}
+	chunks := bufio.NewWriterSize(chunkWriter{ctx: ctx, nc: nc, subject: begun.Subject}, uploadChunk)
 	if err := u.archive(ctx, chunks); err != nil {
 		return err
 	}
-	if err := chunks.flush(); err != nil {
+	if err := chunks.Flush(); err != nil {
 		return err
 	}
 	if err := sendRequest(ctx, nc, uploadEnd, begun.Subject, nil, nil); err != nil {
@@ -77,12 +76,8 @@ func (u upload) create(ctx context.Context, nc *nats.Conn, js jetstream.JetStrea
 
 // checkVersion refuses a server that cannot read the archive.
 func checkVersion(version string) error {
-	major, rest, _ := strings.Cut(version, ".")
-	minor, _, _ := strings.Cut(rest, ".")
-	a, bad := strconv.Atoi(major)
-	b, worse := strconv.Atoi(minor)
-	if errors.Join(bad, worse) == nil && (a < archiveMajor || a == archiveMajor && b < archiveMinor) {
-		return fmt.Errorf("%w: the NATS server is of version %s: a log is restored to %d.%d or later; upgrade the server", ErrConfig, version, archiveMajor, archiveMinor)
+	if v := semver.MajorMinor("v" + version); v != "" && semver.Compare(v, archiveVersion) < 0 {
+		return fmt.Errorf("%w: the NATS server is of version %s: a log is restored to %s or later; upgrade the server", ErrConfig, version, archiveVersion[1:])
 	}
 	return nil
 }
@@ -92,32 +87,16 @@ type chunkWriter struct {
 	ctx     context.Context //nolint:containedctx // an io.Writer has no other way to be bounded
 	nc      *nats.Conn
 	subject string
-	buf     []byte
 }
 
-func (c *chunkWriter) Write(p []byte) (n int, err error) {
-	for n < len(p) {
-		take := min(uploadChunk-len(c.buf), len(p)-n)
-		c.buf, n = append(c.buf, p[n:n+take]...), n+take
-		if len(c.buf) == uploadChunk {
-			if err := c.flush(); err != nil {
-				return n, err
-			}
+func (c chunkWriter) Write(p []byte) (n int, err error) {
+	for chunk := range slices.Chunk(p, uploadChunk) {
+		if err := sendRequest(c.ctx, c.nc, uploadTimeout, c.subject, chunk, nil); err != nil {
+			return n, fmt.Errorf("sending a part of the log: %w", err)
 		}
+		n += len(chunk)
 	}
 	return n, nil
-}
-
-func (c *chunkWriter) flush() error {
-	if len(c.buf) == 0 {
-		return nil
-	}
-	err := sendRequest(c.ctx, c.nc, uploadTimeout, c.subject, c.buf, nil)
-	c.buf = c.buf[:0]
-	if err != nil {
-		return fmt.Errorf("sending a part of the log: %w", err)
-	}
-	return nil
 }
 
 // sendRequest sends one request to the server, and decodes the answer or its error.

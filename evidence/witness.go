@@ -3,7 +3,6 @@ package evidence
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"fmt"
 	"io"
 	"net/http"
@@ -60,7 +59,7 @@ func (w *Witness) addCheckpoint(ctx context.Context, p Publication) (*uint64, er
 	var body bytes.Buffer
 	fmt.Fprintf(&body, "old %d\n", w.knownSize)
 	for _, h := range proof {
-		fmt.Fprintf(&body, "%s\n", base64.StdEncoding.EncodeToString(h[:]))
+		fmt.Fprintln(&body, h)
 	}
 	fmt.Fprintf(&body, "\n%s", p.Signed)
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(w.URL, "/")+"/add-checkpoint", &body)

@@ -3,7 +3,6 @@ package embedded
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -22,9 +21,9 @@ type folder struct {
 	dir       string
 	lock      *os.File
 	watermark *watermark
-	server    *server.Server           // nil until the server has started
-	files     atomic.Pointer[logFiles] // nil until the log is open
-	gate      *gate                    // nil without an Access
+	server    *server.Server                         // nil until the server has started
+	files     atomic.Pointer[map[string]os.FileInfo] // by path; nil until the log is open
+	gate      *gate                                  // nil without an Access
 }
 
 var _ eventlog.Host = (*folder)(nil)
@@ -40,7 +39,7 @@ func acquireFolder(dir string) (*folder, error) {
 	}
 	mark, err := openWatermark(filepath.Join(dir, watermarkFile))
 	if err != nil {
-		return nil, errors.Join(err, unlock(lock))
+		return nil, errors.Join(err, lock.Close())
 	}
 	return &folder{dir: dir, lock: lock, watermark: mark}, nil
 }
@@ -59,17 +58,35 @@ func (f *folder) URL() string {
 // Acknowledge raises the watermark.
 func (f *folder) Acknowledge(seq uint64) { f.watermark.raise(seq) }
 
-// recordFiles records the identity of the files of the open log.
+// recordFiles records the identity of the files of the open log: the watermark and the folder of the stream's messages. If the files are removed, the
+// server continues to write and acknowledges commits that can never be read.
 func (f *folder) recordFiles() error {
-	p, err := findLogFiles(f.dir)
-	if err == nil {
-		f.files.Store(p)
+	infos := make(map[string]os.FileInfo)
+	for _, path := range []string{filepath.Join(f.dir, watermarkFile), filepath.Join(streamFolder(f.dir), "msgs")} {
+		info, err := os.Stat(path)
+		if err != nil {
+			return fmt.Errorf("checking the files of the log: %w", err)
+		}
+		infos[path] = info
 	}
-	return err
+	f.files.Store(&infos)
+	return nil
 }
 
-// CheckIntact returns ErrMissing if the files of the log were removed or replaced while it was open.
-func (f *folder) CheckIntact() error { return f.files.Load().check() }
+// CheckIntact returns ErrMissing if the files of the log were removed, moved or replaced while it was open.
+func (f *folder) CheckIntact() error {
+	infos := f.files.Load()
+	if infos == nil {
+		return nil
+	}
+	for path, was := range *infos {
+		if info, err := os.Stat(path); err != nil || !os.SameFile(was, info) {
+			return fmt.Errorf("%w any longer: %s was removed or replaced while the log was open: "+
+				"later events are not recorded, so check what was done before you start again", eventlog.ErrMissing, path)
+		}
+	}
+	return nil
+}
 
 func (f *folder) Close() error {
 	f.gate.close()
@@ -77,7 +94,7 @@ func (f *folder) Close() error {
 		f.server.Shutdown()
 		f.server.WaitForShutdown()
 	}
-	return errors.Join(f.watermark.close(), unlock(f.lock))
+	return errors.Join(f.watermark.close(), f.lock.Close())
 }
 
 // idFile contains the ID of the log in a folder, beside the server's files.
@@ -104,43 +121,9 @@ func recordID(dir, id string, head uint64) error {
 // account is the NATS account of the log.
 const account = "$G"
 
-// logFiles is the identity of the files of an embedded log. If its files are removed, the server continues to write and acknowledges commits that can
-// never be read. Comparing the files by name detects that.
-type logFiles struct {
-	dir   string
-	infos map[string]os.FileInfo
-}
-
-// findLogFiles records the files of an open log: the watermark and the folder of the stream's messages.
-func findLogFiles(dir string) (*logFiles, error) {
-	p := &logFiles{dir: dir, infos: make(map[string]os.FileInfo)}
-	for _, path := range []string{filepath.Join(dir, watermarkFile), filepath.Join(streamFolder(dir), "msgs")} {
-		info, err := os.Stat(path)
-		if err != nil {
-			return nil, fmt.Errorf("checking the files of the log: %w", err)
-		}
-		p.infos[path] = info
-	}
-	return p, nil
-}
-
 // streamFolder returns the folder of the stream.
 func streamFolder(dir string) string {
 	return filepath.Join(dir, serverFolder, account, "streams", eventlog.StreamName)
-}
-
-// check returns ErrMissing if the files were removed, moved or replaced. On a nil place (the log is being opened) it does nothing.
-func (p *logFiles) check() error {
-	if p == nil {
-		return nil
-	}
-	for path, was := range p.infos {
-		if info, err := os.Stat(path); err != nil || !os.SameFile(was, info) {
-			return fmt.Errorf("%w any longer: %s was removed or replaced while the log was open: "+
-				"later events are not recorded, so check what was done before you start again", eventlog.ErrMissing, path)
-		}
-	}
-	return nil
 }
 
 // CheckFrozen returns ErrFrozen if a write has failed. The embedded server does not answer a publish then, until it is started again, even if the disk
@@ -165,17 +148,9 @@ func (f *folder) CheckWritable() error {
 	if err != nil {
 		return fmt.Errorf("probing the disk of the log: %w", err)
 	}
-	_, err = io.CopyN(probe, zeros{}, probeSize)
+	_, err = probe.Write(make([]byte, probeSize))
 	if err = errors.Join(err, probe.Sync(), probe.Close(), os.Remove(probe.Name())); err != nil {
 		return fmt.Errorf("probing the disk of the log: %w", err)
 	}
 	return nil
-}
-
-// zeros is an endless reader of zero bytes.
-type zeros struct{}
-
-func (zeros) Read(p []byte) (int, error) {
-	clear(p)
-	return len(p), nil
 }

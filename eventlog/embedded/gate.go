@@ -104,11 +104,7 @@ func (g *gate) forward(stream, name string, data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var has struct {
-		State struct {
-			Consumers int `json:"consumer_count"`
-		} `json:"state"`
-	}
+	var has jetstream.StreamInfo
 	if err := json.Unmarshal(info.Data, &has); err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // lockFile is held with flock while a process has the folder open. The server has no lock, and two servers on one folder would destroy the log. The
-// kernel releases the lock when the process ends.
+// kernel releases the lock when the process ends. The file remains, because otherwise two processes could lock two files of the same name.
 const lockFile = "scute.lock"
 
 // lockFolder locks the folder for this process, or fails with ErrLocked and the process that holds the lock.
@@ -84,14 +84,6 @@ func writePID(f *os.File) error {
 	return err
 }
 
-// unlock releases the folder. It keeps the file, because otherwise two processes could lock two files of the same name.
-func unlock(f *os.File) error {
-	if err := f.Close(); err != nil {
-		return fmt.Errorf("unlocking the folder: %w", err)
-	}
-	return nil
-}
-
 // CopyFolder copies the server's files of an embedded log, so that the copy can be examined. It fails with ErrLocked if a process has the log open.
 func CopyFolder(dir, to string) error {
 	lock, err := lockToRead(dir)
@@ -99,7 +91,7 @@ func CopyFolder(dir, to string) error {
 		return fmt.Errorf("copying the event log: %w", err)
 	}
 	err = os.CopyFS(filepath.Join(to, serverFolder), os.DirFS(filepath.Join(dir, serverFolder)))
-	if err = errors.Join(err, unlock(lock)); err != nil {
+	if err = errors.Join(err, lock.Close()); err != nil {
 		return fmt.Errorf("copying the event log in %s: %w", dir, err)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"scute.dev/eventlog"
+	"scute.dev/internal/atomicfile"
 )
 
 // restoringFolder is the subfolder in which a log is restored.
@@ -78,7 +79,7 @@ func (f *folder) restore(ctx context.Context, o Options, r eventlog.RestoreSourc
 	if err := os.Rename(filepath.Join(work, serverFolder), place); err != nil {
 		return err
 	}
-	return errors.Join(syncPath(f.dir), os.RemoveAll(work))
+	return errors.Join(atomicfile.Sync(f.dir), os.RemoveAll(work))
 }
 
 // restoreInto restores the log in an unused folder, and syncs all of its files.
@@ -101,15 +102,6 @@ func restoreInto(ctx context.Context, o Options, work string, r eventlog.Restore
 		if err != nil {
 			return err
 		}
-		return syncPath(path)
+		return atomicfile.Sync(path)
 	})
-}
-
-// syncPath syncs a file or a folder to the disk.
-func syncPath(path string) error {
-	f, err := os.Open(path) //nolint:gosec // the log's folder
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }

@@ -2,7 +2,6 @@ package seal
 
 import (
 	"bytes"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"strconv"
@@ -28,7 +27,7 @@ var ErrSignature = errors.New("the checkpoint is not signed by this key")
 
 // body returns the signed text (C2SP tlog-checkpoint).
 func (c Checkpoint) body() string {
-	return fmt.Sprintf("%s%s\n%d\n%s\n", originPrefix, c.LogID, c.Size, base64.StdEncoding.EncodeToString(c.Root[:]))
+	return fmt.Sprintf("%s%s\n%d\n%s\n", originPrefix, c.LogID, c.Size, c.Root)
 }
 
 // Sign returns the checkpoint as a signed note.
@@ -83,11 +82,11 @@ func parseBody(text string) (Checkpoint, error) {
 	if err != nil || strconv.FormatUint(size, 10) != lines[1] {
 		return Checkpoint{}, fmt.Errorf("its size is %q: it must be a decimal number", lines[1])
 	}
-	root, err := base64.StdEncoding.DecodeString(lines[2])
-	if err != nil || len(root) != hashSize {
+	root, err := tlog.ParseHash(lines[2])
+	if err != nil {
 		return Checkpoint{}, fmt.Errorf("its root is %q: it must be %d bytes in base64", lines[2], hashSize)
 	}
-	return Checkpoint{LogID: id, Size: size, Root: tlog.Hash(root)}, nil
+	return Checkpoint{LogID: id, Size: size, Root: root}, nil
 }
 
 // signatureStart is the prefix of each signature of a signed note.

@@ -82,7 +82,7 @@ func (p *Prover) Proof() ([]byte, error) {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "%s\nextra %s\nindex %d\n", proofVersion, base64.StdEncoding.EncodeToString(p.leaf), p.seq-1)
 	for _, h := range hashes {
-		fmt.Fprintf(&out, "%s\n", base64.StdEncoding.EncodeToString(h[:]))
+		fmt.Fprintln(&out, h)
 	}
 	fmt.Fprintf(&out, "\n%s", p.signed)
 	return out.Bytes(), nil
@@ -105,11 +105,11 @@ func CheckProof(text []byte, key PublicKey) (eventlog.Record, Checkpoint, error)
 	}
 	var hashes tlog.RecordProof
 	for _, line := range lines[3:] {
-		h, err := base64.StdEncoding.DecodeString(line)
-		if err != nil || len(h) != hashSize {
+		h, err := tlog.ParseHash(line)
+		if err != nil {
 			return eventlog.Record{}, Checkpoint{}, fmt.Errorf("reading the proof: %q is not a hash", line)
 		}
-		hashes = append(hashes, tlog.Hash(h))
+		hashes = append(hashes, h)
 	}
 	c, err := OpenCheckpoint(signed, key)
 	if err != nil {

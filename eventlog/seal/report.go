@@ -1,8 +1,10 @@
 package seal
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 )
 
 // Kind is the kind of a difference between a log and its sealed commits.
@@ -100,17 +102,8 @@ func (s *runs) extend(first, last uint64) {
 }
 
 func (s runs) has(seq uint64) bool {
-	_, found := slices.BinarySearchFunc(s, seq, func(r Run, seq uint64) int {
-		switch {
-		case r.Last < seq:
-			return -1
-		case r.First > seq:
-			return 1
-		default:
-			return 0
-		}
-	})
-	return found
+	i := sort.Search(len(s), func(i int) bool { return s[i].Last >= seq })
+	return i < len(s) && s[i].First <= seq
 }
 
 // count returns the number of sequences.
@@ -124,12 +117,7 @@ func (s runs) count() (n uint64) {
 // union returns the sequences that are in a or b.
 func union(a, b runs) (out runs) {
 	all := slices.Concat(a, b)
-	slices.SortFunc(all, func(x, y Run) int {
-		if x.First < y.First {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(all, func(x, y Run) int { return cmp.Compare(x.First, y.First) })
 	for _, r := range all {
 		if n := len(out); n > 0 && r.First <= out[n-1].Last+1 {
 			out[n-1].Last = max(out[n-1].Last, r.Last)

@@ -28,7 +28,7 @@ func Write(path string, write func(io.Writer) error) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	return syncFolder(filepath.Dir(path))
+	return Sync(filepath.Dir(path))
 }
 
 // WriteBytes replaces the file at path with data, as Write does.
@@ -54,14 +54,14 @@ func IsUnfinished(name, file string) bool {
 	return err == nil && matched
 }
 
-// syncFolder syncs the folder of a file to disk, and so the new name of the file.
-func syncFolder(path string) error {
-	d, err := os.Open(path) //nolint:gosec // the caller's folder
+// Sync syncs a file or a folder, and so the names of its files, to the disk.
+func Sync(path string) error {
+	d, err := os.Open(path) //nolint:gosec // the caller's path
 	if err != nil {
 		return err
 	}
 	if err := errors.Join(d.Sync(), d.Close()); err != nil {
-		return fmt.Errorf("writing folder %s to the disk: %w", path, err)
+		return fmt.Errorf("writing %s to the disk: %w", path, err)
 	}
 	return nil
 }

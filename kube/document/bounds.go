@@ -150,7 +150,7 @@ func isUTF16(text []byte) bool {
 	return bytes.HasPrefix(text, []byte{0xfe, 0xff}) || bytes.HasPrefix(text, []byte{0xff, 0xfe})
 }
 
-// changesKey reports whether a key becomes a different string when it is converted to CheckJSON.
+// changesKey reports whether a key becomes a different string when it is converted to JSON.
 func changesKey(key any) bool {
 	switch key.(type) {
 	case bool, float64:
@@ -160,7 +160,7 @@ func changesKey(key any) bool {
 	}
 }
 
-// changedNumber returns an integer key that becomes a different string when it is converted to CheckJSON, such as 0755 or 1_000. It returns "" if there
+// changedNumber returns an integer key that becomes a different string when it is converted to JSON, such as 0755 or 1_000. It returns "" if there
 // is none.
 func changedNumber(text []byte) (found string) {
 	var document goyaml3.Node
@@ -193,7 +193,7 @@ func changedNumber(text []byte) (found string) {
 // maxNamedPaths and maxNamedKeyBytes bound a KeyError: the number of its paths, and the bytes of each key.
 const maxNamedPaths, maxNamedKeyBytes = 10, 63
 
-// changedKeys returns the paths of the first objects that have a key that conversion to CheckJSON changes.
+// changedKeys returns the paths of the first objects that have a key that conversion to JSON changes.
 func changedKeys(v any) (paths []string) {
 	var at []any
 	var walk func(v any)
@@ -318,7 +318,7 @@ func countDelimiters(text []byte) (n int) {
 	return n
 }
 
-// countJSONValues returns the number of values in a CheckJSON text, or an error if they are nested too deep.
+// countJSONValues returns the number of values in a JSON text, or an error if they are nested too deep.
 func countJSONValues(text []byte) (values int, err error) {
 	depth, quoted, escaped := 0, false, false
 	values = 1

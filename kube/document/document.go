@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Each iterates over the documents of a YAML or CheckJSON text, and yields each as CheckJSON. Like kubectl, it reads a text that begins with { as CheckJSON, and
-// reads the rest as YAML from the first document that is not CheckJSON. An error ends the iteration. It yields [ErrMultipleDocuments] and [KeyError] where kubectl
+// Each iterates over the documents of a YAML or JSON text, and yields each as JSON. Like kubectl, it reads a text that begins with { as JSON, and
+// reads the rest as YAML from the first document that is not JSON. An error ends the iteration. It yields [ErrMultipleDocuments] and [KeyError] where kubectl
 // silently drops a document or changes a key.
 func Each(text []byte) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
@@ -39,7 +39,7 @@ func Each(text []byte) iter.Seq2[json.RawMessage, error] {
 				switch {
 				case errors.Is(err, io.EOF):
 					return
-				case err != nil && i > 1: // after two CheckJSON objects, kubectl reads no YAML
+				case err != nil && i > 1: // after two JSON objects, kubectl reads no YAML
 					yield(nil, err)
 					return
 				}
@@ -153,7 +153,7 @@ func CheckBounds(text []byte) error {
 	}
 }
 
-// CheckJSON returns [ErrTooLarge] if a CheckJSON text would use too much memory. The text need not be valid.
+// CheckJSON returns [ErrTooLarge] if a JSON text would use too much memory. The text need not be valid.
 func CheckJSON(text []byte) error {
 	n, err := countJSONValues(text)
 	if err == nil && n > maxValuesFor(text) {

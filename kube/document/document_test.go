@@ -72,7 +72,7 @@ func TestBombs(t *testing.T) {
 				t.Error("Each accepts the text")
 			}
 			bounded := CheckBounds([]byte(text))
-			if !errors.Is(bounded, ErrTooLarge) && name != "in the line of JSON" { // of which a library decodes only the CheckJSON
+			if !errors.Is(bounded, ErrTooLarge) && name != "in the line of JSON" { // of which a library decodes only the JSON
 				t.Errorf("CheckBounds = %v, want ErrTooLarge", bounded)
 			}
 			var v any
@@ -225,7 +225,7 @@ func TestUTF16(t *testing.T) {
 	}
 }
 
-// normalizeJSON returns CheckJSON without differences between decoders.
+// normalizeJSON returns JSON without differences between decoders.
 func normalizeJSON(raw json.RawMessage) string {
 	if len(raw) == 0 {
 		return "null"
