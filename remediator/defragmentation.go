@@ -230,7 +230,7 @@ func (d Defragmenting) end(f *Facts, now time.Time) []Event {
 // hasSpaceAgain reports whether etcd has the alarm NOSPACE although every member's database is far enough below its quota.
 func (f *Facts) hasSpaceAgain() bool {
 	return len(f.Etcd.alarmed("NOSPACE")) > 0 && !slices.ContainsFunc(f.Etcd.Members, func(m Member) bool {
-		return m.Quota == 0 || m.Size == 0 || m.database().nearQuota(true)
+		return m.Quota == 0 || m.Size == 0 || m.database().nearQuota(belowQuotaPercent)
 	})
 }
 
