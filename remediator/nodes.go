@@ -18,24 +18,13 @@ func (p Policy) ReadsNodes() bool {
 	return slices.ContainsFunc(p.Checks.Node, func(c Check) bool { return c.Type != nodeReady }) || slices.ContainsFunc(p.Checks.Notices, Notice.onNode)
 }
 
-// checkNode returns the results of the checks of conditions that only the Node has.
-func (c Checks) checkNode(m *Machine, mark MachineMarked, now time.Time) []Health {
-	var all []Health
-	for _, check := range c.Node {
-		if check.Type == nodeReady {
-			continue
-		}
-		if h, fails := check.checkNode(m, mark, now); fails {
-			all = append(all, h)
-		}
-	}
-	return all
-}
-
-// checkNode counts the timeout of a check from the time at which scute first observed the failure, or from the condition's last transition if that is
-// later. The times of a Node come from its own clock, which may be wrong by any amount. If the Node cannot be read, its last observation counts, and
-// the machine becomes neither healthy nor worse.
+// checkNode returns the result of a check of a condition that only the Node has. The timeout counts from the time at which scute first observed the
+// failure, or from the condition's last transition if that is later. The times of a Node come from its own clock, which may be wrong by any amount.
+// If the Node cannot be read, its last observation counts, and the machine becomes neither healthy nor worse.
 func (check Check) checkNode(m *Machine, mark MachineMarked, now time.Time) (h Health, fails bool) {
+	if check.Type == nodeReady || m.Node == "" {
+		return Health{}, false
+	}
 	h = Health{State: Failing, Source: FromPolicy, Reason: fmt.Sprintf("Node %s %s", check.Type, check.Status), Since: now}
 	first, known := mark.FailingSince[h.Reason]
 	over := known && mark.State == Unhealthy && mark.Reason == h.Reason
