@@ -1,6 +1,7 @@
 package remediator
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -25,12 +26,10 @@ func (check Check) checkNode(m *Machine, mark MachineMarked, now time.Time) (h H
 	if check.Type == nodeReady || m.Node == "" {
 		return Health{}, false
 	}
-	h = Health{State: Failing, Source: FromPolicy, Reason: fmt.Sprintf("Node %s %s", check.Type, check.Status), Since: now}
+	h = Health{State: Failing, Source: FromPolicy, Reason: fmt.Sprintf("Node %s %s", check.Type, check.Status)}
 	first, known := mark.FailingSince[h.Reason]
 	over := known && mark.State == Unhealthy && mark.Reason == h.Reason
-	if known {
-		h.Since = first
-	}
+	h.Since = cmp.Or(first, now)
 	if m.nodeRead() {
 		seen, there := m.NodeFacts.Conditions[check.Type]
 		if !there || seen.Status != check.Status {
@@ -111,10 +110,7 @@ func (n Notice) health(m *Machine, mark MachineMarked, now time.Time) (h Health,
 		}
 	}
 	if n.onNode() {
-		h.Since = now
-		if !mark.FailingSince[h.Reason].IsZero() {
-			h.Since = mark.FailingSince[h.Reason]
-		}
+		h.Since = cmp.Or(mark.FailingSince[h.Reason], now)
 	}
 	return h, true
 }
