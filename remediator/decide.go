@@ -91,11 +91,10 @@ func updateMarks(s *State, f *Facts, now time.Time) []Event {
 			}
 			events = append(events, MachineMarkCleared{Machine: m.subject(), Cause: Recovered, Reason: why})
 		case h.State != "" && !u.matches(h):
-			mark := MachineMarked{Machine: m.subject(), State: h.State, Reason: h.Reason, Source: h.Source, Since: h.Since, FailureDomain: f.domain(m.FailureDomain), FailingSince: h.FailingSince, Failing: h.Failing}
-			if mark.Since.IsZero() {
-				mark.Since = now
-			}
-			events = append(events, mark)
+			events = append(events, MachineMarked{
+				Machine: m.subject(), State: h.State, Reason: h.Reason, Source: h.Source, Since: cmp.Or(h.Since, now),
+				FailureDomain: f.domain(m.FailureDomain), FailingSince: h.FailingSince, Failing: h.Failing,
+			})
 		}
 	}
 	for _, u := range s.unhealthy() {

@@ -134,19 +134,12 @@ func (s *State) defragmentAfter(f *Facts) time.Time {
 // nextFragmented returns the member that must be defragmented first, or nil. Followers come first in the order of their names, then the leader.
 func (s *State) nextFragmented(f *Facts, now time.Time) *Member {
 	d := f.Policy.Defragmentation
-	var found []*Member
-	for i := range f.Etcd.Members {
-		m := &f.Etcd.Members[i]
-		done, ok := s.Maintenance.Done[m.Node]
-		if m.Size > 0 && m.Size >= d.MinSize && m.Size-m.InUse >= m.Size/100*int64(d.FreePercent) && (!ok || !now.Before(done.Add(defragmentInterval))) {
-			found = append(found, m)
-		}
-	}
-	if len(found) == 0 {
-		return nil
-	}
-	return slices.MinFunc(found, func(a, b *Member) int {
+	members := slices.SortedFunc(slices.Values(f.Etcd.Members), func(a, b Member) int {
 		return cmp.Or(cmp.Compare(boolToInt(a.Leader), boolToInt(b.Leader)), cmp.Compare(a.Node, b.Node))
+	})
+	return find(members, func(m *Member) bool {
+		done, ok := s.Maintenance.Done[m.Node]
+		return m.Size > 0 && m.Size >= d.MinSize && m.Size-m.InUse >= m.Size/100*int64(d.FreePercent) && (!ok || !now.Before(done.Add(defragmentInterval)))
 	})
 }
 
@@ -230,7 +223,7 @@ func (d Defragmenting) end(f *Facts, now time.Time) []Event {
 // hasSpaceAgain reports whether etcd has the alarm NOSPACE although every member's database is far enough below its quota.
 func (f *Facts) hasSpaceAgain() bool {
 	return len(f.Etcd.alarmed("NOSPACE")) > 0 && !slices.ContainsFunc(f.Etcd.Members, func(m Member) bool {
-		return m.Quota == 0 || m.Size == 0 || m.database().nearQuota(true)
+		return m.Quota == 0 || m.Size == 0 || m.database().nearQuota(belowQuotaPercent)
 	})
 }
 

@@ -104,8 +104,8 @@ func (e *Etcd) report(before EtcdReport) EtcdReported {
 	for _, problem := range []EtcdProblem{
 		{Kind: v1alpha1.EtcdCorrupt, Members: e.alarmed("CORRUPT")},
 		{Kind: v1alpha1.EtcdNoSpace, Members: e.alarmed("NOSPACE")},
-		{Kind: v1alpha1.EtcdNearQuota, Members: r.membersWith(before, v1alpha1.EtcdNearQuota, Database.nearQuota)},
-		{Kind: v1alpha1.EtcdFragmented, Members: r.membersWith(before, v1alpha1.EtcdFragmented, Database.fragmented)},
+		{Kind: v1alpha1.EtcdNearQuota, Members: r.membersWith(before, v1alpha1.EtcdNearQuota, nearQuotaPercent, belowQuotaPercent, Database.nearQuota)},
+		{Kind: v1alpha1.EtcdFragmented, Members: r.membersWith(before, v1alpha1.EtcdFragmented, fragmentedPercent, defragmentedPercent, Database.fragmented)},
 	} {
 		if len(problem.Members) > 0 {
 			r.Problems = append(r.Problems, problem)
@@ -132,12 +132,11 @@ func (m *Member) database() Database {
 	return Database{Node: m.Node, Size: m.Size, InUse: m.InUse, Quota: m.Quota}
 }
 
-// membersWith returns the members whose databases have a problem. For a member that had the problem before, the limit is lower, so that a size near the
-// limit is not recorded again and again.
-func (r *EtcdReported) membersWith(before EtcdReport, kind v1alpha1.EtcdProblemKind, has func(d Database, before bool) bool) []string {
-	var nodes []string
+// membersWith returns the members whose databases have a problem, from a percentage on. For a member that had the problem before, the lower percentage
+// until counts, so that a size near the limit is not recorded again and again.
+func (r *EtcdReported) membersWith(before EtcdReport, kind v1alpha1.EtcdProblemKind, from, until int64, has func(d Database, percent int64) bool) (nodes []string) {
 	for _, d := range r.Databases {
-		if has(d, before.has(kind, d.Node)) {
+		if has(d, from) || before.has(kind, d.Node) && has(d, until) {
 			nodes = append(nodes, d.Node)
 		}
 	}
@@ -148,20 +147,12 @@ func (r EtcdReport) has(kind v1alpha1.EtcdProblemKind, node string) bool {
 	return slices.ContainsFunc(r.Problems, func(p EtcdProblem) bool { return p.Kind == kind && slices.Contains(p.Members, node) })
 }
 
-func (d Database) nearQuota(before bool) bool {
-	limit := int64(nearQuotaPercent)
-	if before {
-		limit = belowQuotaPercent
-	}
-	return d.Quota > 0 && d.Size >= d.Quota/100*limit
+func (d Database) nearQuota(percent int64) bool {
+	return d.Quota > 0 && d.Size >= d.Quota/100*percent
 }
 
-func (d Database) fragmented(before bool) bool {
-	limit := int64(fragmentedPercent)
-	if before {
-		limit = defragmentedPercent
-	}
-	return d.Size >= fragmentedSize && d.Size-d.InUse >= d.Size/100*limit
+func (d Database) fragmented(percent int64) bool {
+	return d.Size >= fragmentedSize && d.Size-d.InUse >= d.Size/100*percent
 }
 
 // surveyIn returns how long until etcd is asked although no machine needs it; ok is false for never.

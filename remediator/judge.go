@@ -30,8 +30,8 @@ type Health struct {
 	Failing bool
 }
 
-// Judge returns the health of a machine. It does not decide what is done about it. mark is the machine's last record in the log, or
-// nil: it has the times since which scute has seen conditions of the Node.
+// Judge returns the health of a machine. It does not decide what is done about it. mark is the machine's mark in the log, or the zero
+// value: it has the times since which scute has seen conditions of the Node.
 func Judge(m *Machine, mark MachineMarked, c Checks, now time.Time) Health {
 	if m.Remediate {
 		return Health{State: Unhealthy, Source: FromOperator, Reason: "annotation " + clusterv1.RemediateMachineAnnotation}
@@ -42,8 +42,8 @@ func Judge(m *Machine, mark MachineMarked, c Checks, now time.Time) Health {
 	}
 	var worst Health
 	all, seen := policyChecks(m, mark, c, now), map[string]time.Time(nil)
-	if m.Node != "" {
-		for _, h := range c.checkNode(m, mark, now) {
+	for _, check := range c.Node {
+		if h, fails := check.checkNode(m, mark, now); fails {
 			all = append(all, h)
 			put(&seen, h.Reason, h.Since)
 		}

@@ -1,6 +1,7 @@
 package remediator
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,30 +19,17 @@ func (p Policy) ReadsNodes() bool {
 	return slices.ContainsFunc(p.Checks.Node, func(c Check) bool { return c.Type != nodeReady }) || slices.ContainsFunc(p.Checks.Notices, Notice.onNode)
 }
 
-// checkNode returns the results of the checks of conditions that only the Node has.
-func (c Checks) checkNode(m *Machine, mark MachineMarked, now time.Time) []Health {
-	var all []Health
-	for _, check := range c.Node {
-		if check.Type == nodeReady {
-			continue
-		}
-		if h, fails := check.checkNode(m, mark, now); fails {
-			all = append(all, h)
-		}
-	}
-	return all
-}
-
-// checkNode counts the timeout of a check from the time at which scute first observed the failure, or from the condition's last transition if that is
-// later. The times of a Node come from its own clock, which may be wrong by any amount. If the Node cannot be read, its last observation counts, and
-// the machine becomes neither healthy nor worse.
+// checkNode returns the result of a check of a condition that only the Node has. The timeout counts from the time at which scute first observed the
+// failure, or from the condition's last transition if that is later. The times of a Node come from its own clock, which may be wrong by any amount.
+// If the Node cannot be read, its last observation counts, and the machine becomes neither healthy nor worse.
 func (check Check) checkNode(m *Machine, mark MachineMarked, now time.Time) (h Health, fails bool) {
-	h = Health{State: Failing, Source: FromPolicy, Reason: fmt.Sprintf("Node %s %s", check.Type, check.Status), Since: now}
+	if check.Type == nodeReady || m.Node == "" {
+		return Health{}, false
+	}
+	h = Health{State: Failing, Source: FromPolicy, Reason: fmt.Sprintf("Node %s %s", check.Type, check.Status)}
 	first, known := mark.FailingSince[h.Reason]
 	over := known && mark.State == Unhealthy && mark.Reason == h.Reason
-	if known {
-		h.Since = first
-	}
+	h.Since = cmp.Or(first, now)
 	if m.nodeRead() {
 		seen, there := m.NodeFacts.Conditions[check.Type]
 		if !there || seen.Status != check.Status {
@@ -122,10 +110,7 @@ func (n Notice) health(m *Machine, mark MachineMarked, now time.Time) (h Health,
 		}
 	}
 	if n.onNode() {
-		h.Since = now
-		if !mark.FailingSince[h.Reason].IsZero() {
-			h.Since = mark.FailingSince[h.Reason]
-		}
+		h.Since = cmp.Or(mark.FailingSince[h.Reason], now)
 	}
 	return h, true
 }

@@ -172,14 +172,10 @@ func (f *Facts) unevenWarning() string {
 	if !f.isControlPlane() || len(f.Cluster.FailureDomains) < 2 {
 		return ""
 	}
-	in := make(map[string]int)
-	for i := range f.Machines {
-		in[f.Machines[i].FailureDomain]++
-	}
 	var counts []string
 	least, most := len(f.Machines), 0
 	for _, domain := range slices.Sorted(slices.Values(f.Cluster.FailureDomains)) {
-		n := in[domain]
+		n := len(f.where(func(m *Machine) bool { return m.FailureDomain == domain }))
 		least, most = min(least, n), max(most, n)
 		counts = append(counts, fmt.Sprintf("%s %d", domain, n))
 	}

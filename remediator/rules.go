@@ -258,8 +258,8 @@ func (s *State) checkAttempts(u *UnhealthyMachine, m *Machine, f *Facts, now tim
 
 // ownerCooldown returns when the last attempt of this owner that timed out ended, or zero.
 func (s *State) ownerCooldown() time.Time {
-	for i := len(s.History) - 1; i >= 0; i-- {
-		if e := s.History[i]; e.Outcome == EndCancelled && e.Cause == TimedOut {
+	for _, e := range slices.Backward(s.History) {
+		if e.Outcome == EndCancelled && e.Cause == TimedOut {
 			return e.EndedAt
 		}
 	}

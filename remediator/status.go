@@ -232,16 +232,12 @@ func metaTime(t time.Time) *metav1.Time {
 // them.
 func History(s *State, policy string) []v1alpha1.PastRemediation {
 	var list []v1alpha1.PastRemediation
-	for i := len(s.History) - 1; i >= 0; i-- {
-		e := &s.History[i]
-		started := e.StartedAt
-		if started.IsZero() {
-			started = e.StepSince
-		}
+	for _, e := range slices.Backward(s.History) {
+		started := cmp.Or(e.StartedAt, e.StepSince)
 		if started.IsZero() || e.Evidence.PolicyName != policy {
 			continue
 		}
-		status := endedStatus(e)
+		status := endedStatus(&e)
 		list = append(list, v1alpha1.PastRemediation{
 			Machine: e.Victim.Name, Cluster: s.Owner.Cluster, Owner: s.Owner.Kind + "/" + s.Owner.Name, Reason: e.Reason,
 			Method: Decision{Verdict: cmp.Or(e.Method, e.Decision.Verdict), Relaxed: e.Relaxed}.Words(), Outcome: status.Phase, Message: status.Message,

@@ -17,11 +17,12 @@ func Actions(s *State, f *Facts, now time.Time) []Action {
 	view, seen := s.activeView(f)
 	g := newGate(view, seen, now)
 	actions := s.withdrawStrayHandOvers(f)
-	if g.remediation == nil {
+	switch {
+	case g.remediation == nil:
 		actions = append(actions, cleanUp(s, f)...)
-	} else if g.orphaned() {
+	case g.orphaned():
 		actions = append(actions, g.scaleBack()...)
-	} else {
+	default:
 		actions = slices.Concat(actions, s.removeLeftoverAnnotations(seen), stepOf(g.Step).writes(*g.remediation))
 	}
 	for i := range actions {
