@@ -168,15 +168,12 @@ func (k *kind[A, B, O]) contextAfter(ctx context.Context, call *task.Call) (b B,
 	}
 	var out O
 	name := string(k.step.Task)
-	switch data, found := call.Inputs[name]; {
-	case found && len(data) > 0:
+	if data := call.Inputs[name]; len(data) > 0 {
 		if err := json.Unmarshal(data, &out); err != nil {
 			return b, task.Final(fmt.Errorf("reading the output of task %s: %w", name, err))
 		}
-	default:
-		if !k.isSilent() {
-			return b, missingOutputError(call, name, "the task has no output")
-		}
+	} else if !k.isSilent() {
+		return b, missingOutputError(call, name, "the task has no output")
 	}
 	if c, ok := any(out).(Checker); ok {
 		if err := c.Check(); err != nil {
