@@ -19,8 +19,6 @@ type Step[A, B, O any] struct {
 	Task hook.Task[A, B]
 	// Timeout is the timeout of an attempt if neither the manifest nor its deadline sets one.
 	Timeout time.Duration
-	// Silent means that the output does not extend the context.
-	Silent bool
 	// SkipReason returns why the step has nothing to do according to an earlier step; the hooks of the step are skipped then. It returns "", or is nil, if
 	// the step has something to do.
 	SkipReason func(*task.Call) string
@@ -155,9 +153,11 @@ func withoutRecords(call *task.Call) *task.Call {
 
 // isSilent reports whether the step does not extend the context.
 func (k *kind[A, B, O]) isSilent() bool {
+	var before A
 	var out O
+	_, same := any(before).(B)
 	_, none := any(out).(None)
-	return none || k.step.Silent
+	return same || none
 }
 
 // contextAfter restores the context after the step from the log.
