@@ -91,8 +91,8 @@ type taskState struct {
 	steps []stepState
 	edges []edge
 
-	// Counts of the edges, so that readiness need not be computed.
-	openRequired, failedRequired, openOptional, satisfiedOptional, optional int
+	// The numbers of edges, by state, so that readiness need not be computed.
+	required, optional [edgeUnsatisfiable + 1]int
 
 	undo         undoState
 	kept         bool // by the undo of at least one of its steps
