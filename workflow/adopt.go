@@ -29,7 +29,7 @@ func (s *State) applyMigrated(e Migrated, at time.Time) {
 		members.clear()
 	}
 	s.clock, s.retryClock, s.undoClock, s.expiryClock, s.approvals = nil, nil, nil, nil, 0
-	s.undoneCount, s.undoFailedCount = 0, 0
+	s.undoCounts = [undoFailed + 1]int{}
 	s.load(tasks)
 	for _, c := range e.Plan {
 		from, had := old.byName[c.Task]

@@ -178,10 +178,7 @@ func (s *State) applyStop(v *stop) {
 // callHandlers starts the failure handlers, for a task or for the run.
 func (s *State) callHandlers(task string, cause Cause, message string) {
 	if s.firstError == "" && cause != CauseOperator {
-		s.firstError = message
-		if task != "" {
-			s.firstError = task + ": " + message
-		}
+		s.firstError = because(task, message)
 	}
 	attempt := 0
 	if i, ok := s.index(task); ok {

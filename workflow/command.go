@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -206,12 +207,12 @@ func (s *State) decision(in Decision, now time.Time) ([]Event, error) {
 			return nil, fmt.Errorf("%s is a point of no return and has started: the run can no longer be rolled back: use retry, ignore, succeed or abort",
 				passed)
 		}
-		return []Event{d, RollbackStarted{Task: in.Task, Cause: CauseOperator, Message: s.decisionReason(in, t)}}, nil
+		return []Event{d, RollbackStarted{Task: in.Task, Cause: CauseOperator, Message: cmp.Or(in.Reason, t.message)}}, nil
 	case ActAbort:
 		if s.stopping != nil {
 			return nil, nil
 		}
-		return []Event{d, Aborted{Task: in.Task, Cause: CauseOperator, Message: s.decisionReason(in, t)}}, nil
+		return []Event{d, Aborted{Task: in.Task, Cause: CauseOperator, Message: cmp.Or(in.Reason, t.message)}}, nil
 	}
 	if !t.awaitingApproval || !s.clocksRun() {
 		return []Event{d}, nil
@@ -221,14 +222,6 @@ func (s *State) decision(in Decision, now time.Time) ([]Event, error) {
 			t.expiresAt.Format(time.RFC3339))
 	}
 	return append(s.expiredEdges(i, now), d), nil
-}
-
-// decisionReason returns the operator's reason, or else the message of the task.
-func (s *State) decisionReason(in Decision, t *taskState) string {
-	if in.Reason != "" {
-		return in.Reason
-	}
-	return t.message
 }
 
 func (s *State) unknownTask(name string) error {

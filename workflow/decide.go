@@ -231,7 +231,7 @@ func (s *State) blockingEvent(i int, cause Cause, message string) Event {
 // isHandled reports whether a branch of the graph handles the failure, and the task, its kind and the type of its objects have no policy. A branch that
 // was skipped, or whose edge has timed out, does not handle it.
 func (s *State) isHandled(i int, now time.Time) bool {
-	if s.def[i].OwnPolicyText() != "" {
+	if s.def[i].ownPolicyText() != "" {
 		return false
 	}
 	for _, c := range s.children[i] {

@@ -77,8 +77,8 @@ type Task struct {
 	AtMostOnce      bool `json:"atMostOnce,omitempty"`
 }
 
-// OwnPolicyText returns what gives the task a policy that the other tasks do not have, for a sentence, or "".
-func (t *Task) OwnPolicyText() string {
+// ownPolicyText returns what gives the task a policy that the other tasks do not have, for a sentence, or "".
+func (t *Task) ownPolicyText() string {
 	switch t.PolicySource {
 	case "task":
 		return fmt.Sprintf("its own failure policy %s", t.Policy)

@@ -30,16 +30,19 @@ func (s *State) load(tasks []Task) {
 			}
 			t.edges = append(t.edges, edge{parent: parent})
 			s.children[parent] = append(s.children[parent], child{i, n})
-			if need.Optional {
-				t.optional++
-				t.openOptional++
-			} else {
-				t.openRequired++
-			}
+			t.edgeCounts(need)[edgeOpen]++
 		}
 	}
 	s.releases = releases(tasks, s.byName)
 	s.openStages()
+}
+
+// edgeCounts returns the numbers of edges that are required or optional like a need.
+func (t *taskState) edgeCounts(need Need) *[edgeUnsatisfiable + 1]int {
+	if need.Optional {
+		return &t.optional
+	}
+	return &t.required
 }
 
 // openStages starts the next stage when all tasks of the stage before have ended.
@@ -62,9 +65,9 @@ func (s *State) evaluate(i int) {
 	t := &s.tasks[i]
 	ready, unmeetable := false, false
 	if t.phase == taskPending && s.def[i].Stage <= s.stage {
-		unmeetable = t.failedRequired > 0 || t.optional > 0 && t.openOptional == 0 && t.satisfiedOptional == 0
-		ready = !unmeetable && t.openRequired == 0 &&
-			(t.optional == 0 || t.satisfiedOptional > 0 && (t.openOptional == 0 || s.def[i].Join == v1alpha1.JoinAny))
+		open, satisfied, unsatisfiable := t.optional[edgeOpen], t.optional[edgeSatisfied], t.optional[edgeUnsatisfiable]
+		unmeetable = t.required[edgeUnsatisfiable] > 0 || unsatisfiable > 0 && open+satisfied == 0
+		ready = !unmeetable && t.required[edgeOpen] == 0 && (open == 0 || satisfied > 0 && s.def[i].Join == v1alpha1.JoinAny)
 	}
 	s.ready.put(i, ready)
 	s.unmeetable.put(i, unmeetable)
@@ -76,21 +79,9 @@ func (s *State) setEdge(c child, to edgeState) {
 	if e.state == to || e.expired {
 		return
 	}
-	optional := s.def[c.task].Needs[c.need].Optional
-	add := func(state edgeState, n int) {
-		switch {
-		case state == edgeOpen && optional:
-			t.openOptional += n
-		case state == edgeOpen:
-			t.openRequired += n
-		case state == edgeSatisfied && optional:
-			t.satisfiedOptional += n
-		case state == edgeUnsatisfiable && !optional:
-			t.failedRequired += n
-		}
-	}
-	add(e.state, -1)
-	add(to, 1)
+	counts := t.edgeCounts(s.def[c.task].Needs[c.need])
+	counts[e.state]--
+	counts[to]++
 	if e.state = to; to == edgeOpen { // its timeout starts again with the task that runs again
 		e.expires = time.Time{}
 	}
@@ -304,7 +295,7 @@ func (s *State) nextStep(i int) int {
 func (s *State) skipReason(i int) (reason string, planned bool) {
 	t := &s.tasks[i]
 	planned = true
-	optional := t.failedRequired == 0
+	optional := t.required[edgeUnsatisfiable] == 0
 	for n, e := range t.edges {
 		need := s.def[i].Needs[n]
 		if e.state != edgeUnsatisfiable || need.Optional != optional {

@@ -222,7 +222,7 @@ func CurrentPhase(s *State) Phase {
 		return v1alpha1.RunStranded
 	case s.ended != nil:
 		return s.ended.Phase
-	case s.undoFailedCount > 0 && s.isStuck():
+	case s.undoCounts[undoFailed] > 0 && s.isStuck():
 		return v1alpha1.RunRollbackFailed
 	case s.isRollingBack():
 		return v1alpha1.RunRollingBack

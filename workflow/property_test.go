@@ -251,8 +251,8 @@ func (p *player) checkInvariants() {
 			p.fail("%d tasks are %s, counted %d", count[phase], phase, n)
 		}
 	}
-	if left != s.stageRemaining || undone != s.undoneCount || broken != s.undoFailedCount {
-		p.fail("left %v, undone %d, failed to be undone %d; counted %v, %d, %d", left, undone, broken, s.stageRemaining, s.undoneCount, s.undoFailedCount)
+	if left != s.stageRemaining || undone != s.undoCounts[undoDone] || broken != s.undoCounts[undoFailed] {
+		p.fail("left %v, undone %d, failed to be undone %d; counted %v, %d, %d", left, undone, broken, s.stageRemaining, s.undoCounts[undoDone], s.undoCounts[undoFailed])
 	}
 	if s.inFlight() > p.parallel {
 		p.fail("%d effects in flight, %d are allowed", s.inFlight(), p.parallel)
@@ -457,7 +457,7 @@ func (p *player) checkIdle() {
 			}
 		}
 	case v1alpha1.RunRollbackFailed:
-		if s.undoFailedCount == 0 {
+		if s.undoCounts[undoFailed] == 0 {
 			p.fail("nothing failed to be undone")
 		}
 	case v1alpha1.RunSucceeded, v1alpha1.RunDegraded, v1alpha1.RunAborted, v1alpha1.RunRolledBack, v1alpha1.RunFailed:

@@ -91,8 +91,8 @@ type taskState struct {
 	steps []stepState
 	edges []edge
 
-	// Counts of the edges, so that readiness need not be computed.
-	openRequired, failedRequired, openOptional, satisfiedOptional, optional int
+	// The numbers of edges, by state, so that readiness need not be computed.
+	required, optional [edgeUnsatisfiable + 1]int
 
 	undo         undoState
 	kept         bool // by the undo of at least one of its steps
@@ -160,28 +160,27 @@ type State struct {
 	ended        *Ended
 	firstError   string
 
-	releases        map[int][]release // by the tasks whose hold they release
-	stage           Stage
-	stageRemaining  [3]int
-	ready           set // may start
-	unmeetable      set // can never start
-	running         set // an attempt is in flight
-	lost            set // their process has ended
-	undoable        set // an undo can start or continue
-	undoing         set // an undo is in flight
-	undoRemaining   int // tasks that a rollback has not settled
-	undoStage       [3]int
-	removedOrder    order // the order of undos from the graph of an earlier definition
-	outputs         bool  // some task has recorded an output
-	holding         set   // started steps that hold something
-	handlers        []handling
-	handlerRuns     int // of handlers, running, waiting or over
-	handling        int // handlers that are running
-	blocking        int // the number of failures that end the run
-	approvals       int // tasks that ask for an approval
-	phaseCounts     map[taskPhase]int
-	undoneCount     int
-	undoFailedCount int
+	releases       map[int][]release // by the tasks whose hold they release
+	stage          Stage
+	stageRemaining [3]int
+	ready          set // may start
+	unmeetable     set // can never start
+	running        set // an attempt is in flight
+	lost           set // their process has ended
+	undoable       set // an undo can start or continue
+	undoing        set // an undo is in flight
+	undoRemaining  int // tasks that a rollback has not settled
+	undoStage      [3]int
+	removedOrder   order // the order of undos from the graph of an earlier definition
+	outputs        bool  // some task has recorded an output
+	holding        set   // started steps that hold something
+	handlers       []handling
+	handlerRuns    int // of handlers, running, waiting or over
+	handling       int // handlers that are running
+	blocking       int // the number of failures that end the run
+	approvals      int // tasks that ask for an approval
+	phaseCounts    map[taskPhase]int
+	undoCounts     [undoFailed + 1]int // of tasks, by state; that of undoNone is only relative
 }
 
 // IsDefined reports whether the run exists in the log, with its whole definition.

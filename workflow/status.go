@@ -92,8 +92,8 @@ func (s *State) taskPhase(i int) taskPhase {
 func (s *State) counts() v1alpha1.TaskCounts {
 	return v1alpha1.TaskCounts{
 		Tasks: len(s.def), Succeeded: s.phaseCounts[taskSucceeded], Ignored: s.phaseCounts[taskIgnored], Skipped: s.phaseCounts[taskSkipped],
-		Failed: s.phaseCounts[taskFailed] + s.undoFailedCount, Paused: s.phaseCounts[taskPaused], Running: s.phaseCounts[taskRunning] + s.phaseCounts[taskRetrying],
-		Undone: s.undoneCount,
+		Failed: s.phaseCounts[taskFailed] + s.undoCounts[undoFailed], Paused: s.phaseCounts[taskPaused], Running: s.phaseCounts[taskRunning] + s.phaseCounts[taskRetrying],
+		Undone: s.undoCounts[undoDone],
 	}
 }
 
@@ -227,18 +227,16 @@ func (s *State) decisionAdvice() string {
 		if t.phase != taskPaused {
 			continue
 		}
-		switch t.pauseReason {
-		case ReasonHeld:
+		if t.pauseReason == ReasonHeld {
 			return "release " + s.def[i].Name + ": resume the run with --task " + s.def[i].Name
-		default:
-			until := ""
-			if !t.expiresAt.IsZero() {
-				until = ", until " + t.expiresAt.UTC().Format(time.RFC3339)
-			}
-			actions := s.Actions(s.def[i].Name)
-			last := len(actions) - 1
-			return "decide about " + s.def[i].Name + ": " + strings.Join(actions[:last], ", ") + " or " + actions[last] + until
 		}
+		until := ""
+		if !t.expiresAt.IsZero() {
+			until = ", until " + t.expiresAt.UTC().Format(time.RFC3339)
+		}
+		actions := s.Actions(s.def[i].Name)
+		last := len(actions) - 1
+		return "decide about " + s.def[i].Name + ": " + strings.Join(actions[:last], ", ") + " or " + actions[last] + until
 	}
 	return "resume the run"
 }

@@ -298,18 +298,11 @@ func (s *State) finishEvents(free int, now time.Time) []Event {
 
 // stopReason returns why the run is stopped. The first failure has precedence over an operator's reason.
 func (s *State) stopReason() string {
-	why := s.stopping.reason()
+	why := because(s.stopping.task, s.stopping.message)
 	if first := s.firstError; s.stopping.cause == CauseOperator && first != "" && !strings.Contains(why, first) {
 		why += "; before that: " + first
 	}
 	return why
-}
-
-func (v *stop) reason() string {
-	if v.task == "" {
-		return v.message
-	}
-	return v.task + ": " + v.message
 }
 
 // keptTasks returns the names of the first tasks whose effects a rollback has kept.

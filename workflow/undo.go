@@ -50,18 +50,8 @@ func (s *State) applyUndo(i int, e Event, at time.Time) {
 
 func (s *State) setUndo(i int, to undoState) {
 	t := &s.tasks[i]
-	switch t.undo {
-	case undoFailed:
-		s.undoFailedCount--
-	case undoDone:
-		s.undoneCount--
-	}
-	switch to {
-	case undoFailed:
-		s.undoFailedCount++
-	case undoDone:
-		s.undoneCount++
-	}
+	s.undoCounts[t.undo]--
+	s.undoCounts[to]++
 	t.undo = to
 	s.undoing.put(i, to == undoRunning)
 	s.undoable.put(i, to == undoDue)
@@ -200,7 +190,7 @@ func (s *State) childSettled(parent int) {
 
 // isStuck reports whether only an operator can make the rollback continue.
 func (s *State) isStuck() bool {
-	if s.undoFailedCount == 0 || s.inFlight() > 0 || len(s.handlers) > 0 || s.undoable.n > 0 || len(s.undoClock) > 0 {
+	if s.undoCounts[undoFailed] == 0 || s.inFlight() > 0 || len(s.handlers) > 0 || s.undoable.n > 0 || len(s.undoClock) > 0 {
 		return false
 	}
 	if s.isRollingBack() {

@@ -106,9 +106,9 @@ func (b *builder) checkBranches(d *Definition, order []int) {
 	for _, i := range order {
 		for n, need := range d.Tasks[i].Needs {
 			p := b.parents[i][n]
-			if parent := &d.Tasks[p]; need.On == v1alpha1.OnFailure && parent.OwnPolicyText() != "" {
+			if parent := &d.Tasks[p]; need.On == v1alpha1.OnFailure && parent.ownPolicyText() != "" {
 				b.addWarning(d.Tasks[i].Name, fmt.Sprintf("%s.needs[%d].on", b.fields[i], n),
-					fmt.Sprintf("%q has %s, which takes precedence over this edge", parent.Name, parent.OwnPolicyText()), "remove that policy, or this edge")
+					fmt.Sprintf("%q has %s, which takes precedence over this edge", parent.Name, parent.ownPolicyText()), "remove that policy, or this edge")
 			}
 			if need.Optional || need.On == v1alpha1.OnCompletion {
 				continue

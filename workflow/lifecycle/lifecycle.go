@@ -168,10 +168,17 @@ func (c *checker) newProvider(spec provider.Cluster) (made any) {
 }
 
 func (c *checker) newBootstrap() management.Bootstrap {
-	if !c.usesPivot() || c.params.Bootstrap == nil {
-		return nil
+	p := c.params.Bootstrap
+	switch {
+	case !c.usesPivot() || p == nil:
+	case (p.Cluster == nil) == (p.Kind == nil):
+		c.addProblem("bootstrap", "exactly one of bootstrap.cluster and bootstrap.kind must be set",
+			"set bootstrap.cluster to an existing cluster, or bootstrap.kind to create one")
+	case p.Kind != nil && !c.deps.isLocal():
+		c.addProblem("bootstrap.kind", "only a local run can create a bootstrap cluster",
+			"run it with `scutectl run --local`, or name a cluster in bootstrap.cluster")
+	default:
+		return p.New(c.deps.kubeconfigDir())
 	}
-	boot, problems := c.params.Bootstrap.New(paramsField+".bootstrap", c.deps.kubeconfigDir(), c.deps.isLocal())
-	c.problems = append(c.problems, problems...)
-	return boot
+	return nil
 }

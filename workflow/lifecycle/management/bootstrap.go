@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/client-go/discovery"
 
-	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task/access"
 )
@@ -36,26 +35,14 @@ type BootstrapParams struct {
 	Kind *Kind `json:"kind,omitempty"`
 }
 
-// New checks the parameters and returns the cluster. The fields of problems begin with field. Kubeconfigs are written to folder.
-func (p BootstrapParams) New(field, folder string, local bool) (Bootstrap, []workflow.Problem) {
-	switch {
-	case (p.Cluster == nil) == (p.Kind == nil):
-		return nil, []workflow.Problem{{
-			Field: field, Message: "exactly one of bootstrap.cluster and bootstrap.kind must be set",
-			Remedy: "set bootstrap.cluster to an existing cluster, or bootstrap.kind to create one",
-		}}
-	case p.Kind != nil && !local:
-		return nil, []workflow.Problem{{
-			Field: field + ".kind", Message: "only a local run can create a bootstrap cluster",
-			Remedy: "run it with `scutectl run --local`, or name a cluster in bootstrap.cluster",
-		}}
-	case p.Kind != nil:
-		k := *p.Kind
-		k.folder = folder
-		return &k, nil
-	default:
-		return existingCluster{*p.Cluster}, nil
+// New returns the cluster. Kubeconfigs are written to folder.
+func (p BootstrapParams) New(folder string) Bootstrap {
+	if p.Kind == nil {
+		return existingCluster{*p.Cluster}
 	}
+	k := *p.Kind
+	k.folder = folder
+	return &k
 }
 
 // existingCluster is a cluster that the run does not create or delete.

@@ -45,7 +45,7 @@ func (k *Kind) Create(c *sequence.Context) (access.ClusterRef, error) {
 	if _, err := c.Recorded("bootstrap", &was); err != nil {
 		return ref, err
 	}
-	there, err := k.exists(c, name)
+	there, err := k.Exists(c)
 	if err != nil {
 		return ref, err
 	}
@@ -100,7 +100,7 @@ func recordReady(c *sequence.Context, name string) error {
 // Delete deletes the cluster and its kubeconfig.
 func (k *Kind) Delete(c *sequence.Context) error {
 	name := clusterName(c.Call().RunKey())
-	there, err := k.exists(c, name)
+	there, err := k.Exists(c)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,8 @@ func (k *Kind) Delete(c *sequence.Context) error {
 
 // Exists reports whether kind lists the cluster.
 func (k *Kind) Exists(c *sequence.Context) (bool, error) {
-	return k.exists(c, clusterName(c.Call().RunKey()))
+	out, err := k.run(c, "get", "clusters", "--quiet")
+	return slices.Contains(strings.Fields(out), clusterName(c.Call().RunKey())), err
 }
 
 func (k *Kind) kubeconfig(name string) string { return filepath.Join(k.folder, name+".kubeconfig") }
@@ -125,11 +126,6 @@ func (k *Kind) kubeconfig(name string) string { return filepath.Join(k.folder, n
 func clusterName(run string) string {
 	sum := sha256.Sum256([]byte(run))
 	return fmt.Sprintf("scute-%x", sum[:5])
-}
-
-func (k *Kind) exists(c *sequence.Context, name string) (bool, error) {
-	out, err := k.run(c, "get", "clusters", "--quiet")
-	return slices.Contains(strings.Fields(out), name), err
 }
 
 func (k *Kind) export(c *sequence.Context, name string) error {

@@ -41,7 +41,7 @@ func NewUpgrade(d Deps, p UpgradeProvider, spec provider.Cluster, management acc
 
 func preUpgrade(p UpgradeProvider) sequence.Step[Managed, Managed, provider.Decision] {
 	return sequence.Step[Managed, Managed, provider.Decision]{
-		Task: PreUpgrade, Timeout: provider.CheckTimeout, Silent: true,
+		Task: PreUpgrade, Timeout: provider.CheckTimeout,
 		Run: func(c *Managed) (provider.Decision, error) {
 			d, err := c.onManagement().Decide(p)
 			if err != nil {

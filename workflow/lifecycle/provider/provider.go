@@ -26,7 +26,7 @@ type Cluster struct {
 
 // Every method of the interfaces below is called with the context of one attempt. It observes, does the missing work, waits until the result is in
 // effect or the context ends, and returns. It is called again after a failure and after a crash at any point, and then continues its unfinished work.
-// It records a change before it makes it (sequence.Context's Perform and Note), and its undo uses these records. The undo keeps everything that
+// It records a change before it makes it (sequence.Context's Perform and Record), and its undo uses these records. The undo keeps everything that
 // existed before the run; it is also called if nothing was done yet.
 
 // ComponentInstaller installs the provider's controllers on a bootstrap cluster, or on a management cluster that has none or some of them. It does

@@ -38,7 +38,7 @@ func (t Target) read() (settled.State, error) {
 	return t.readFrom(on)
 }
 
-// readFrom is read with an open manager.
+// readFrom reads like read, with an open manager.
 func (t Target) readFrom(on *access.Cluster) (s settled.State, err error) {
 	err = on.Kube.Do(t, "read Cluster "+t.fullName(), func(ctx context.Context) (err error) {
 		s, err = settled.Read(ctx, on.Client, clusterv1.GroupVersion.WithKind("Cluster").GroupKind(), client.ObjectKey{Namespace: t.Namespace, Name: t.Name})

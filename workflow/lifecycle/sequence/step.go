@@ -19,8 +19,6 @@ type Step[A, B, O any] struct {
 	Task hook.Task[A, B]
 	// Timeout is the timeout of an attempt if neither the manifest nor its deadline sets one.
 	Timeout time.Duration
-	// Silent means that the output does not extend the context.
-	Silent bool
 	// SkipReason returns why the step has nothing to do according to an earlier step; the hooks of the step are skipped then. It returns "", or is nil, if
 	// the step has something to do.
 	SkipReason func(*task.Call) string
@@ -155,9 +153,11 @@ func withoutRecords(call *task.Call) *task.Call {
 
 // isSilent reports whether the step does not extend the context.
 func (k *kind[A, B, O]) isSilent() bool {
+	var before A
 	var out O
+	_, same := any(before).(B)
 	_, none := any(out).(None)
-	return none || k.step.Silent
+	return same || none
 }
 
 // contextAfter restores the context after the step from the log.
@@ -168,15 +168,12 @@ func (k *kind[A, B, O]) contextAfter(ctx context.Context, call *task.Call) (b B,
 	}
 	var out O
 	name := string(k.step.Task)
-	switch data, found := call.Inputs[name]; {
-	case found && len(data) > 0:
+	if data := call.Inputs[name]; len(data) > 0 {
 		if err := json.Unmarshal(data, &out); err != nil {
 			return b, task.Final(fmt.Errorf("reading the output of task %s: %w", name, err))
 		}
-	default:
-		if !k.isSilent() {
-			return b, missingOutputError(call, name, "the task has no output")
-		}
+	} else if !k.isSilent() {
+		return b, missingOutputError(call, name, "the task has no output")
 	}
 	if c, ok := any(out).(Checker); ok {
 		if err := c.Check(); err != nil {
