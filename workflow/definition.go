@@ -191,10 +191,7 @@ func (d *Definition) Hash() string {
 	for i := range canonical.Tasks {
 		canonical.Tasks[i] = withoutReleases(canonical.Tasks[i])
 	}
-	data, err := json.Marshal(canonical)
-	if err != nil { // only raw JSON can fail, and Build has parsed it
-		data = fmt.Appendf(nil, "%#v", canonical)
-	}
+	data, _ := json.Marshal(canonical) // only raw JSON can fail, and Build has parsed it
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }

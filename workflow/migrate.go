@@ -201,10 +201,7 @@ func Parts(d *Definition) []Event {
 	var parts []Defined
 	size := maxPartBytes + 1
 	for _, t := range d.Tasks {
-		data, err := json.Marshal(t)
-		if err != nil {
-			data = nil
-		}
+		data, _ := json.Marshal(t) // as in Hash
 		if size+len(data) > maxPartBytes {
 			parts, size = append(parts, Defined{Part: len(parts)}), 0
 		}

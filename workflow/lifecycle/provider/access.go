@@ -132,12 +132,14 @@ func (t Target) writeKubeconfigSecret(data []byte) error {
 	})
 }
 
-// WriteOwn creates an object in the run's namespace, or updates an object that this or another run has created: the annotation StepKeyAnnotation has the key
-// of the run that wrote it last. fill sets the content of the new or the existing object.
-func WriteOwn[T any, P interface {
+type objectPointer[T any] interface {
 	*T
 	client.Object
-}](c *sequence.Context, kind, name string, fill func(P) error) error {
+}
+
+// WriteOwn creates an object in the run's namespace, or updates an object that this or another run has created: the annotation StepKeyAnnotation has the key
+// of the run that wrote it last. fill sets the content of the new or the existing object.
+func WriteOwn[T any, P objectPointer[T]](c *sequence.Context, kind, name string, fill func(P) error) error {
 	on, err := c.Open(access.ClusterRef{})
 	if err != nil {
 		return err
@@ -173,10 +175,7 @@ func WriteOwn[T any, P interface {
 }
 
 // RemoveOwn deletes an object in the run's namespace if own returns true for it. An object that does not exist counts as deleted.
-func RemoveOwn[T any, P interface {
-	*T
-	client.Object
-}](c *sequence.Context, kind, name string, own func(P) bool) error {
+func RemoveOwn[T any, P objectPointer[T]](c *sequence.Context, kind, name string, own func(P) bool) error {
 	on, err := c.Open(access.ClusterRef{})
 	if err != nil {
 		return err
