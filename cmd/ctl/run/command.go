@@ -17,7 +17,6 @@ import (
 	"scute.dev/eventlog"
 	"scute.dev/internal/timespan"
 	"scute.dev/workflow"
-	wf "scute.dev/workflow"
 	"scute.dev/workflow/runner"
 )
 
@@ -162,11 +161,11 @@ func requireReason(reason string) error {
 }
 
 // needsAdoption reports whether a command changes what a run does with its permissions. The daemon waits until its WorkflowRun adopts the change.
-func needsAdoption(in wf.Input) bool {
+func needsAdoption(in workflow.Input) bool {
 	switch in := in.(type) {
-	case wf.Migrate:
+	case workflow.Migrate:
 		return true
-	case wf.Decision:
+	case workflow.Decision:
 		return in.With != nil || in.Output != nil
 	default:
 		return false
@@ -174,7 +173,7 @@ func needsAdoption(in wf.Input) bool {
 }
 
 // change writes a command that needs adoption to the log, and makes the WorkflowRun adopt it. The API server decides whether the user may do so.
-func (d *deps) change(ctx context.Context, at *session, f *Fold, actor string, in wf.Input) error {
+func (d *deps) change(ctx context.Context, at *session, f *Fold, actor string, in workflow.Input) error {
 	permit := func(string) error { return nil }
 	if at.Cluster != nil {
 		var w v1alpha1.WorkflowRun
