@@ -159,9 +159,7 @@ func withNoun(root *cobra.Command, args []string) []string {
 	if len(args) < 2 || args[0] != "decide" || args[1] == "-h" || args[1] == "--help" {
 		return args
 	}
-	verb, _, err := root.Find(args[:1])
-	noun, _, findErr := root.Find(args[:2])
-	if err != nil || findErr != nil || noun != verb { // the noun is present
+	if found, _, err := root.Find(args[:2]); err != nil || found.Name() != "decide" { // the noun is present
 		return args
 	}
 	if strings.HasPrefix(args[1], "-") || len(args) > 2 && strings.HasPrefix(args[2], "-") {

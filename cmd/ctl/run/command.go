@@ -34,21 +34,21 @@ func (d *deps) command(env *cli.Env, cmd *cobra.Command, run func(ctx context.Co
 	return cmd
 }
 
-// locate returns a run and the log that contains it. It fails if task is not "" and the run does not have the task.
-func (d *deps) locate(ctx context.Context, name, task string) (*session, *Fold, error) {
+// withRun calls fn with a run and the log that contains it. It fails if task is not "" and the run does not have the task.
+func (d *deps) withRun(ctx context.Context, name, task string, fn func(ctx context.Context, at *session, f *Fold) error) error {
 	at, err := kit.Open(ctx, d.Kit, d.noun)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
+	defer at.Close()
 	f, err := d.fold(ctx, at, at.Key(name))
 	if err == nil && task != "" {
 		err = hasTask(&f.Run, task)
 	}
 	if err != nil {
-		at.Close()
-		return nil, nil, err
+		return err
 	}
-	return at, f, nil
+	return fn(ctx, at, f)
 }
 
 // hasTask returns an error if a run does not have a task.

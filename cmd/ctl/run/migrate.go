@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/term"
@@ -68,11 +69,12 @@ func (o *migrateOptions) run(ctx context.Context, name string) error {
 	if w.Name != name {
 		return cli.Usagef("%s is the manifest of %s, not of %s", o.File, w.Name, name)
 	}
-	at, f, err := o.locate(ctx, name, "")
-	if err != nil {
-		return err
-	}
-	defer at.Close()
+	return o.withRun(ctx, name, "", func(ctx context.Context, at *session, f *Fold) error {
+		return o.migrate(ctx, at, f, w, problems, policy)
+	})
+}
+
+func (o *migrateOptions) migrate(ctx context.Context, at *session, f *Fold, w *v1alpha1.WorkflowRun, problems []workflow.Problem, policy v1alpha1.FailurePolicy) error {
 	d, more, err := o.environment(&deferredLog{}, "", policy).Definition(ctx, f.Namespace, w.Name, &w.Spec)
 	if err != nil {
 		return cli.Usagef("reading what the manifest refers to: %w", err)

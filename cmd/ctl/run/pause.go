@@ -34,12 +34,7 @@ The pause is an event in the log, with your name and your reason.`,
 }
 
 func (o *pauseOptions) run(ctx context.Context, name string) error {
-	at, f, err := o.locate(ctx, name, o.Task)
-	if err != nil {
-		return err
-	}
-	defer at.Close()
-	return o.pause(ctx, at, f)
+	return o.withRun(ctx, name, o.Task, o.pause)
 }
 
 func (o *pauseOptions) pause(ctx context.Context, at *session, f *Fold) error {
@@ -92,11 +87,10 @@ func (o *resumeOptions) run(ctx context.Context, name string) error {
 	if o.Parallel < 0 {
 		return cli.Usagef("--parallel is %d: it must be greater than zero", o.Parallel)
 	}
-	at, f, err := o.locate(ctx, name, o.Task)
-	if err != nil {
-		return err
-	}
-	defer at.Close()
+	return o.withRun(ctx, name, o.Task, o.resumeRun)
+}
+
+func (o *resumeOptions) resumeRun(ctx context.Context, at *session, f *Fold) error {
 	if o.Task != "" {
 		actor, err := o.submit(ctx, at, f, workflow.ReleaseTask{Task: o.Task, Reason: o.Reason})
 		if err != nil {
@@ -122,7 +116,7 @@ func (o *resumeOptions) run(ctx context.Context, name string) error {
 	if err := o.waitShown(ctx, at, f); err != nil {
 		return err
 	}
-	return at.Follow(ctx, at.Key(name), &o.Format)
+	return at.Follow(ctx, key(&f.Run), &o.Format)
 }
 
 // resume records that the daemon may continue a run.
@@ -157,7 +151,7 @@ func (d *deps) driveLocal(ctx context.Context, at *session, f *Fold, format *cli
 // Pause pauses the run that the user saw, if the user may change its WorkflowRun.
 func Pause(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string) error {
 	o := &pauseOptions{deps: &deps{noun: newNoun(), Kit: k}, Reason: reason}
-	return o.withRun(ctx, seen, name, func(at *session, w *v1alpha1.WorkflowRun, f *Fold) error {
+	return o.withSeen(ctx, seen, name, func(at *session, w *v1alpha1.WorkflowRun, f *Fold) error {
 		if w.Spec.Suspend {
 			return kit.Refusef("spec.suspend of WorkflowRun %s is set already: no further task starts", f.ID)
 		}
@@ -169,7 +163,7 @@ func Pause(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string)
 // daemon would pause the run again.
 func Resume(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string) error {
 	o := &pauseOptions{deps: &deps{noun: newNoun(), Kit: k}, Reason: reason}
-	return o.withRun(ctx, seen, name, func(at *session, w *v1alpha1.WorkflowRun, f *Fold) error {
+	return o.withSeen(ctx, seen, name, func(at *session, w *v1alpha1.WorkflowRun, f *Fold) error {
 		if !w.Spec.Suspend {
 			return o.resume(ctx, at, f)
 		}
@@ -187,8 +181,8 @@ func Resume(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string
 	})
 }
 
-// withRun calls fn with the current resource of the run that the user saw, and with the run as the log has it.
-func (o *pauseOptions) withRun(ctx context.Context, seen *kit.Seen, name string, fn func(at *session, w *v1alpha1.WorkflowRun, f *Fold) error) error {
+// withSeen calls fn with the current resource of the run that the user saw, and with the run as the log has it.
+func (o *pauseOptions) withSeen(ctx context.Context, seen *kit.Seen, name string, fn func(at *session, w *v1alpha1.WorkflowRun, f *Fold) error) error {
 	at, err := kit.InCluster(o.Kit, o.noun)
 	if err != nil {
 		return err
