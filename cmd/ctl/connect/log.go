@@ -54,7 +54,7 @@ func (f *Flags) logAs(ctx context.Context, role embedded.Role, w io.Writer) (*Lo
 	case f.Dir != "":
 		return f.folder(ctx, logger)
 	case f.URL != "":
-		log, err := f.connect(ctx, f.External(logger), nil)
+		log, err := f.connect(ctx, f.URL, nil, logger)
 		if err != nil {
 			return nil, err
 		}
@@ -124,8 +124,9 @@ func (f *Flags) open(ctx context.Context, logger *slog.Logger) (*Log, error) {
 }
 
 // connect connects to a log on a server, with a token if p is not nil.
-func (f *Flags) connect(ctx context.Context, o eventlog.ExternalOptions, p *tokenSource) (*eventlog.Log, error) {
-	o.AllowDamaged = f.Examine
+func (f *Flags) connect(ctx context.Context, url string, p *tokenSource, logger *slog.Logger) (*eventlog.Log, error) {
+	o := f.External(logger)
+	o.URL, o.AllowDamaged = url, f.Examine
 	if p != nil {
 		o.TokenFrom = p.refresh
 	}
