@@ -15,8 +15,6 @@ import (
 type ExternalOptions struct {
 	// URL is one address or several, separated by commas. "tls://..." uses TLS from the first byte.
 	URL string
-	// Dialer opens connections, for example through a tunnel, whatever addresses the servers announce; nil uses the network.
-	Dialer nats.CustomDialer
 	// CredsFile is a NATS credentials file; "" is none.
 	CredsFile string
 	// Token is the token of an embedded log that requires one; "" is none.
@@ -73,9 +71,6 @@ func (o ExternalOptions) spec() streamSpec {
 
 func dial(ctx context.Context, o ExternalOptions) (*nats.Conn, error) {
 	opts := connectionOptions(discardIfNil(o.Logger))
-	if o.Dialer != nil {
-		opts = append(opts, nats.SetCustomDialer(o.Dialer), nats.IgnoreDiscoveredServers())
-	}
 	if o.CredsFile != "" {
 		opts = append(opts, nats.UserCredentials(o.CredsFile))
 	}

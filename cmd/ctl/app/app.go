@@ -3,7 +3,9 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/go-logr/logr"
@@ -157,13 +159,44 @@ func withNoun(root *cobra.Command, args []string) []string {
 	if len(args) < 2 || args[0] != "decide" || args[1] == "-h" || args[1] == "--help" {
 		return args
 	}
-	verb, _, err := root.Find(args[:1])
-	noun, _, findErr := root.Find(args[:2])
-	if err != nil || findErr != nil || noun != verb { // the noun is present
+	if found, _, err := root.Find(args[:2]); err != nil || found.Name() != "decide" { // the noun is present
 		return args
 	}
 	if strings.HasPrefix(args[1], "-") || len(args) > 2 && strings.HasPrefix(args[2], "-") {
 		return append([]string{"decide", "run"}, args[1:]...)
 	}
 	return args
+}
+
+// version is the version of this program.
+type version struct {
+	Version  string `json:"version"`
+	Go       string `json:"goVersion"`
+	Platform string `json:"platform"`
+}
+
+func versionOf(env *cli.Env) version {
+	return version{Version: env.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+}
+
+// String returns the version as a line.
+func (v version) String() string {
+	return fmt.Sprintf("scutectl %s (%s, %s)", v.Version, v.Go, v.Platform)
+}
+
+func newCmdVersion(env *cli.Env) *cobra.Command {
+	var format cli.Format
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cli.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if format.Data() {
+				return format.Print(env.Out, versionOf(env))
+			}
+			return env.Linef("%v", versionOf(env))
+		},
+	}
+	format.AddFlag(cmd, "json", "yaml", "jsonpath=...")
+	return cmd
 }

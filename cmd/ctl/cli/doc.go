@@ -1,4 +1,5 @@
-// Package cli contains what all commands of scutectl share: streams, clock, colors and exit codes. Data is written to Out, everything else to Err.
+// Package cli contains what all commands of scutectl share: streams, clock, colors, the output formats of kubectl, and exit codes. Data is written to Out,
+// everything else to Err.
 //
-// This package never contains code for Kubernetes, for the log, or for a single command.
+// This package never contains code for the API server, for the log, or for a single command.
 package cli

@@ -34,31 +34,18 @@ func BadFlag(cmd *cobra.Command, err error) error {
 	return Usagef("%w", err)
 }
 
-// expected returns the values that an option of a type accepts; "" for types of scutectl, whose errors contain this.
-func expected(flagType string) string {
-	switch flagType {
-	case "int":
-		return "a whole number, for example 10"
-	case "int64":
-		return "a number of bytes, for example 1073741824"
-	case "uint64":
-		return "a whole number greater than zero, for example 812"
-	case "duration":
-		return "a duration, for example 90s, 10m or 1h30m"
-	case "bool":
-		return "true or false, or no value"
-	case "stringSlice":
-		return "a value, or several with commas between them, for example a,b"
-	default:
-		return ""
-	}
-}
-
 func badValue(e *pflag.InvalidValueError) error {
 	name, value := e.GetFlag().Name, e.GetValue()
-	what := expected(e.GetFlag().Value.Type())
+	what := map[string]string{
+		"int":         "a whole number, for example 10",
+		"int64":       "a number of bytes, for example 1073741824",
+		"uint64":      "a whole number greater than zero, for example 812",
+		"duration":    "a duration, for example 90s, 10m or 1h30m",
+		"bool":        "true or false, or no value",
+		"stringSlice": "a value, or several with commas between them, for example a,b",
+	}[e.GetFlag().Value.Type()]
 	switch {
-	case what == "":
+	case what == "": // the errors of scutectl's own types contain this
 		return Usagef("--%s is %q: %w", name, value, errors.Unwrap(e))
 	case errors.Is(e, strconv.ErrRange):
 		what += "; this value is out of range"

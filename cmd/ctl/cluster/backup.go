@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,12 +63,10 @@ func (o *backupOptions) validate() error {
 	case strings.Contains(o.To, "://"):
 		return cli.Usagef("--to is %q: it must be a folder; only a BackupSchedule writes to a bucket", o.To)
 	}
-	seen := make(map[string]bool)
-	for _, name := range o.Clusters {
-		if seen[name] {
+	for i, name := range o.Clusters {
+		if slices.Contains(o.Clusters[:i], name) {
 			return cli.Usagef("cluster %s is named twice", name)
 		}
-		seen[name] = true
 	}
 	return errors.Join(o.options.validate(), o.keys.validate())
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -51,12 +50,11 @@ func connectPod(ctx context.Context, config *rest.Config, pod *corev1.Pod, port 
 	}
 }
 
-// podConn is a connection to a port of a pod. It implements net.Conn.
+// podConn is a connection to a port of a pod.
 type podConn struct {
 	httpstream.Stream // data
 	conn              httpstream.Connection
 	remoteErr         chan error // error of the other side, for example that it cannot connect; closed when there are no more
-	deadline          *time.Timer
 }
 
 func newPodConn(conn httpstream.Connection, port int) (_ *podConn, err error) {
@@ -92,45 +90,18 @@ func newPodConn(conn httpstream.Connection, port int) (_ *podConn, err error) {
 	return p, nil
 }
 
-const remoteErrTimeout = time.Second
-
-// Read reads data. At the end of the data it returns the error of the other side, which may arrive a moment later.
-func (p *podConn) Read(b []byte) (int, error) {
-	n, err := p.Stream.Read(b)
-	if err != nil {
-		select {
-		case remote, ok := <-p.remoteErr:
-			if ok {
-				err = remote
-			}
-		case <-time.After(remoteErrTimeout):
-		}
-	}
-	return n, err
-}
-
 // Close closes the connection in both directions.
 func (p *podConn) Close() error { return p.conn.Close() }
 
-// SetDeadline closes the connection at a time, unless the deadline is set again before. The NATS client does not call it concurrently.
-func (p *podConn) SetDeadline(t time.Time) error {
-	if p.deadline != nil {
-		p.deadline.Stop()
+// RemoteError returns the error of the other side, nil if there is none. Call it at the end of the data; it waits because the error may arrive a moment
+// later.
+func (p *podConn) RemoteError() error {
+	select {
+	case err := <-p.remoteErr:
+		return err
+	case <-time.After(remoteErrTimeout):
+		return nil
 	}
-	if p.deadline = nil; !t.IsZero() {
-		p.deadline = time.AfterFunc(time.Until(t), func() { p.Close() })
-	}
-	return nil
 }
 
-// SetReadDeadline has no effect: the NATS client does not use it.
-func (*podConn) SetReadDeadline(time.Time) error { return nil }
-
-// SetWriteDeadline has no effect: the NATS client closes a connection on which its pings are not answered.
-func (*podConn) SetWriteDeadline(time.Time) error { return nil }
-
-// LocalAddr returns an address without content.
-func (*podConn) LocalAddr() net.Addr { return &net.TCPAddr{} }
-
-// RemoteAddr returns an address without content.
-func (*podConn) RemoteAddr() net.Addr { return &net.TCPAddr{} }
+const remoteErrTimeout = time.Second

@@ -79,14 +79,10 @@ func pod(args ...string) *corev1.Pod {
 }
 
 // entryTo returns a function that connects to the daemon behind a test API server.
-func entryTo(url string) func(context.Context) (net.Conn, error) {
-	return func(ctx context.Context) (net.Conn, error) {
+func entryTo(url string) func(context.Context) (io.ReadWriteCloser, error) {
+	return func(ctx context.Context) (io.ReadWriteCloser, error) {
 		return openLogPort(ctx, &rest.Config{Host: url}, pod("--log-listen=127.0.0.1:4222"))
 	}
-}
-
-func through(t *tunnel) eventlog.ExternalOptions {
-	return eventlog.ExternalOptions{URL: "nats://127.0.0.1", Dialer: t, Logger: t.logger}
 }
 
 // TestTunnelLeadsToTheLogAndFindsItAgain checks that the log can be appended to through a tunnel, also after the daemon
@@ -105,14 +101,14 @@ func TestTunnelLeadsToTheLogAndFindsItAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tunnel.close()
-	reached, err := New().connect(t.Context(), through(tunnel), nil)
+	through, err := New().connect(t.Context(), "nats://"+tunnel.address(), nil, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer reached.Close()
+	defer through.Close()
 	write := func(id string, expected uint64) {
 		t.Helper()
-		receipt, err := reached.Append(t.Context(), eventlog.Commit{
+		receipt, err := through.Append(t.Context(), eventlog.Commit{
 			Aggregate: eventlog.Aggregate{Kind: eventlog.KindMove, ID: "a"}, ID: id, Expected: expected,
 			Events: []eventlog.Event{{Type: "dev.scute.move.claimed.v1", Time: time.Now(), Actor: "user/test", Data: []byte(`{}`)}},
 		})
@@ -152,8 +148,8 @@ func TestWhatTheNodeComplainsOfIsTold(t *testing.T) {
 	defer tunnel.close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	_, err = New().connect(ctx, through(tunnel), nil)
-	if err == nil || !strings.Contains(err.Error(), "connection refused") {
+	_, err = New().connect(ctx, "nats://"+tunnel.address(), nil, quiet)
+	if err = tunnel.explain(err); err == nil || !strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("got %v", err)
 	}
 }

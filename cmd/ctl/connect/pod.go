@@ -3,6 +3,7 @@ package connect
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -36,7 +37,7 @@ func (f *Flags) inCluster(ctx context.Context, role embedded.Role, logger *slog.
 	if err != nil {
 		return nil, err
 	}
-	tunnel, err := newTunnel(ctx, func(ctx context.Context) (net.Conn, error) {
+	t, err := newTunnel(ctx, func(ctx context.Context) (io.ReadWriteCloser, error) {
 		pod, err := f.daemon(ctx, cluster)
 		if err != nil {
 			return nil, err
@@ -46,60 +47,12 @@ func (f *Flags) inCluster(ctx context.Context, role embedded.Role, logger *slog.
 	if err != nil {
 		return nil, err
 	}
-	o := f.External(logger)
-	o.URL, o.Dialer = "nats://127.0.0.1", tunnel // the tunnel ignores the address
-	log, err := f.connect(ctx, o, p)
+	log, err := f.connect(ctx, "nats://"+t.address(), p, logger)
 	if err != nil {
-		tunnel.close()
-		return nil, fmt.Errorf("reaching the log in %s: %w", where, err)
-	}
-	return &Log{Log: log, Where: where, stop: tunnel.close}, nil
-}
-
-// tunnel connects to the log in the daemon's pod. It looks up the pod again for each connection, so that a reconnecting client finds the daemon in the
-// same pod or in a new one.
-type tunnel struct {
-	open   func(context.Context) (net.Conn, error)
-	logger *slog.Logger
-	first  net.Conn        // for the first call of Dial
-	ctx    context.Context //nolint:containedctx // lifetime of the tunnel: it outlives the call that created it
-	close  context.CancelFunc
-}
-
-// newTunnel opens the first connection, so that errors are reported immediately.
-func newTunnel(ctx context.Context, open func(context.Context) (net.Conn, error), logger *slog.Logger) (*tunnel, error) {
-	t := &tunnel{open: open, logger: logger}
-	t.ctx, t.close = context.WithCancel(context.WithoutCancel(ctx))
-	var err error
-	if t.first, err = t.dial(ctx); err != nil {
 		t.close()
-		return nil, err
+		return nil, fmt.Errorf("reaching the log in %s: %w", where, t.explain(err))
 	}
-	return t, nil
-}
-
-// dial opens a connection that ends with the tunnel, because the NATS client does not close all of its connections.
-func (t *tunnel) dial(ctx context.Context) (net.Conn, error) {
-	conn, err := t.open(ctx)
-	if err == nil {
-		context.AfterFunc(t.ctx, func() { conn.Close() })
-	}
-	return conn, err
-}
-
-// Dial implements nats.CustomDialer. The NATS client does not call it concurrently.
-func (t *tunnel) Dial(string, string) (net.Conn, error) {
-	if conn := t.first; conn != nil {
-		t.first = nil
-		return conn, nil
-	}
-	ctx, cancel := context.WithTimeout(t.ctx, CallTimeout)
-	defer cancel()
-	conn, err := t.dial(ctx)
-	if err != nil && t.ctx.Err() == nil {
-		t.logger.Warn("the connection to the log is lost, retrying", "error", err)
-	}
-	return conn, err
+	return &Log{Log: log, Where: where, stop: t.close}, nil
 }
 
 // podToken reads the token for the log in a pod. It returns nil if the daemon requires none, as in older versions.
@@ -120,7 +73,7 @@ func podToken(ctx context.Context, cluster *Cluster, pod *corev1.Pod, role embed
 }
 
 // openLogPort opens a connection to the log's port in a pod.
-func openLogPort(ctx context.Context, config *rest.Config, pod *corev1.Pod) (net.Conn, error) {
+func openLogPort(ctx context.Context, config *rest.Config, pod *corev1.Pod) (io.ReadWriteCloser, error) {
 	port, err := logPort(pod)
 	if err != nil {
 		return nil, err

@@ -78,36 +78,39 @@ func (c *clusterSource[T]) list(ctx context.Context, namespace string) (all []T,
 // Watch follows one resource. It returns an error if the API server has not answered for two minutes.
 func (c *clusterSource[T]) Watch(ctx context.Context, key types.NamespacedName, fn func(T) bool) error {
 	var was types.UID // UID of the watched resource
-	return c.follow(ctx, key, func(o client.Object) (string, bool, error) {
+	return c.follow(ctx, key, func(o client.Object) (string, error) {
 		var err error
 		if o == nil {
 			o, err = c.resource(ctx, key)
 		}
 		switch {
 		case was != "" && (errors.Is(err, ErrNotFound) || err == nil && o.GetUID() != was):
-			return "", false, backoff.Permanent(&missing{noun: c.noun.Name, key: key, where: "any longer: it was deleted", gone: true})
+			return "", backoff.Permanent(&missing{noun: c.noun.Name, key: key, where: "any longer: it was deleted", gone: true})
 		case errors.Is(err, ErrNotFound):
-			return "", false, backoff.Permanent(err)
+			return "", backoff.Permanent(err)
 		case err != nil:
-			return "", false, err
+			return "", err
 		}
 		was = o.GetUID()
-		return o.GetResourceVersion(), fn(c.noun.Convert(o)), nil
+		return o.GetResourceVersion(), endIf(fn(c.noun.Convert(o)))
 	})
 }
 
 // WatchAll follows the resources of a namespace, or all.
 func (c *clusterSource[T]) WatchAll(ctx context.Context, namespace string, fn func([]T) bool) error {
-	return c.follow(ctx, types.NamespacedName{Namespace: namespace}, func(client.Object) (string, bool, error) {
+	return c.follow(ctx, types.NamespacedName{Namespace: namespace}, func(client.Object) (string, error) {
 		all, version, err := c.list(ctx, namespace)
-		return version, err == nil && fn(all), err
+		if err == nil {
+			err = endIf(fn(all))
+		}
+		return version, err
 	})
 }
 
 // changeFunc processes a change, and returns the version that it has processed. o is the object after the change. It is nil at first and after a
-// deletion; changeFunc then reads the objects itself. enough ends the following, as does a permanent error (backoff.Permanent). changeFunc is called again
+// deletion; changeFunc then reads the objects itself. errEnough and a permanent error (backoff.Permanent) end the following. changeFunc is called again
 // after any other error.
-type changeFunc func(o client.Object) (version string, enough bool, err error)
+type changeFunc func(o client.Object) (version string, err error)
 
 // errBroken is the usual end of a watch, because the server closes each watch after some minutes.
 var errBroken = errors.New("the watch has ended")
@@ -119,12 +122,9 @@ func (c *clusterSource[T]) follow(ctx context.Context, key types.NamespacedName,
 		backoff.WithMaxElapsedTime(2*time.Minute))
 	err := backoff.RetryNotify(func() error {
 		err := c.watchOnce(ctx, key, func(o client.Object) (string, error) {
-			version, enough, err := fn(o)
+			version, err := fn(o)
 			if err == nil {
 				b.Reset()
-			}
-			if err == nil && enough {
-				err = errEnough
 			}
 			return version, err
 		})
@@ -144,7 +144,7 @@ func (c *clusterSource[T]) follow(ctx context.Context, key types.NamespacedName,
 }
 
 // watchOnce calls fn, and again after each change, until fn returns an error or the server ends the watch.
-func (c *clusterSource[T]) watchOnce(ctx context.Context, key types.NamespacedName, fn func(client.Object) (version string, err error)) error {
+func (c *clusterSource[T]) watchOnce(ctx context.Context, key types.NamespacedName, fn changeFunc) error {
 	version, err := fn(nil)
 	if err != nil {
 		return err

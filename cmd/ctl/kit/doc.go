@@ -1,5 +1,5 @@
-// Package kit implements the grammar VERB NOUN [NAME], and the verbs that all nouns share: get, describe, watch and logs. Options select where a
-// command reads. A Noun defines how its objects are read and shown.
+// Package kit implements the grammar VERB NOUN [NAME], and the verbs that all nouns share: get, describe, watch and logs. A Noun defines how its objects
+// are read and shown. They are read from their resources, or from the event log alone. A Filter selects events of the log.
 //
-// This package never contains code for a single noun.
+// This package never contains how a single noun is shown.
 package kit

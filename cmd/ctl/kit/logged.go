@@ -172,16 +172,16 @@ func (l *LogSource[T]) Watch(ctx context.Context, key types.NamespacedName, fn f
 	}
 	n := l.session.Noun
 	key = n.Key(item)
-	return l.follow(ctx, n.Name+" "+key.String(), o.id, head, func(r eventlog.Record) (bool, error) {
+	return l.follow(ctx, n.Name+" "+key.String(), o.id, head, func(r eventlog.Record) error {
 		if err := l.apply(o, r); err != nil {
-			return false, err
+			return err
 		}
 		for _, i := range o.fold.Items() {
 			if n.Key(i) == key {
-				return fn(i), nil
+				return endIf(fn(i))
 			}
 		}
-		return false, &missing{noun: n.Name, key: key, where: "in the log any longer", gone: true}
+		return &missing{noun: n.Name, key: key, where: "in the log any longer", gone: true}
 	})
 }
 
@@ -192,24 +192,32 @@ func (l *LogSource[T]) WatchAll(ctx context.Context, namespace string, fn func([
 		return err
 	}
 	n := l.session.Noun
-	return l.follow(ctx, "each "+n.Name+" that has not ended", "", head, func(r eventlog.Record) (bool, error) {
+	return l.follow(ctx, "each "+n.Name+" that has not ended", "", head, func(r eventlog.Record) error {
 		id := r.Aggregate.ID
 		i := slices.IndexFunc(all, func(o *loaded[T]) bool { return o.id == id })
 		if i < 0 {
 			i, all = len(all), append(all, &loaded[T]{id: id, fold: n.NewFold(l.session.Log, id)})
 		}
 		if err := l.apply(all[i], r); err != nil {
-			return false, err
+			return err
 		}
-		return fn(l.values(all, namespace)), nil
+		return endIf(fn(l.values(all, namespace)))
 	})
 }
 
+// errEnough ends a watch without an error.
 var errEnough = errors.New("enough")
 
-// follow calls fn with each commit of an aggregate, or of all if id is "", after a sequence, until fn returns enough or an error. A folder cannot be
+func endIf(enough bool) error {
+	if enough {
+		return errEnough
+	}
+	return nil
+}
+
+// follow calls fn with each commit of an aggregate, or of all if id is "", after a sequence, until fn returns errEnough or another error. A folder cannot be
 // followed; the error then begins with what.
-func (l *LogSource[T]) follow(ctx context.Context, what, id string, after uint64, fn func(eventlog.Record) (enough bool, err error)) error {
+func (l *LogSource[T]) follow(ctx context.Context, what, id string, after uint64, fn func(eventlog.Record) error) error {
 	log := l.session.Log
 	if log.Static {
 		return fmt.Errorf("%s: %w: this is the log in the folder %s", what, ErrNotDriven, log.Where)
@@ -218,11 +226,7 @@ func (l *LogSource[T]) follow(ctx context.Context, what, id string, after uint64
 		if r.Aggregate.Kind != l.session.Noun.Kind || id != "" && r.Aggregate.ID != id {
 			return nil
 		}
-		enough, err := fn(r)
-		if err == nil && enough {
-			return errEnough
-		}
-		return err
+		return fn(r)
 	})
 	if errors.Is(err, errEnough) {
 		return nil

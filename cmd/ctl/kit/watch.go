@@ -139,8 +139,10 @@ func (p *Session[T]) withLogDetails(ctx context.Context, list []T, format *cli.F
 	return list
 }
 
+type watchFunc[T any] func(ctx context.Context, fn func(T) (enough bool)) error
+
 // followUntil follows a value until it is over, and draws each state, also every second. It returns the last state; ok is false if there was none.
-func followUntil[T any](ctx context.Context, follow func(context.Context, func(T) (enough bool)) error, over func(T) bool, draw func(T) error) (last T, ok bool, err error) {
+func followUntil[T any](ctx context.Context, follow watchFunc[T], over func(T) bool, draw func(T) error) (last T, ok bool, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var mu sync.Mutex // only one goroutine draws at a time

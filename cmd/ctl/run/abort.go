@@ -43,11 +43,10 @@ func (o *abortOptions) run(ctx context.Context, name string) error {
 	if err := requireReason(o.Command.Reason); err != nil {
 		return err
 	}
-	at, f, err := o.locate(ctx, name, "")
-	if err != nil {
-		return err
-	}
-	defer at.Close()
+	return o.withRun(ctx, name, "", o.abort)
+}
+
+func (o *abortOptions) abort(ctx context.Context, at *session, f *Fold) error {
 	switch phase := f.Status.Phase; {
 	case f.State.Finished():
 		return kit.Refusef("run %s has ended: it is %s", f.ID, phase)

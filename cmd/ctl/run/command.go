@@ -17,7 +17,6 @@ import (
 	"scute.dev/eventlog"
 	"scute.dev/internal/timespan"
 	"scute.dev/workflow"
-	wf "scute.dev/workflow"
 	"scute.dev/workflow/runner"
 )
 
@@ -35,21 +34,21 @@ func (d *deps) command(env *cli.Env, cmd *cobra.Command, run func(ctx context.Co
 	return cmd
 }
 
-// locate returns a run and the log that contains it. It fails if task is not "" and the run does not have the task.
-func (d *deps) locate(ctx context.Context, name, task string) (*session, *Fold, error) {
+// withRun calls fn with a run and the log that contains it. It fails if task is not "" and the run does not have the task.
+func (d *deps) withRun(ctx context.Context, name, task string, fn func(ctx context.Context, at *session, f *Fold) error) error {
 	at, err := kit.Open(ctx, d.Kit, d.noun)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
+	defer at.Close()
 	f, err := d.fold(ctx, at, at.Key(name))
 	if err == nil && task != "" {
 		err = hasTask(&f.Run, task)
 	}
 	if err != nil {
-		at.Close()
-		return nil, nil, err
+		return err
 	}
-	return at, f, nil
+	return fn(ctx, at, f)
 }
 
 // hasTask returns an error if a run does not have a task.
@@ -162,11 +161,11 @@ func requireReason(reason string) error {
 }
 
 // needsAdoption reports whether a command changes what a run does with its permissions. The daemon waits until its WorkflowRun adopts the change.
-func needsAdoption(in wf.Input) bool {
+func needsAdoption(in workflow.Input) bool {
 	switch in := in.(type) {
-	case wf.Migrate:
+	case workflow.Migrate:
 		return true
-	case wf.Decision:
+	case workflow.Decision:
 		return in.With != nil || in.Output != nil
 	default:
 		return false
@@ -174,7 +173,7 @@ func needsAdoption(in wf.Input) bool {
 }
 
 // change writes a command that needs adoption to the log, and makes the WorkflowRun adopt it. The API server decides whether the user may do so.
-func (d *deps) change(ctx context.Context, at *session, f *Fold, actor string, in wf.Input) error {
+func (d *deps) change(ctx context.Context, at *session, f *Fold, actor string, in workflow.Input) error {
 	permit := func(string) error { return nil }
 	if at.Cluster != nil {
 		var w v1alpha1.WorkflowRun

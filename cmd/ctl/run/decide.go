@@ -98,15 +98,14 @@ func (o *decideOptions) run(ctx context.Context, name string) error {
 	if err := o.validate(); err != nil {
 		return err
 	}
+	return o.withRun(ctx, name, o.Task, o.decide)
+}
+
+func (o *decideOptions) decide(ctx context.Context, at *session, f *Fold) (err error) {
 	decision := workflow.Decision{Task: o.Task, Question: o.Question, Action: workflow.Action(o.Action), Reason: o.Reason}
 	if o.Output != "" {
 		decision.Output = json.RawMessage(o.Output)
 	}
-	at, f, err := o.locate(ctx, name, o.Task)
-	if err != nil {
-		return err
-	}
-	defer at.Close()
 	if o.With != "" {
 		if decision.With, err = o.patchedInputs(ctx, f); err != nil {
 			return err

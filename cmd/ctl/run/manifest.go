@@ -139,11 +139,11 @@ type strict v1alpha1.WorkflowRun
 func decode(text []byte) (w *v1alpha1.WorkflowRun, problems []workflow.Problem, err error) {
 	var data json.RawMessage
 	if err := document.Unmarshal(text, &data); err != nil {
-		return nil, []workflow.Problem{{Field: "manifest", Message: err.Error(), Remedy: "correct it"}}, nil
+		return nil, []workflow.Problem{{Field: "manifest", Message: err.Error(), Remedy: "correct it"}}, nil //nolint:nilerr // it is a problem
 	}
 	var object map[string]any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &object); err != nil || object == nil {
-		return nil, []workflow.Problem{{
+		return nil, []workflow.Problem{{ //nolint:nilerr // it is a problem
 			Field: "manifest", Message: "it is a string, a number or a list", Remedy: "write an object with apiVersion, kind: WorkflowRun, metadata and spec",
 		}}, nil
 	}
@@ -163,7 +163,7 @@ func decode(text []byte) (w *v1alpha1.WorkflowRun, problems []workflow.Problem, 
 	case err != nil && len(broken) > 0: // these problems have the path of the field
 		return nil, append(problems, broken...), nil
 	case err != nil:
-		return nil, append(problems, workflow.Problem{Field: "manifest", Message: err.Error(), Remedy: "correct it"}), nil
+		return nil, append(problems, workflow.Problem{Field: "manifest", Message: err.Error(), Remedy: "correct it"}), nil //nolint:nilerr // it is a problem
 	}
 	more := duplicates(text)
 	for _, err := range unknown {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/term"
@@ -22,6 +23,8 @@ type migrateOptions struct {
 	File, Policy          string
 	Plan, Yes             bool
 	Keep, Rerun, Backfill []string
+
+	policy v1alpha1.FailurePolicy // of Policy or the environment
 }
 
 func newCmdMigrate(env *cli.Env, n *noun) *cobra.Command {
@@ -57,8 +60,8 @@ func (o *migrateOptions) run(ctx context.Context, name string) error {
 	if o.File == "" {
 		return cli.Usagef("-f is missing: name the edited manifest, or - for the standard input")
 	}
-	policy, err := o.defaultPolicy(o.Policy)
-	if err != nil {
+	var err error
+	if o.policy, err = o.defaultPolicy(o.Policy); err != nil {
 		return err
 	}
 	w, problems, err := o.readManifest(o.File)
@@ -68,12 +71,13 @@ func (o *migrateOptions) run(ctx context.Context, name string) error {
 	if w.Name != name {
 		return cli.Usagef("%s is the manifest of %s, not of %s", o.File, w.Name, name)
 	}
-	at, f, err := o.locate(ctx, name, "")
-	if err != nil {
-		return err
-	}
-	defer at.Close()
-	d, more, err := o.environment(&deferredLog{}, "", policy).Definition(ctx, f.Namespace, w.Name, &w.Spec)
+	return o.withRun(ctx, name, "", func(ctx context.Context, at *session, f *Fold) error {
+		return o.migrate(ctx, at, f, w, problems)
+	})
+}
+
+func (o *migrateOptions) migrate(ctx context.Context, at *session, f *Fold, w *v1alpha1.WorkflowRun, problems []workflow.Problem) error {
+	d, more, err := o.environment(&deferredLog{}, "", o.policy).Definition(ctx, f.Namespace, w.Name, &w.Spec)
 	if err != nil {
 		return cli.Usagef("reading what the manifest refers to: %w", err)
 	}

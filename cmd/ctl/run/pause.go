@@ -2,10 +2,13 @@ package run
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/workflow"
 )
@@ -31,12 +34,7 @@ The pause is an event in the log, with your name and your reason.`,
 }
 
 func (o *pauseOptions) run(ctx context.Context, name string) error {
-	at, f, err := o.locate(ctx, name, o.Task)
-	if err != nil {
-		return err
-	}
-	defer at.Close()
-	return o.pause(ctx, at, f)
+	return o.withRun(ctx, name, o.Task, o.pause)
 }
 
 func (o *pauseOptions) pause(ctx context.Context, at *session, f *Fold) error {
@@ -89,11 +87,10 @@ func (o *resumeOptions) run(ctx context.Context, name string) error {
 	if o.Parallel < 0 {
 		return cli.Usagef("--parallel is %d: it must be greater than zero", o.Parallel)
 	}
-	at, f, err := o.locate(ctx, name, o.Task)
-	if err != nil {
-		return err
-	}
-	defer at.Close()
+	return o.withRun(ctx, name, o.Task, o.resumeRun)
+}
+
+func (o *resumeOptions) resumeRun(ctx context.Context, at *session, f *Fold) error {
 	if o.Task != "" {
 		actor, err := o.submit(ctx, at, f, workflow.ReleaseTask{Task: o.Task, Reason: o.Reason})
 		if err != nil {
@@ -119,7 +116,7 @@ func (o *resumeOptions) run(ctx context.Context, name string) error {
 	if err := o.waitShown(ctx, at, f); err != nil {
 		return err
 	}
-	return at.Follow(ctx, at.Key(name), &o.Format)
+	return at.Follow(ctx, key(&f.Run), &o.Format)
 }
 
 // resume records that the daemon may continue a run.
@@ -149,4 +146,61 @@ func (d *deps) driveLocal(ctx context.Context, at *session, f *Fold, format *cli
 	}
 	defer l.log.Close()
 	return l.drive(ctx, f.ID, format, func(ctx context.Context, f *Fold) error { return begin(ctx, l, f) })
+}
+
+// Pause pauses the run that the user saw, if the user may change its WorkflowRun.
+func Pause(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string) error {
+	o := &pauseOptions{deps: &deps{noun: newNoun(), Kit: k}, Reason: reason}
+	return o.withSeen(ctx, seen, name, func(at *session, w *v1alpha1.WorkflowRun, f *Fold) error {
+		if w.Spec.Suspend {
+			return kit.Refusef("spec.suspend of WorkflowRun %s is set already: no further task starts", f.ID)
+		}
+		return o.pause(ctx, at, f)
+	})
+}
+
+// Resume resumes the run that the user saw, if the user may change its WorkflowRun. If spec.suspend is set, Resume only removes it: otherwise the
+// daemon would pause the run again.
+func Resume(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string) error {
+	o := &pauseOptions{deps: &deps{noun: newNoun(), Kit: k}, Reason: reason}
+	return o.withSeen(ctx, seen, name, func(at *session, w *v1alpha1.WorkflowRun, f *Fold) error {
+		if !w.Spec.Suspend {
+			return o.resume(ctx, at, f)
+		}
+		ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
+		defer cancel()
+		before := w.DeepCopy()
+		w.Spec.Suspend = false
+		if err := at.Cluster.Client.Patch(ctx, w, seen.Patch(before)); err != nil {
+			return fmt.Errorf("writing the spec of WorkflowRun %s: %w", f.ID, at.Cluster.Explain(err))
+		}
+		if o.Reason != "" {
+			o.Env.Notef("The reason is not recorded: spec.suspend was set, and a WorkflowRun has no field for a reason.")
+		}
+		return o.Env.Linef("run %s: spec.suspend is no longer set", f.ID)
+	})
+}
+
+// withSeen calls fn with the current resource of the run that the user saw, and with the run as the log has it.
+func (o *pauseOptions) withSeen(ctx context.Context, seen *kit.Seen, name string, fn func(at *session, w *v1alpha1.WorkflowRun, f *Fold) error) error {
+	at, err := kit.InCluster(o.Kit, o.noun)
+	if err != nil {
+		return err
+	}
+	defer at.Close()
+	tried := &v1alpha1.WorkflowRun{}
+	var w *v1alpha1.WorkflowRun
+	id := func() string { return tried.Status.RunID }
+	err = seen.Permit(ctx, at.Cluster, at.Key(name), tried, id, func() {
+		w = tried.DeepCopy()
+		tried.Spec.Suspend = !tried.Spec.Suspend
+	})
+	if err != nil {
+		return err
+	}
+	f, err := foldToAppend(ctx, at, seen.ID)
+	if err != nil {
+		return err
+	}
+	return fn(at, w, f)
 }

@@ -49,9 +49,11 @@ func (v view) tree(r *Run, tasks []v1alpha1.TaskStatus, detail bool) []string {
 		return slices.Concat(row[:3], row[4:5], row[6:]) // without VERDICT and STARTED
 	}
 	t := term.Table{Header: columns("TASK", "KIND", "PHASE", "VERDICT", "TRIES", "STARTED", "TOOK", "WHAT"), Wrap: 1, Indent: "  "}
-	var needs map[string][]workflow.Need
-	if detail {
-		needs = needsOf(r)
+	needs := make(map[string][]workflow.Need)
+	if detail && r.State != nil {
+		for _, t := range r.State.Definition().Tasks {
+			needs[t.Name] = t.Needs
+		}
 	}
 	for i := range tasks {
 		task := &tasks[i]
@@ -90,17 +92,6 @@ func (v view) since(r *Run, at time.Time) string {
 }
 
 func timeOf(t *metav1.Time) time.Time { return ptr.Deref(t, metav1.Time{}).Time }
-
-func needsOf(r *Run) map[string][]workflow.Need {
-	if r.State == nil {
-		return nil
-	}
-	needs := make(map[string][]workflow.Need)
-	for _, t := range r.State.Definition().Tasks {
-		needs[t.Name] = t.Needs
-	}
-	return needs
-}
 
 // addBranches adds the rows below a task.
 func (v view) addBranches(t *term.Table, r *Run, task *v1alpha1.TaskStatus, needs []workflow.Need) {

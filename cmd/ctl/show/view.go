@@ -2,11 +2,14 @@ package show
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/term"
+	"scute.dev/internal/trust"
 )
 
 // View renders text. Its zero value has no colors, no limit of width, and a time in the year 1.
@@ -30,4 +33,215 @@ func (v View) Age(t *metav1.Time) string {
 		return "-"
 	}
 	return term.Span(v.Now.Sub(t.Time))
+}
+
+// label is the width of the column with the names of fields.
+const label = 14
+
+// Field renders a line of a description.
+func (v View) Field(name, value string) string {
+	if name != "" {
+		name += ":"
+	}
+	return fmt.Sprintf("%-*s%s", label, name, value)
+}
+
+// Wrapped renders a field whose value may need more than one line.
+func (v View) Wrapped(name, value string, as term.Style) []string {
+	width := 0
+	if v.Width > 0 {
+		width = max(20, v.Width-label)
+	}
+	var out []string
+	for i, line := range term.Wrap(term.Clean(value), width) {
+		if i == 0 {
+			out = append(out, v.Field(name, v.Paint.Text(as, line)))
+		} else {
+			out = append(out, strings.Repeat(" ", label)+v.Paint.Text(as, line))
+		}
+	}
+	return out
+}
+
+// Times renders when something started and ended. span formats how long it took.
+func (v View) Times(started, ended *metav1.Time, span func(time.Duration) string) (out []string) {
+	if started != nil {
+		out = append(out, v.Field("Started", v.At(started)))
+	}
+	if ended != nil {
+		took := ""
+		if started != nil {
+			took = ", after " + span(ended.Sub(started.Time))
+		}
+		out = append(out, v.Field("Ended", v.At(ended)+took))
+	}
+	return out
+}
+
+// Untrusted renders the fault of the event log if the log may not be used. The rest of the status is then out of date.
+func (v View) Untrusted(list []metav1.Condition) []string {
+	if fault := trust.FaultIn(list); fault != nil {
+		return v.Wrapped("Stalled", fault.Message, term.Red)
+	}
+	return nil
+}
+
+// Outlook renders what happens now, or the outcome, and what a user can do. unseen means that no daemon has processed the resource; it has no effect
+// if there is a message.
+func (v View) Outlook(over, unseen bool, message, next string) (out []string) {
+	name := "Now"
+	if over {
+		name = "Outcome"
+	}
+	if message != "" {
+		out = v.Wrapped(name, message, term.Plain)
+	}
+	if unseen && message == "" {
+		out = append(out, v.Wrapped("Now", "no daemon has acted on it yet", term.Plain)...)
+	}
+	if next != "" {
+		out = append(out, v.Wrapped("Next", next, term.Yellow)...)
+	}
+	return out
+}
+
+// Section renders a table below its title. It returns nil if the table has no rows.
+func (v View) Section(title string, t *term.Table) []string {
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	t.Indent = "  "
+	return append([]string{"", title + ":"}, t.Lines(v.Paint, v.Width)...)
+}
+
+// Head renders the first lines of a description: the name of the resource, and its aggregate in the log.
+func (v View) Head(kind, namespace, name, aggregate, id string) []string {
+	out := []string{v.Field(kind, v.Paint.Text(term.Bold, term.Clean(namespace+"/"+name)))}
+	if id != "" {
+		out = append(out, v.Field("In the log", aggregate+"/"+term.Clean(id)))
+	}
+	return out
+}
+
+// Phase renders the phase and, unless the resource has ended, how long it has been in this phase.
+func (v View) Phase(phase string, since, over *metav1.Time) string {
+	if since != nil && over == nil {
+		phase += " for " + v.Age(since) + v.Paint.Text(term.Dim, " (since "+term.Second(since.Time)+")")
+	}
+	return v.Field("Phase", phase)
+}
+
+// StatusLine renders a status in one line, for a pipe.
+func StatusLine(phase, message, more, next string) string {
+	if message != "" {
+		phase += ": " + message
+	}
+	phase += more
+	if next != "" {
+		phase += "; next: " + next
+	}
+	return phase
+}
+
+const barColumns = 24
+
+// Bar renders progress as a bar and as numbers, whose width is constant while done grows.
+func (v View) Bar(as term.Style, done, total int) string {
+	return fmt.Sprintf("%s %*d/%d", term.Bar(v.Paint, as, done, total, barColumns), len(fmt.Sprint(total)), done, total)
+}
+
+// Path renders phases in one line, each with its mark and the mark's color. If the line does not fit, it omits the names and shows at, which is the
+// number of phases reached.
+func (v View) Path(phases []string, at int, mark func(i int) (string, term.Style)) string {
+	marks, words := make([]string, len(phases)), make([]string, len(phases))
+	for i, phase := range phases {
+		mark, as := mark(i)
+		marks[i], words[i] = v.Paint.Text(as, mark), v.Paint.Text(as, mark+" "+phase)
+	}
+	long := strings.Join(words, " ")
+	if v.Width > 0 && term.Width(long) > v.Width-label {
+		return fmt.Sprintf("%s %d of %d", strings.Join(marks, ""), at, len(phases))
+	}
+	return long
+}
+
+// Row is a row of a table. Wide cells are shown with -o wide only.
+type Row struct {
+	Namespace   string
+	Cells, Wide []string
+}
+
+// Rows renders a table.
+func (v View) Rows(header Row, rows []Row, namespaces, wide bool) []string {
+	header.Namespace = "NAMESPACE"
+	t := term.Table{Header: header.cells(namespaces, wide)}
+	if wide {
+		t.Wrap = 1
+	}
+	for _, r := range rows {
+		t.Add(r.cells(namespaces, wide)...)
+	}
+	return t.Lines(v.Paint, v.Width)
+}
+
+func (r Row) cells(namespaces, wide bool) (out []string) {
+	if namespaces {
+		out = append(out, r.Namespace)
+	}
+	out = append(out, r.Cells...)
+	if wide {
+		out = append(out, r.Wide...)
+	}
+	return out
+}
+
+// Tries formats a number of attempts, "-" for 0.
+func Tries(n int) string {
+	if n == 0 {
+		return "-"
+	}
+	return fmt.Sprint(n)
+}
+
+// Tolerance returns the color for the number of members that may still fail.
+func Tolerance(tolerates int) term.Style {
+	switch {
+	case tolerates < 0:
+		return term.Red
+	case tolerates == 0:
+		return term.Yellow
+	default:
+		return term.Green
+	}
+}
+
+// Quorum renders etcd's quorum in a line: how many voters respond, and how many of them may still fail.
+func (v View) Quorum(q *v1alpha1.QuorumStatus) string {
+	if q.External {
+		return "external: its members are not part of the control plane and are not counted"
+	}
+	as := Tolerance(q.Tolerates)
+	dots := v.Paint.Text(term.Green, strings.Repeat("●", max(0, q.Answering))) + v.Paint.Text(term.Red, strings.Repeat("○", max(0, q.Voters-q.Answering)))
+	return fmt.Sprintf("%s %d of %d voters answer; %s", dots, q.Answering, q.Voters, v.EachWord(as, ToleranceText(q.Tolerates)))
+}
+
+// EachWord colors each word of a text separately, because the text may be wrapped and a color must not continue on the next line.
+func (v View) EachWord(as term.Style, s string) string {
+	words := strings.Fields(s)
+	for i, w := range words {
+		words[i] = v.Paint.Text(as, w)
+	}
+	return strings.Join(words, " ")
+}
+
+// ToleranceText returns in words how many members of etcd may still fail.
+func ToleranceText(tolerates int) string {
+	switch {
+	case tolerates < 0:
+		return "quorum is lost"
+	case tolerates == 0:
+		return "none of them may fail"
+	default:
+		return fmt.Sprintf("%d may still fail", tolerates)
+	}
 }

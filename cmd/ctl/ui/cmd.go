@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"scute.dev/cmd/ctl/audit"
 	"scute.dev/cmd/ctl/cli"
@@ -83,35 +84,22 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f := feed.New(commits)
-	reading, stop := context.WithCancelCause(ctx)
-	ready, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		stop(o.read(reading, f, func() { close(ready) }))
-	}()
-	defer func() {
-		stop(nil)
-		<-ended
-		_ = commits.Close()
-	}()
-	select {
-	case <-ready:
-	case <-reading.Done():
-		return endReason(ctx, reading)
-	}
-	if err := o.serve(reading, f); err != nil {
+	defer commits.Close()
+	f, ready := feed.New(commits), make(chan struct{})
+	group, reading := errgroup.WithContext(ctx)
+	group.Go(func() error { return o.read(reading, f, func() { close(ready) }) })
+	group.Go(func() error {
+		select {
+		case <-ready:
+			return o.serve(reading, f)
+		case <-reading.Done():
+			return nil
+		}
+	})
+	if err := group.Wait(); ctx.Err() == nil {
 		return err
 	}
-	return endReason(ctx, reading)
-}
-
-// endReason returns why reading has ended. An interruption is not an error.
-func endReason(ctx, reading context.Context) error {
-	if err := context.Cause(reading); ctx.Err() == nil && err != nil && !errors.Is(err, context.Canceled) {
-		return err
-	}
-	return nil
+	return nil // an interruption is not an error
 }
 
 // desk returns the actions of the pages; nil with --read-only, for a folder or an export, and without a management cluster.
