@@ -12,12 +12,9 @@ import (
 // ActionLink is a link to the page that confirms an action.
 type ActionLink struct{ Word, Link string }
 
-// AllowActions enables actions on pages of the present.
-func (s *Site) AllowActions() { s.actionsEnabled = true }
-
 // actionLink returns a link to the confirmation of an action. It returns nil on pages of the past, where an action has no use.
 func (v *view) actionLink(word string, a kit.Action) []ActionLink {
-	if v.Past || !v.site.actionsEnabled {
+	if v.Past || !v.site.Actions {
 		return nil
 	}
 	q := url.Values{"do": {a.Do}, "kind": {a.Kind}, "namespace": {a.Namespace}, "name": {a.Name}, "id": {a.ID}}

@@ -26,6 +26,8 @@ type view struct {
 	// Head is the last commit of the log, and Where its location.
 	Head  uint64
 	Where string
+	// Title is the title of the page.
+	Title string
 	// Moment is the page's time, the end of unfinished durations.
 	Moment time.Time
 }
@@ -33,13 +35,9 @@ type view struct {
 // frame is the common frame of all pages, with the content.
 type frame struct {
 	*view
-	Title   string
 	Content any
 	Part    bool // only the part that changes
 }
-
-// titled is content with a title.
-type titled interface{ title() string }
 
 func (v *view) write(out io.Writer, part bool) error {
 	p := v.site.pages[v.Path]
@@ -47,10 +45,7 @@ func (v *view) write(out io.Writer, part bool) error {
 	if err != nil {
 		return err
 	}
-	f := frame{view: v, Content: content, Title: "scute", Part: part}
-	if t, ok := content.(titled); ok {
-		f.Title = t.title()
-	}
+	f := frame{view: v, Content: content, Part: part}
 	name := "frame.html"
 	if part {
 		name = "live"
