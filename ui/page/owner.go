@@ -3,7 +3,9 @@ package page
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"time"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/remediation"
@@ -15,11 +17,12 @@ import (
 // Case is a marked machine: its state and decision, with the rule and the facts of the decision.
 type Case struct {
 	Chip
-	Remediation *v1alpha1.SurgeRemediation
-	Decision    *remediation.LastDecision // nil without a decision
-	Open        bool
-	Commands    []string
-	Acts        []ActionLink
+	Remediation                   *v1alpha1.SurgeRemediation
+	Decision, Rule, Because, Seen string
+	Decided                       time.Time
+	Open                          bool
+	Commands                      []string
+	Acts                          []ActionLink
 }
 
 type ownerPage struct {
@@ -64,9 +67,7 @@ func massFailureWaits(s *remediator.State) (out []string) {
 func (v *view) cases(f *remediation.Fold) (out []Case) {
 	for _, r := range f.Items() {
 		c := Case{Chip: chip(r.Status.Phase), Remediation: r, Open: remediation.IsOpen(r)}
-		if past, ok := f.Decision(r.Name); ok {
-			c.Decision = &past
-		}
+		c.setDecision(&f.State, r.Name)
 		if c.Open {
 			c.Commands, c.Acts = v.commands(remediation.Hints(v.site.kit, r)), v.acts(remediation.Actions(r))
 		}
@@ -79,6 +80,27 @@ func (v *view) cases(f *remediation.Fold) (out []Case) {
 		return b.Remediation.CreationTimestamp.Compare(a.Remediation.CreationTimestamp.Time)
 	})
 	return out
+}
+
+// setDecision sets the last decision about a machine, its rule and its evidence.
+func (c *Case) setDecision(s *remediator.State, machine string) {
+	for _, past := range s.History {
+		if past.Victim.Name == machine {
+			c.setEvidence(past.Decision, past.Evidence, past.StartedAt)
+		}
+	}
+	for _, uid := range slices.Sorted(maps.Keys(s.Unhealthy)) {
+		if u := s.Unhealthy[uid]; u.Name == machine && u.Decision.Verdict != "" {
+			c.setEvidence(u.Decision, u.Evidence, u.DecidedAt)
+		}
+	}
+}
+
+func (c *Case) setEvidence(d remediator.Decision, seen remediator.Evidence, at time.Time) {
+	if d.Verdict == "" {
+		return
+	}
+	c.Decision, c.Rule, c.Because, c.Seen, c.Decided = d.Words(), d.Rule, d.Reason, seen.Text(), at
 }
 
 // Health is an owner in the list of the fleet.
@@ -152,8 +174,8 @@ func (v *view) health(a eventlog.Aggregate, f *remediation.Fold) Health {
 			continue
 		}
 		h.Open++
-		if c.Decision != nil && remediator.OfLimit(c.Decision.Rule) {
-			h.Limits = append(h.Limits, c.Decision.Rule)
+		if remediator.OfLimit(c.Rule) {
+			h.Limits = append(h.Limits, c.Rule)
 		}
 		if h.Open == 1 { // newest first
 			h.Chip, h.Worst, h.Quorum = c.Chip, fmt.Sprintf("%s: %s", c.Remediation.Name, c.Remediation.Status.Message), c.Remediation.Status.Quorum

@@ -58,18 +58,16 @@ func (v view) conditions(list []metav1.Condition) []string {
 }
 
 // historyLines renders the facts that only the log contains: the mark with its source, the decision with its rule, and the evidence.
-func (v view) historyLines(f *Fold, machine string) []string {
+func (v view) historyLines(s *history) []string {
 	var out []string
-	for _, u := range f.State.Unhealthy {
-		if m := u.Mark; m != nil && u.Name == machine {
-			out = append(out, v.Wrapped("Mark", fmt.Sprintf("%s since %s (%s), reported by %s: %s", m.State, term.Ago(v.Now, m.Since), term.Second(m.Since), m.Source, m.Reason), term.Plain)...)
-		}
+	if m := s.Mark; m != nil {
+		out = append(out, v.Wrapped("Mark", fmt.Sprintf("%s since %s (%s), reported by %s: %s", m.State, term.Ago(v.Now, m.Since), term.Second(m.Since), m.Source, m.Reason), term.Plain)...)
 	}
-	if d, ok := f.Decision(machine); ok {
-		out = append(out, v.Wrapped("Decided", d.Words()+" by rule "+d.Rule+": "+d.Reason, term.Plain)...)
-		out = append(out, v.Wrapped("Observed", d.Evidence.Text(), term.Plain)...)
+	if s.Decision.Verdict == "" {
+		return out
 	}
-	return out
+	out = append(out, v.Wrapped("Decided", s.Decision.Words()+" by rule "+s.Decision.Rule+": "+s.Decision.Reason, term.Plain)...)
+	return append(out, v.Wrapped("Observed", s.Evidence.Text(), term.Plain)...)
 }
 
 // factOf returns the state of a remediation in one line, for a pipe. Equal lines mean that nothing has changed.

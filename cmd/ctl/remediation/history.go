@@ -3,8 +3,6 @@ package remediation
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,26 +14,11 @@ import (
 	"scute.dev/remediator"
 )
 
-// LastDecision is the last decision about a machine, with its evidence.
-type LastDecision struct {
-	remediator.Decision
+// history contains the facts about one machine that its status omits.
+type history struct {
+	Mark     *remediator.MachineMarked // nil without a mark
+	Decision remediator.Decision       // zero without a decision
 	Evidence remediator.Evidence
-	At       time.Time
-}
-
-// Decision returns the last decision about a machine; ok is false without one.
-func (f *Fold) Decision(machine string) (last LastDecision, ok bool) {
-	for _, past := range f.State.History {
-		if past.Victim.Name == machine {
-			last = LastDecision{past.Decision, past.Evidence, past.StartedAt}
-		}
-	}
-	for _, uid := range slices.Sorted(maps.Keys(f.State.Unhealthy)) {
-		if u := f.State.Unhealthy[uid]; u.Name == machine && u.Decision.Verdict != "" {
-			last = LastDecision{u.Decision, u.Evidence, u.DecidedAt}
-		}
-	}
-	return last, last.Verdict != ""
 }
 
 // ownerOf returns the aggregate of the owner in a remediation's ID. The ID is the owner's ID followed by the name of the machine.
@@ -47,24 +30,41 @@ func ownerOf(remediationID string) (eventlog.Aggregate, bool) {
 	return eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: remediationID[:i]}, true
 }
 
-// readOwner reads the owner of a machine from the log.
-func readOwner(ctx context.Context, log *connect.Log, owner eventlog.Aggregate) (*Fold, error) {
+// readHistory reads the facts about a machine from the log.
+func readHistory(ctx context.Context, log *connect.Log, owner eventlog.Aggregate, machine string) (*history, error) {
 	records, err := log.Read(ctx, owner, 0)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s from the log at %s: %w", owner, log.Where, err)
 	}
-	f := NewFold()
+	h, state, catalog := &history{}, &remediator.State{}, remediator.NewCatalog()
 	for _, r := range records {
-		if err := f.Apply(r); err != nil {
+		err := catalog.Fold(r, func(e remediator.Event, at time.Time) {
+			about := remediator.SubjectOf(state, e).Name
+			if state.Apply(e, at); about == machine {
+				h.apply(e)
+			}
+		})
+		if err != nil {
 			return nil, explain(r.Seq, err)
 		}
 	}
-	return f, nil
+	return h, nil
 }
 
 // explain adds the commit and the remedy to the error of an event that cannot be read.
 func explain(seq uint64, err error) error {
 	return fmt.Errorf("commit %d: %w: use the scutectl that belongs to the daemon, or a newer one", seq, err)
+}
+
+func (h *history) apply(e remediator.Event) {
+	switch e := e.(type) {
+	case remediator.MachineMarked:
+		h.Mark = &e
+	case remediator.MachineMarkCleared:
+		h.Mark = nil
+	case remediator.Decided:
+		h.Decision, h.Evidence = e.Decision, e.Evidence
+	}
 }
 
 // events returns a function that selects the events about the machine from a commit of its owner.

@@ -82,11 +82,11 @@ func describe(ctx context.Context, p *session, r *v1alpha1.SurgeRemediation) ([]
 	v := view{p.View()}
 	lines := v.describe(r)
 	if owner, known := aggregate(r); known && p.Log != nil {
-		f, err := readOwner(ctx, p.Log, owner)
+		s, err := readHistory(ctx, p.Log, owner, r.Name)
 		if err != nil {
 			return nil, err
 		}
-		lines = append(lines, v.historyLines(f, r.Name)...)
+		lines = append(lines, v.historyLines(s)...)
 	}
 	return append(lines, v.conditions(r.Status.Conditions)...), nil
 }

@@ -42,18 +42,11 @@ func TestDescriptionOfARemediation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v, r := view{show.View{Width: width, Now: now()}}, surging()
 			lines := v.describe(r)
-			f, machine := NewFold(), remediator.Subject{Name: r.Name, UID: "1"}
-			for _, e := range []remediator.Event{
-				remediator.MachineMarked{Machine: machine, State: remediator.Scheduled, Reason: "NodeReady is Unknown", Source: remediator.FromHealthCheck, Since: now().Add(-6 * time.Minute)},
-				remediator.Decided{
-					Machine:  machine,
-					Decision: remediator.Decision{Verdict: remediator.RolloutSurge, Relaxed: true, Rule: "dead-kubelet", Reason: "its etcd answers, its components are not known to be well"},
-					Evidence: remediator.Evidence{Replicas: 5, Machines: 5, Ready: 4, Broken: []string{r.Name}, Voters: 5, Silent: []string{"m5"}},
-				},
-			} {
-				f.State.Apply(e, now())
-			}
-			lines = append(lines, v.historyLines(f, r.Name)...)
+			lines = append(lines, v.historyLines(&history{
+				Mark:     &remediator.MachineMarked{State: remediator.Scheduled, Reason: "NodeReady is Unknown", Source: remediator.FromHealthCheck, Since: now().Add(-6 * time.Minute)},
+				Decision: remediator.Decision{Verdict: remediator.RolloutSurge, Relaxed: true, Rule: "dead-kubelet", Reason: "its etcd answers, its components are not known to be well"},
+				Evidence: remediator.Evidence{Replicas: 5, Machines: 5, Ready: 4, Broken: []string{r.Name}, Voters: 5, Silent: []string{"m5"}},
+			})...)
 			golden.Lines(t, name, width, append(lines, v.conditions(r.Status.Conditions)...))
 		})
 	}
