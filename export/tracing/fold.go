@@ -3,6 +3,8 @@ package tracing
 import (
 	"container/list"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"scute.dev/eventlog"
 	"scute.dev/mover"
 	"scute.dev/remediator"
@@ -51,11 +53,11 @@ func (f *Fold) Since(upTo uint64) uint64 {
 func (f *Fold) Apply(r eventlog.Record) ([]Span, error) {
 	switch r.Aggregate.Kind {
 	case eventlog.KindRun:
-		return applyRecord(f, r, f.runs, newRun)
+		return applyRecord(f, r, f.runs, func() *run { return &run{} })
 	case eventlog.KindMove:
-		return applyRecord(f, r, f.moves, newMove)
+		return applyRecord(f, r, f.moves, func() *move { return &move{} })
 	case eventlog.KindRemediation:
-		return applyRecord(f, r, f.remediations, newOwner)
+		return applyRecord(f, r, f.remediations, func() *owner { return &owner{machines: map[types.UID]*machine{}} })
 	default:
 		return nil, nil
 	}

@@ -14,8 +14,6 @@ type move struct {
 	state mover.State
 }
 
-func newMove() *move { return &move{} }
-
 func (m *move) finished() bool { return len(m.spans) == 0 }
 
 func (m *move) apply(e mover.Event, ev *stored) []Span {

@@ -30,8 +30,6 @@ type machine struct {
 	step remediator.Step
 }
 
-func newOwner() *owner { return &owner{machines: map[types.UID]*machine{}} }
-
 func (o *owner) finished() bool { return len(o.machines) == 0 }
 
 func (o *owner) apply(e remediator.Event, ev *stored) (ended []Span) {

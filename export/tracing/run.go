@@ -28,8 +28,6 @@ const (
 // run is an unfinished run, or a run that continues after its end.
 type run struct{ tree }
 
-func newRun() *run { return &run{} }
-
 func (r *run) finished() bool { return len(r.spans) == 0 }
 
 func (r *run) apply(e workflow.Event, ev *stored) []Span {

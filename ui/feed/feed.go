@@ -62,26 +62,21 @@ func (f *Feed) Now(fn func(*Snapshot) error) error {
 // during fn, so fn may read the log for long.
 func (f *Feed) Commit(seq uint64, past bool, fn func(*Snapshot) error) error {
 	head := f.Commits.Head()
-	switch {
-	case !past:
+	if !past {
 		seq = head
-	case seq > head:
-		return checkBounds(seq, head)
+	}
+	if seq > head {
+		return fmt.Errorf("%w: commit %d, the last commit is %d", ErrNotFound, seq, head)
 	}
 	w := NewSnapshot()
 	w.Seq, w.Stored = seq, f.Commits.Stored(seq)
 	return fn(w)
 }
 
-func checkBounds(seq, head uint64) error {
-	return fmt.Errorf("%w: commit %d, the last commit is %d", ErrNotFound, seq, head)
-}
-
 // At calls fn with the state at a commit, which equals a replay up to that commit. fn must not retain it.
 func (f *Feed) At(seq uint64, fn func(*Snapshot) error) error {
-	head := f.Commits.Head()
-	if seq > head {
-		return checkBounds(seq, head)
+	if head := f.Commits.Head(); seq > head {
+		return fmt.Errorf("%w: commit %d, the last commit is %d", ErrNotFound, seq, head)
 	}
 	f.pastMu.Lock()
 	defer f.pastMu.Unlock()

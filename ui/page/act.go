@@ -12,12 +12,9 @@ import (
 // ActionLink is a link to the page that confirms an action.
 type ActionLink struct{ Word, Link string }
 
-// AllowActions enables actions on pages of the present.
-func (s *Site) AllowActions() { s.actionsEnabled = true }
-
 // actionLink returns a link to the confirmation of an action. It returns nil on pages of the past, where an action has no use.
 func (v *view) actionLink(word string, a kit.Action) []ActionLink {
-	if v.Past || !v.site.actionsEnabled {
+	if v.Past || !v.site.Actions {
 		return nil
 	}
 	q := url.Values{"do": {a.Do}, "kind": {a.Kind}, "namespace": {a.Namespace}, "name": {a.Name}, "id": {a.ID}}
@@ -64,36 +61,29 @@ type Offer struct {
 	Token string
 }
 
-// confirmation is the page that confirms an action or shows its result.
-type confirmation struct {
-	Verb string
+// Confirmation is the page that asks for confirmation of an action, or shows its result.
+type Confirmation struct {
 	kit.Action
+	// Offer is nil for a result.
 	Offer *Offer
-	Said  []string
-	Wrong string
-	Back  string
+	// Said is the output of the action, and Err why it failed.
+	Said []string
+	Err  error
 }
 
-// Confirm renders the page that shows the effect of an action and asks for confirmation.
-func (s *Site) Confirm(o *Offer) ([]byte, error) {
-	return s.renderConfirmation(confirmation{Action: o.Action, Offer: o})
-}
-
-// Done renders the page with the result of an action.
-func (s *Site) Done(a kit.Action, said []string, wrong error) ([]byte, error) {
-	c := confirmation{Action: a, Said: said}
-	if wrong != nil {
-		c.Wrong = cmp.Or(strings.TrimSpace(wrong.Error()), "the action was refused")
+// Confirm renders the page of an action.
+func (s *Site) Confirm(c Confirmation) ([]byte, error) {
+	p := struct {
+		Confirmation
+		Verb, Wrong, Back string
+	}{Confirmation: c, Back: objectPage(c.Action)}
+	if c.Err != nil {
+		p.Wrong = cmp.Or(strings.TrimSpace(c.Err.Error()), "the action was refused")
 	}
-	return s.renderConfirmation(c)
-}
-
-func (s *Site) renderConfirmation(c confirmation) ([]byte, error) {
-	c.Back = objectPage(c.Action)
 	if c.Do != "" {
-		c.Verb = strings.ToUpper(c.Do[:1]) + c.Do[1:]
+		p.Verb = strings.ToUpper(c.Do[:1]) + c.Do[1:]
 	}
-	return render("act.html", c)
+	return render("act.html", p)
 }
 
 // objectPage returns the page of the object that an action changed.

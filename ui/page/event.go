@@ -34,8 +34,6 @@ type eventPage struct {
 	Commands    []string
 }
 
-func (p eventPage) title() string { return fmt.Sprintf("event %d/%d", p.Seq, p.Index) }
-
 // eventLink returns the address of an event's page, at the moment of its commit.
 func eventLink(seq uint64, index int) string {
 	return "/event?" + url.Values{"at": {strconv.FormatUint(seq, 10)}, "n": {strconv.Itoa(index)}}.Encode()
@@ -64,10 +62,10 @@ func event(v *view) (any, error) {
 	e, fact := events[n], told[n]
 	p := eventPage{Fact: fact, ID: e.ID, Type: e.Type, Correlation: e.Correlation, Stored: r.Stored, Others: slices.Delete(told, n, n+1)}
 	p.Leaf = new(seal.Hasher).Hash(r).String()
-	if !v.site.noCommands {
+	if !v.site.NoCommands {
 		p.Commands = []string{v.site.kit.Hint("", "log", "show", fmt.Sprintf("%d/%d", r.Seq, n)) + " shows it in a terminal"}
 	}
-	if v.site.prover != nil {
+	if v.site.Prover != nil {
 		p.Proof = proofLink(r.Seq)
 	}
 	data := []byte(e.Data)
@@ -77,6 +75,7 @@ func event(v *view) (any, error) {
 	if p.Data = indented(data); len(p.Data) > maxData {
 		p.Data, p.Cut = p.Data[:maxData], true
 	}
+	v.Title = fmt.Sprintf("event %d/%d", p.Seq, p.Index)
 	p.Cause, err = v.cause(r, e.Causation)
 	return p, err
 }

@@ -50,9 +50,8 @@ type factsPage struct {
 	Whole bool
 }
 
-func (factsPage) title() string { return "Facts" }
-
 func facts(v *view) (any, error) {
+	v.Title = "Facts"
 	f := factFilter{Kind: v.Query.Get("kind"), Text: v.Query.Get("text"), Actor: v.Query.Get("actor")}
 	list, whole, err := v.lastFacts(f, maxFactsOnPage)
 	return factsPage{Facts: list, Whole: whole}, err

@@ -41,7 +41,7 @@ func fleetFeed(t *testing.T, history string, events, n int) *feed.Feed {
 // all of them are counted and can be reached.
 func TestALargeFleet(t *testing.T) {
 	s := site(t, fleetFeed(t, "two-of-five", 6, 1000))
-	s.AllowActions()
+	s.Actions = true
 	for address, want := range map[string][]string{
 		"/":                   {`In progress <span class="number">2000</span>`, "page 1 of 40", "busy=1"},
 		"/?busy=39":           {"page 40 of 40", "busy=38", "two-of-five-0%2F1"},

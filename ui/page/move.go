@@ -54,8 +54,6 @@ type movePage struct {
 	Holder  string
 }
 
-func (p movePage) title() string { return "move " + p.Move.Name }
-
 func move(v *view) (any, error) {
 	id := v.Query.Get("id")
 	m, err := feed.Find[*moves.Fold](v.Snapshot, eventlog.KindMove, id)
@@ -64,6 +62,7 @@ func move(v *view) (any, error) {
 	}
 	r := m.Resource()
 	p := movePage{Move: r, Phase: chip(r.Status.Phase), Since: m.State.PhaseSince, Holder: m.State.Holder, Stages: stages(r), Counts: counts(r), Cluster: v.Query.Get("cluster")}
+	v.Title = "move " + r.Name
 	p.Levels = levels(&m.State, p.Cluster)
 	p.Dropped = len(p.Levels) == 0 && m.State.Finished() && r.Status.Counts.Objects > 0
 	p.subject, err = v.about(moves.Hints(v.site.kit, r), moves.Actions(id, r))

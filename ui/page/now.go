@@ -31,13 +31,6 @@ type nowPage struct {
 	Whole                bool
 }
 
-func (p nowPage) title() string {
-	if n := p.OfWaiting.All; n > 0 {
-		return fmt.Sprintf("(%d) Now", n)
-	}
-	return "Now"
-}
-
 // now builds the page of objects that wait for an operator, those in progress, and the ones that ended last.
 func now(v *view) (any, error) {
 	var p nowPage
@@ -53,6 +46,9 @@ func now(v *view) (any, error) {
 	var err error
 	if p.Waiting, p.OfWaiting, err = paged(v, Long{Param: "waiting", Label: "Pages of resources that wait for you", Rows: rowsPerPage}, p.Waiting); err != nil {
 		return nil, err
+	}
+	if v.Title = "Now"; p.OfWaiting.All > 0 {
+		v.Title = fmt.Sprintf("(%d) Now", p.OfWaiting.All)
 	}
 	if p.Busy, p.OfBusy, err = paged(v, Long{Param: "busy", Label: "Pages of resources in progress", Rows: rowsPerPage}, p.Busy); err != nil {
 		return nil, err
@@ -80,7 +76,7 @@ func (p *nowPage) add(v *view, a eventlog.Aggregate, d kit.Document) {
 
 // commands returns lines on pages of the present, and nil on pages of the past, where a command has no use.
 func (v *view) commands(lines []string) []string {
-	if v.Past || v.site.noCommands {
+	if v.Past || v.site.NoCommands {
 		return nil
 	}
 	return lines

@@ -16,8 +16,6 @@ type genericPage struct {
 	Log    string // the aggregate
 }
 
-func (p genericPage) title() string { return p.Document.Kind + " " + p.Document.Name }
-
 func generic(v *view) (any, error) {
 	a := v.aggregate()
 	f, err := feed.Find[kinds.Fold](v.Snapshot, a.Kind, a.ID)
@@ -32,6 +30,7 @@ func generic(v *view) (any, error) {
 			p.Fields, p.Table = d.Details()
 		}
 	}
+	v.Title = p.Document.Kind + " " + p.Document.Name
 	p.subject, err = v.about(p.Document.Commands, p.Document.Actions)
 	return p, err
 }

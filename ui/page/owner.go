@@ -35,8 +35,6 @@ type ownerPage struct {
 	Pauses []Holder
 }
 
-func (p ownerPage) title() string { return p.Owner.Kind + " " + p.Owner.Name }
-
 func owner(v *view) (any, error) {
 	id := v.Query.Get("id")
 	f, err := feed.Find[*remediation.Fold](v.Snapshot, eventlog.KindRemediation, id)
@@ -45,6 +43,7 @@ func owner(v *view) (any, error) {
 	}
 	p := ownerPage{Owner: f.State.Owner, Holder: f.State.Holder, Active: f.State.InProgress(), Mass: massFailureWaits(&f.State), Cases: v.cases(f)}
 	p.Pauses = v.holders()[p.Owner.Namespace+"/"+p.Owner.Cluster]
+	v.Title = p.Owner.Kind + " " + p.Owner.Name
 	p.subject, err = v.about(nil, nil)
 	p.Acts = v.policyActions(p.Owner.Namespace, p.Cases)
 	return p, err
@@ -130,9 +129,8 @@ type fleetPage struct {
 	Limits map[string]int
 }
 
-func (fleetPage) title() string { return "Fleet" }
-
 func fleet(v *view) (any, error) {
+	v.Title = "Fleet"
 	p := fleetPage{Limits: make(map[string]int)}
 	byName, holders := make(map[string]*Cluster), v.holders()
 	for a, f := range feed.All[*remediation.Fold](v.Snapshot) {

@@ -281,7 +281,7 @@ func TestActsAreOfThePresent(t *testing.T) {
 			t.Errorf("%s offers an action without AllowActs", address)
 		}
 	}
-	s.AllowActions()
+	s.Actions = true
 	for _, address := range pages {
 		if !strings.Contains(show(t, s, address), "/act?do=") {
 			t.Errorf("%s offers no action", address)
@@ -303,7 +303,7 @@ func TestWithoutCommands(t *testing.T) {
 	s := site(t, f)
 	for _, alone := range []bool{false, true} {
 		if alone {
-			s.WithoutCommands()
+			s.NoCommands = true
 		}
 		for _, address := range []string{"/", "/run?id=fleet/decided-to-retry/1", "/event?at=3"} {
 			if got := strings.Contains(show(t, s, address), "scutectl "); got == alone {

@@ -58,8 +58,6 @@ type pausePage struct {
 	MoreRest int
 }
 
-func (p pausePage) title() string { return "pause " + p.Pause.Name }
-
 func buildPause(v *view) (any, error) {
 	id := v.Query.Get("id")
 	f, err := feed.Find[*pause.Fold](v.Snapshot, eventlog.KindPause, id)
@@ -71,6 +69,7 @@ func buildPause(v *view) (any, error) {
 		return nil, fmt.Errorf("%w: pause/%s was not requested up to commit %d", feed.ErrNotFound, id, v.Seq)
 	}
 	p := pausePage{Selection: pause.Selection(r), Pause: r, Phase: chip(r.Status.Phase), Cluster: v.Query.Get("cluster")}
+	v.Title = "pause " + r.Name
 	if c := r.Status.Counts; c.Objects > 0 {
 		p.Counts = []Count{{"Acknowledged", c.Acknowledged, c.Objects}}
 	}

@@ -62,7 +62,7 @@ func TestPauseOfACluster(t *testing.T) {
 	appendPause(t, log, "over", cluster, request.ReleaseRequested{}, request.Restored{}, request.Released{})
 	uitest.Fill(t, f, log)
 	s := site(t, f)
-	s.AllowActions()
+	s.Actions = true
 	for _, address := range []string{"/owner?id=fleet/quorum-lost/1", "/fleet?"} {
 		if now := show(t, s, address); !strings.Contains(now, `/pause?id=fleet%2Fstill%2F1"`) || strings.Contains(now, "%2Fover%2F1") {
 			t.Errorf("%s links to other Pauses:\n%s", address, now)

@@ -11,9 +11,6 @@ import (
 	"scute.dev/ui/feed"
 )
 
-// ProveBy enables proofs that a commit is in the log.
-func (s *Site) ProveBy(p *audit.Prover) { s.prover = p }
-
 // proofLink returns the address of a commit's proof.
 func proofLink(seq uint64) string {
 	return "/proof?" + url.Values{"commit": {strconv.FormatUint(seq, 10)}}.Encode()
@@ -24,10 +21,10 @@ func ProofFile(seq uint64) string { return fmt.Sprintf("commit-%d.tlog-proof", s
 
 // Prove creates the proof of a commit.
 func (s *Site) Prove(ctx context.Context, seq uint64) (*audit.Proof, error) {
-	if head := s.feed.Commits.Head(); s.prover == nil || seq == 0 || seq > head {
+	if head := s.feed.Commits.Head(); s.Prover == nil || seq == 0 || seq > head {
 		return nil, fmt.Errorf("%w: commit %d, the last commit is %d", feed.ErrNotFound, seq, head)
 	}
-	return s.prover.Prove(ctx, s.feed.Commits, seq)
+	return s.Prover.Prove(ctx, s.feed.Commits, seq)
 }
 
 // proven is the page with a proof, or with the reason why there is none.
@@ -47,7 +44,7 @@ func (s *Site) Proof(seq uint64, proof *audit.Proof, wrong error) ([]byte, error
 	}
 	p := proven{
 		Seq: seq, Leaf: new(seal.Hasher).Hash(r).String(), Event: eventLink(seq, 0), File: ProofFile(seq),
-		Check: s.kit.Env.Hint("audit", "check", ProofFile(seq), "--key", "scute.pub"), Command: s.prover.Command(seq),
+		Check: s.kit.Env.Hint("audit", "check", ProofFile(seq), "--key", "scute.pub"), Command: s.Prover.Command(seq),
 	}
 	if wrong != nil {
 		p.Wrong = wrong.Error()

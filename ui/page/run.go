@@ -67,8 +67,6 @@ func migrations(list []runs.Migration) (out []migration) {
 	return out
 }
 
-func (p runPage) title() string { return "run " + p.Run.Name }
-
 func run(v *view) (any, error) {
 	f, err := feed.Find[*runs.Fold](v.Snapshot, eventlog.KindRun, v.Query.Get("id"))
 	if err != nil {
@@ -76,6 +74,7 @@ func run(v *view) (any, error) {
 	}
 	r := f.Refresh()
 	p := &runPage{Run: r, Phase: chip(r.Phase()), Holder: r.State.Holder, Policy: string(r.State.Policy), Words: r.History.Words, Migrations: migrations(r.History.Migrations)}
+	v.Title = "run " + r.Name
 	if at := r.Status.FinishedAt; at != nil {
 		p.Ended = at.Time
 	}

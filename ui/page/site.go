@@ -27,12 +27,13 @@ type Site struct {
 	kit   *kit.Kit
 	where string
 	pages map[string]page
-	// actionsEnabled enables actions.
-	actionsEnabled bool
-	// noCommands is set if no command can read this log.
-	noCommands bool
-	// prover creates the proofs of commits; nil disables them.
-	prover *audit.Prover
+
+	// Actions enables actions on pages of the present.
+	Actions bool
+	// NoCommands omits commands, because no command can read this log: the same command would read another log.
+	NoCommands bool
+	// Prover creates the proofs of commits; nil disables them.
+	Prover *audit.Prover
 }
 
 // page builds the content of a page at a moment.
@@ -79,9 +80,6 @@ func New(f *feed.Feed, k *kit.Kit, where string) (*Site, error) {
 	}
 	return s, nil
 }
-
-// WithoutCommands omits commands, because no command can read this log: the same command would read another log.
-func (s *Site) WithoutCommands() { s.noCommands = true }
 
 // Paths returns the addresses of the pages.
 func (s *Site) Paths() (paths []string) {

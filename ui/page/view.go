@@ -26,6 +26,8 @@ type view struct {
 	// Head is the last commit of the log, and Where its location.
 	Head  uint64
 	Where string
+	// Title is the title of the page.
+	Title string
 	// Moment is the page's time, the end of unfinished durations.
 	Moment time.Time
 }
@@ -33,13 +35,9 @@ type view struct {
 // frame is the common frame of all pages, with the content.
 type frame struct {
 	*view
-	Title   string
 	Content any
 	Part    bool // only the part that changes
 }
-
-// titled is content with a title.
-type titled interface{ title() string }
 
 func (v *view) write(out io.Writer, part bool) error {
 	p := v.site.pages[v.Path]
@@ -47,10 +45,7 @@ func (v *view) write(out io.Writer, part bool) error {
 	if err != nil {
 		return err
 	}
-	f := frame{view: v, Content: content, Title: "scute", Part: part}
-	if t, ok := content.(titled); ok {
-		f.Title = t.title()
-	}
+	f := frame{view: v, Content: content, Part: part}
 	name := "frame.html"
 	if part {
 		name = "live"
@@ -205,4 +200,41 @@ func (v *view) Kinds() []choice {
 		all = append(all, choice{Name: kind, Value: kind, Chosen: asked == kind})
 	}
 	return all
+}
+
+// rowsPerPage is the number of rows of one page of a long list.
+const rowsPerPage = 50
+
+// Long is a long list, shown in pages of Rows. Param is the parameter with the number of the page, and Anchor the list's anchor, for example "#list".
+type Long struct {
+	Param, Label, Anchor string
+	Rows                 int
+}
+
+// Pages is the position in a list of All elements, with links to the previous and next page.
+type Pages struct {
+	Label            string
+	All, Page, Pages int
+	Before, Next     string
+}
+
+// paged returns the rows that a parameter selects, by default those of the first page.
+func paged[T any](v *view, of Long, list []T) ([]T, Pages, error) {
+	page, err := v.number(of.Param)
+	if err != nil {
+		return nil, Pages{}, err
+	}
+	p := Pages{Label: of.Label, All: len(list), Pages: (len(list) + of.Rows - 1) / of.Rows}
+	p.Page = min(page, max(p.Pages-1, 0))
+	switch p.Page {
+	case 0:
+	case 1:
+		p.Before = v.With(of.Param, "") + of.Anchor
+	default:
+		p.Before = v.With(of.Param, strconv.Itoa(p.Page-1)) + of.Anchor
+	}
+	if p.Page+1 < p.Pages {
+		p.Next = v.With(of.Param, strconv.Itoa(p.Page+1)) + of.Anchor
+	}
+	return list[p.Page*of.Rows : min(len(list), (p.Page+1)*of.Rows)], p, nil
 }

@@ -117,3 +117,6 @@ func Feed(t testing.TB) *feed.Feed {
 	})
 	return feed.New(commits)
 }
+
+// Markup is a hostile name or message: it closes an attribute, a tag and a comment, adds an element, and changes the direction of text.
+const Markup = "\"'>--></script><hostile onclick=alert(1)>`javascript:alert(1)\u202e\u009b"

@@ -32,6 +32,8 @@ type inventory struct {
 	templates []v1alpha1.SurgeRemediationTemplate
 	now       time.Time
 	kit       *kit.Kit
+
+	found []Result
 }
 
 // checkRemediations checks policies, and leftovers of remediations.
@@ -64,74 +66,78 @@ func (l *inventory) results() []Result {
 	if !l.Served {
 		return []Result{warning("remediations", "upgrade the chart, or ask for the ClusterRole scute-viewer", "SurgeRemediations and RepairPolicies are not served here, or you may not list them")}
 	}
-	var out []Result
 	if len(l.Forbidden) > 0 {
-		out = append(out, warning("machines", "ask for permission to list them", "not checked: %s", strings.Join(l.Forbidden, ", ")))
+		l.add(warning("machines", "ask for permission to list them", "not checked: %s", strings.Join(l.Forbidden, ", ")))
 	}
-	out = append(out, l.policies()...)
-	out = append(out, l.fleetLimits()...)
-	found := slices.Concat(l.orphans(), l.stalled(), l.unselectedChecks(), l.leftoverAnnotations(), l.controlPlanes())
-	if len(found) == 0 {
+	l.policies()
+	l.fleetLimits()
+	before := len(l.found)
+	l.orphans()
+	l.stalled()
+	l.unselectedChecks()
+	l.leftoverAnnotations()
+	l.controlPlanes()
+	if len(l.found) == before {
 		open := 0
 		for i := range l.Remediations {
 			if remediation.IsOpen(&l.Remediations[i]) {
 				open++
 			}
 		}
-		return append(out, ok("remediations", "%d open, %d in total; no annotation is left over", open, len(l.Remediations)))
+		l.add(ok("remediations", "%d open, %d in total; no annotation is left over", open, len(l.Remediations)))
 	}
-	return append(out, found...)
+	return l.found
 }
 
+func (l *inventory) add(r Result) { l.found = append(l.found, r) }
+
 // policies reports policies without effect.
-func (l *inventory) policies() []Result {
+func (l *inventory) policies() {
 	const subject = "policies"
 	if len(l.Policies) == 0 {
-		return []Result{ok(subject, "no RepairPolicy: scute does not change any machine")}
+		l.add(ok(subject, "no RepairPolicy: scute does not change any machine"))
+		return
 	}
-	var out []Result
+	before := len(l.found)
 	for i := range l.Policies {
 		p := &l.Policies[i]
 		name, edit := p.Namespace+"/"+p.Name, "`kubectl -n "+p.Namespace+" edit repairpolicy "+p.Name+"`"
 		if len(p.Spec.PauseRequests) > 0 {
-			out = append(out, warning(subject, "when the reason has passed, remove it from spec.pauseRequests: "+edit, "%s starts no remediation: %s", name, strings.Join(p.Spec.PauseRequests, "; ")))
+			l.add(warning(subject, "when the reason has passed, remove it from spec.pauseRequests: "+edit, "%s starts no remediation: %s", name, strings.Join(p.Spec.PauseRequests, "; ")))
 		}
 		if p.Spec.DryRun {
-			out = append(out, warning(subject, "when you agree with its decisions ("+l.kit.Hint("", "log", "tail")+"), set spec.dryRun to false: "+edit,
+			l.add(warning(subject, "when you agree with its decisions ("+l.kit.Hint("", "log", "tail")+"), set spec.dryRun to false: "+edit,
 				"%s is a dry run: it records decisions and changes nothing", name))
 		}
 		if p.Status.MassFailure {
-			out = append(out, warning(subject, "find the common cause; remediation continues after the cooldown", "%s: %s", name, p.Status.Message))
+			l.add(warning(subject, "find the common cause; remediation continues after the cooldown", "%s: %s", name, p.Status.Message))
 		}
 		if i := slices.IndexFunc(p.Status.Conditions, func(c metav1.Condition) bool {
 			return c.Type == "Stalled" && c.Status == metav1.ConditionTrue
 		}); i >= 0 {
-			out = append(out, problem(subject, edit, "%s is stalled: %s", name, p.Status.Conditions[i].Message))
+			l.add(problem(subject, edit, "%s is stalled: %s", name, p.Status.Conditions[i].Message))
 		}
 	}
-	if len(out) == 0 {
-		out = append(out, ok(subject, "%s, none paused or a dry run", plural.Of(len(l.Policies), "RepairPolicy", "RepairPolicies")))
+	if len(l.found) == before {
+		l.add(ok(subject, "%s, none paused or a dry run", plural.Of(len(l.Policies), "RepairPolicy", "RepairPolicies")))
 	}
-	return out
 }
 
 // fleetLimits reports RepairLimits that block remediations.
-func (l *inventory) fleetLimits() []Result {
+func (l *inventory) fleetLimits() {
 	const subject, edit = "limits", "kubectl edit repairlimits default"
-	var out []Result
 	if l.Limits == nil {
-		return nil
+		return
 	}
 	if pauses := l.Limits.Spec.PauseRequests; len(pauses) > 0 {
-		out = append(out, warning(subject, "when the reason has passed, remove it from spec.pauseRequests: "+edit, "RepairLimits stops all new remediations: %s", strings.Join(pauses, "; ")))
+		l.add(warning(subject, "when the reason has passed, remove it from spec.pauseRequests: "+edit, "RepairLimits stops all new remediations: %s", strings.Join(pauses, "; ")))
 	}
 	if c := meta.FindStatusCondition(l.Limits.Status.Conditions, v1alpha1.ConditionMassFailure); c != nil && c.Status == metav1.ConditionTrue {
-		out = append(out, warning(subject, "find the common cause; remediation continues after the cooldown", "mass failure (%s): %s", c.Reason, c.Message))
+		l.add(warning(subject, "find the common cause; remediation continues after the cooldown", "mass failure (%s): %s", c.Reason, c.Message))
 	}
 	if c := meta.FindStatusCondition(l.Limits.Status.Conditions, v1alpha1.ConditionStalled); c != nil && c.Status == metav1.ConditionTrue {
-		out = append(out, problem(subject, edit, "RepairLimits is stalled: %s", c.Message))
+		l.add(problem(subject, edit, "RepairLimits is stalled: %s", c.Message))
 	}
-	return out
 }
 
 func (l *inventory) machine(namespace, name string) *clusterv1.Machine {
@@ -144,45 +150,40 @@ func (l *inventory) machine(namespace, name string) *clusterv1.Machine {
 }
 
 // orphans reports remediations of machines that do not exist.
-func (l *inventory) orphans() []Result {
-	var out []Result
+func (l *inventory) orphans() {
 	for i := range l.Remediations {
 		r := &l.Remediations[i]
 		if m := l.machine(r.Namespace, r.Name); m != nil || l.now.Sub(r.CreationTimestamp.Time) < startTimeout || recent(l.now, r.DeletionTimestamp) {
 			continue
 		}
-		out = append(out, warning("remediations", "make sure that scuted runs, then delete it: `kubectl -n "+r.Namespace+" delete surgeremediation "+r.Name+"`",
+		l.add(warning("remediations", "make sure that scuted runs, then delete it: `kubectl -n "+r.Namespace+" delete surgeremediation "+r.Name+"`",
 			"%s/%s is the remediation of a machine that does not exist", r.Namespace, r.Name))
 	}
-	return out
 }
 
 // recent reports whether a deletion started less than patience ago.
 func recent(now time.Time, at *metav1.Time) bool { return at != nil && now.Sub(at.Time) < startTimeout }
 
 // stalled reports remediations that wait for an operator or for a daemon. It skips remediations without a machine, which orphans reports.
-func (l *inventory) stalled() []Result {
+func (l *inventory) stalled() {
 	const subject = "remediations"
-	var out []Result
 	for i := range l.Remediations {
 		r := &l.Remediations[i]
 		name, s := r.Namespace+"/"+r.Name, r.Status
 		switch {
 		case l.machine(r.Namespace, r.Name) == nil:
 		case s.Phase == "" && l.now.Sub(r.CreationTimestamp.Time) > startTimeout:
-			out = append(out, problem(subject, "check scuted above, and its log lines", "%s was requested %s and no daemon has acted on it", name, term.Ago(l.now, r.CreationTimestamp.Time)))
+			l.add(problem(subject, "check scuted above, and its log lines", "%s was requested %s and no daemon has acted on it", name, term.Ago(l.now, r.CreationTimestamp.Time)))
 		case s.Phase == v1alpha1.RemediationFrozen || s.Phase == v1alpha1.RemediationFailed:
-			out = append(out, problem(subject, cmp.Or(s.Next, l.kit.Hint(r.Namespace, "describe", "remediation", r.Name)), "%s is %s: %s", name, s.Phase, s.Message))
+			l.add(problem(subject, cmp.Or(s.Next, l.kit.Hint(r.Namespace, "describe", "remediation", r.Name)), "%s is %s: %s", name, s.Phase, s.Message))
 		case r.Spec.Abort:
-			out = append(out, warning(subject, l.kit.Hint(r.Namespace, "release", "remediation", r.Name), "%s is aborted: no further remediation of this machine is started", name))
+			l.add(warning(subject, l.kit.Hint(r.Namespace, "release", "remediation", r.Name), "%s is aborted: no further remediation of this machine is started", name))
 		}
 	}
-	return out
 }
 
 // unselectedChecks reports health checks that request remediations although no policy selects the cluster.
-func (l *inventory) unselectedChecks() []Result {
-	var out []Result
+func (l *inventory) unselectedChecks() {
 	for i := range l.checks {
 		c := &l.checks[i]
 		if c.Spec.Remediation.TemplateRef.Kind != "SurgeRemediationTemplate" {
@@ -194,15 +195,14 @@ func (l *inventory) unselectedChecks() []Result {
 		}
 		if name := c.Spec.Remediation.TemplateRef.Name; l.selected(&l.Clusters[cluster]) {
 			if !slices.ContainsFunc(l.templates, func(t v1alpha1.SurgeRemediationTemplate) bool { return t.Namespace == c.Namespace && t.Name == name }) {
-				out = append(out, problem("health checks", "create it, or set the MachineHealthCheck's remediation.templateRef to the template scute-POLICY of the RepairPolicy",
+				l.add(problem("health checks", "create it, or set the MachineHealthCheck's remediation.templateRef to the template scute-POLICY of the RepairPolicy",
 					"MachineHealthCheck %s/%s refers to SurgeRemediationTemplate %s, which does not exist: it requests no remediation", c.Namespace, c.Name, name))
 			}
 			continue
 		}
-		out = append(out, problem("health checks", "create a RepairPolicy in namespace "+c.Namespace+" whose selector matches Cluster "+c.Spec.ClusterName+", or remove remediation.templateRef from the MachineHealthCheck",
+		l.add(problem("health checks", "create a RepairPolicy in namespace "+c.Namespace+" whose selector matches Cluster "+c.Spec.ClusterName+", or remove remediation.templateRef from the MachineHealthCheck",
 			"MachineHealthCheck %s/%s asks scute to remediate, and no RepairPolicy selects Cluster %s: its machines are never replaced", c.Namespace, c.Name, c.Spec.ClusterName))
 	}
-	return out
 }
 
 // selected reports whether a policy selects machines of a cluster.
@@ -226,9 +226,8 @@ func (l *inventory) clustersInRemediation() map[string]bool {
 }
 
 // leftoverAnnotations reports scute's annotations on machines of clusters without open remediations.
-func (l *inventory) leftoverAnnotations() []Result {
+func (l *inventory) leftoverAnnotations() {
 	tended := l.clustersInRemediation()
-	var out []Result
 	for i := range l.Machines {
 		m := &l.Machines[i]
 		if m.DeletionTimestamp != nil || tended[m.Namespace+"/"+m.Spec.ClusterName] {
@@ -242,11 +241,10 @@ func (l *inventory) leftoverAnnotations() []Result {
 			left = append(left, clusterv1.DeleteMachineAnnotation)
 		}
 		if len(left) > 0 {
-			out = append(out, warning("machines", "if it is still there after scuted has run for a minute: `kubectl -n "+m.Namespace+" annotate machine "+m.Name+" "+strings.Join(left, "- ")+"-`",
+			l.add(warning("machines", "if it is still there after scuted has run for a minute: `kubectl -n "+m.Namespace+" annotate machine "+m.Name+" "+strings.Join(left, "- ")+"-`",
 				"%s/%s has %s, and no remediation of its cluster is open", m.Namespace, m.Name, strings.Join(left, " and ")))
 		}
 	}
-	return out
 }
 
 // isLeftover reports whether an annotation is a leftover, that is, neither recent nor on a machine whose timeout has not ended.
@@ -259,10 +257,9 @@ func (l *inventory) isLeftover(value string) bool {
 }
 
 // controlPlanes reports control planes with annotations that a remediation needs only temporarily.
-func (l *inventory) controlPlanes() []Result {
+func (l *inventory) controlPlanes() {
 	const subject = "machines"
 	tended := l.clustersInRemediation()
-	var out []Result
 	for _, o := range l.Owners {
 		namespace, annotations, kind := o.GetNamespace(), o.GetAnnotations(), o.OwnerKind()
 		if !kind.IsControlPlane() || tended[namespace+"/"+o.GetLabels()[clusterv1.ClusterNameLabel]] {
@@ -273,14 +270,13 @@ func (l *inventory) controlPlanes() []Result {
 			return "`kubectl -n " + namespace + " annotate " + strings.ToLower(string(kind)) + " " + o.GetName() + " " + annotation + "-`"
 		}
 		if value, there := annotations[controlplanev1.RemediationInProgressAnnotation]; there && l.isStale(namespace, value) {
-			out = append(out, warning(subject, "while it is there, the control plane does not remediate machines itself: "+without(controlplanev1.RemediationInProgressAnnotation),
+			l.add(warning(subject, "while it is there, the control plane does not remediate machines itself: "+without(controlplanev1.RemediationInProgressAnnotation),
 				"%s has %s, and nothing is in progress", name, controlplanev1.RemediationInProgressAnnotation))
 		}
 		if _, there := annotations[object.TouchAnnotation]; there {
-			out = append(out, warning(subject, "it does no harm: "+without(object.TouchAnnotation), "%s has %s, and no remediation is in progress", name, object.TouchAnnotation))
+			l.add(warning(subject, "it does no harm: "+without(object.TouchAnnotation), "%s has %s, and no remediation is in progress", name, object.TouchAnnotation))
 		}
 	}
-	return out
 }
 
 // staleAfter is how long the annotation of a control plane's own remediation is valid. The control plane removes it when it creates a machine.

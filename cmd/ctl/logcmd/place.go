@@ -43,15 +43,6 @@ func noSuchEvent(seq uint64, index, events int) error {
 	return fmt.Errorf("commit %d has no event %d: its events are %d/0 to %d/%d", seq, index, seq, seq, events-1)
 }
 
-// commit reads one commit.
-func (d *deps) commit(ctx context.Context, log *connect.Log, seq uint64) (eventlog.Record, error) {
-	r, err := log.At(ctx, seq)
-	if errors.Is(err, eventlog.ErrGap) {
-		return r, fmt.Errorf("the log at %s has no commit %d: %s shows where it ends", log.Where, seq, d.Hint("", "log", "status"))
-	}
-	return r, err
-}
-
 // all is the index of all events of a commit.
 const all = -1
 
@@ -59,7 +50,10 @@ const all = -1
 func (d *deps) find(ctx context.Context, log *connect.Log, event string) (commit eventlog.Record, index int, err error) {
 	seq, index, placed := parsePosition(event)
 	if placed {
-		commit, err = d.commit(ctx, log, seq)
+		commit, err = log.At(ctx, seq)
+		if errors.Is(err, eventlog.ErrGap) {
+			err = fmt.Errorf("the log at %s has no commit %d: %s shows where it ends", log.Where, seq, d.Hint("", "log", "status"))
+		}
 		return commit, index, err
 	}
 	_, err = log.Replay(ctx, 0, func(r eventlog.Record) error {

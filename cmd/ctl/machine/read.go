@@ -6,8 +6,13 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
+	"scute.dev/cmd/ctl/remediation"
+	"scute.dev/eventlog"
+	"scute.dev/remediator"
 )
 
 // snapshot is the state of the machines at one time.
@@ -29,14 +34,16 @@ type reader struct {
 	cluster   *connect.Cluster
 	namespace string
 
-	log    *logReader
+	log    *connect.Log
 	failed error // the error of opening the log
-	found  bool  // the named machines were found once
+	folds  map[string]*remediation.Fold
+	after  uint64 // the last commit that was read
+	found  bool   // the named machines were found once
 }
 
 func (r *reader) close() {
 	if r.log != nil {
-		_ = r.log.Log.Close()
+		_ = r.log.Close()
 	}
 }
 
@@ -60,22 +67,48 @@ func (r *reader) read(ctx context.Context) (*snapshot, error) {
 	return p, err
 }
 
-func (r *reader) readLog(ctx context.Context, objects *Objects) (err error) {
+// readLog reads the commits since the last call. It sets the state of each machine's owner by the machine's UID, and by the owner's UID if remediations
+// were started. It skips commits that cannot be decoded: the error names the first such owner.
+func (r *reader) readLog(ctx context.Context, objects *Objects) (unread error) {
+	if r.log == nil && r.failed == nil {
+		r.folds = make(map[string]*remediation.Fold)
+		r.log, r.failed = r.Flags.Log(ctx, r.Env.Err)
+	}
 	if r.failed != nil {
 		return r.failed
 	}
-	if r.log == nil {
-		log, err := r.Flags.Log(ctx, r.Env.Err)
-		if err != nil {
-			r.failed = err
-			return err
-		}
-		r.log = &logReader{Log: log}
-	}
 	ctx, cancel := context.WithTimeout(ctx, r.Flags.LogTimeout)
 	defer cancel()
-	objects.States, err = r.log.Read(ctx)
-	return err
+	head, err := r.log.Replay(ctx, r.after, func(record eventlog.Record) error {
+		if record.Aggregate.Kind != eventlog.KindRemediation {
+			return nil
+		}
+		f := r.folds[record.Aggregate.ID]
+		if f == nil {
+			f = remediation.NewFold()
+			r.folds[record.Aggregate.ID] = f
+		}
+		if err := f.Apply(record); err != nil && unread == nil {
+			unread = fmt.Errorf("%s: %w", record.Aggregate, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("reading the log at %s: %w", r.log.Where, err)
+	}
+	r.after, objects.States = head, make(map[types.UID]*remediator.State)
+	for _, f := range r.folds {
+		for uid := range f.State.Unhealthy {
+			objects.States[uid] = &f.State
+		}
+		for _, a := range f.State.InProgress() {
+			objects.States[a.Victim.UID] = &f.State
+		}
+		if len(f.State.Starts) > 0 {
+			objects.States[f.State.Owner.UID] = &f.State
+		}
+	}
+	return unread
 }
 
 // selected returns the machines of the cluster and with the names that the user named.

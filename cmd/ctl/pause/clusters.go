@@ -1,6 +1,7 @@
 package pause
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -136,11 +137,14 @@ func (o *getClustersOptions) read(ctx context.Context, c *connect.Cluster, names
 func pausedBy(u *unstructured.Unstructured, pauses []*v1alpha1.Pause) pausedCluster {
 	o := object.Observe(u)
 	p := pausedCluster{Namespace: u.GetNamespace(), Name: u.GetName(), Paused: o.PausedByUser || o.Cluster.Paused}
+	add := func(who string, since *metav1.Time) {
+		p.By = append(p.By, pauseHolder{Name: who, Since: since, needsObjects: true})
+	}
 	since := pausedSince(u)
 	for _, mark := range slices.Sorted(maps.Keys(o.PauseHolders)) {
 		uid, byPause := strings.CutPrefix(mark, object.PausePrefix)
 		if !byPause {
-			p.By = append(p.By, pauseHolder{Name: "task " + o.PauseHolders[mark], Since: since, needsObjects: true})
+			add("task "+o.PauseHolders[mark], since)
 			continue
 		}
 		by := pauseHolder{Name: "Pause " + o.PauseHolders[mark], needsObjects: true}
@@ -151,19 +155,15 @@ func pausedBy(u *unstructured.Unstructured, pauses []*v1alpha1.Pause) pausedClus
 		p.By = append(p.By, by)
 	}
 	if o.MoveID != "" {
-		p.By = append(p.By, pauseHolder{Name: "move " + o.MoveID, Since: since, needsObjects: true})
+		add("move "+o.MoveID, since)
 	}
 	switch before := u.GetAnnotations()[object.PausedBeforeAnnotation]; {
 	case before == "true":
-		p.By = append(p.By, pauseHolder{Name: "somebody, earlier", needsObjects: true})
+		add("somebody, earlier", nil)
 	case p.Paused && len(p.By) == 0 && o.PausedByUser:
-		p.By = append(p.By, pauseHolder{Name: "annotation " + object.PausedAnnotation, Since: since, needsObjects: true})
+		add("annotation "+object.PausedAnnotation, since)
 	case p.Paused && len(p.By) == 0:
-		who := hold.SwitchOf(o.Ref).Owner(u)
-		if who == "" {
-			who = "unknown"
-		}
-		p.By = append(p.By, pauseHolder{Name: who, Since: since, needsObjects: true})
+		add(cmp.Or(hold.SwitchOf(o.Ref).Owner(u), "unknown"), since)
 	}
 	return p
 }

@@ -12,6 +12,7 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
+	"scute.dev/ui/page"
 )
 
 // formBytes limits the size of a form.
@@ -32,7 +33,7 @@ func (h *handler) confirm(w http.ResponseWriter, r *http.Request) {
 		h.showResult(w, ask, nil, err)
 		return
 	}
-	body, err := h.site.Confirm(offer)
+	body, err := h.site.Confirm(page.Confirmation{Action: ask, Offer: offer})
 	h.write(w, http.StatusOK, body, err)
 }
 
@@ -62,7 +63,7 @@ func (h *handler) act(w http.ResponseWriter, r *http.Request) {
 
 // showResult serves the result of an action.
 func (h *handler) showResult(w http.ResponseWriter, ask kit.Action, said []string, wrong error) {
-	body, err := h.site.Done(ask, said, wrong)
+	body, err := h.site.Confirm(page.Confirmation{Action: ask, Said: said, Err: wrong})
 	h.write(w, outcome(wrong), body, err)
 }
 

@@ -130,10 +130,7 @@ func (o *options) serve(ctx context.Context, f *feed.Feed) error {
 	if err != nil {
 		return err
 	}
-	if o.From != "" {
-		site.WithoutCommands()
-	}
-	site.ProveBy(audit.NewProver(o.Kit, o.Key, o.Checkpoint, o.From))
+	site.NoCommands, site.Prover = o.From != "", audit.NewProver(o.Kit, o.Key, o.Checkpoint, o.From)
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(o.Port)))
 	if err != nil {
 		return fmt.Errorf("listening for a browser: %w: choose another port with --port", err)

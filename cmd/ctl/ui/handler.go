@@ -21,7 +21,7 @@ func newHandler(site *page.Site, f *feed.Feed, desk *desk, token string, hosts .
 	mux.HandleFunc(proofPath, h.proof)
 	g := &guard{token: token, hosts: hosts, next: mux}
 	if desk != nil {
-		site.AllowActions()
+		site.Actions = true
 		mux.HandleFunc("GET "+actPath, h.confirm)
 		mux.HandleFunc("POST "+actPath, h.act)
 		g.formPath = actPath

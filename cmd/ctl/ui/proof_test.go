@@ -75,7 +75,7 @@ func (s *sealed) get(f *feed.Feed, local bool, key, checkpoint, address string) 
 	k := &kit.Kit{Env: &cli.Env{Name: "scutectl", Now: time.Now}, Flags: flags}
 	site, err := page.New(f, k, "log")
 	s.must(err)
-	site.ProveBy(audit.NewProver(k, key, checkpoint, ""))
+	site.Prover = audit.NewProver(k, key, checkpoint, "")
 	h, err := ui.NewHandler(site, f, nil, "secret", "127.0.0.1:4711")
 	s.must(err)
 	r := httptest.NewRequestWithContext(s.t.Context(), http.MethodGet, "http://127.0.0.1:4711"+address, http.NoBody)
