@@ -62,12 +62,6 @@ func StatusTime(t time.Time) *metav1.Time {
 	return &metav1.Time{Time: t}
 }
 
-// SetUnreadable sets a status that reports an event which this program cannot read. The move does nothing then.
-func SetUnreadable(out *v1alpha1.MoveStatus, err error) {
-	out.Message = "stranded: " + err.Error()
-	out.Next = "run the version of scute that wrote this event, or a newer one"
-}
-
 // Explain returns one sentence about what happens now or how the move ended, and what a human can do about it, if anything.
 func Explain(s *State) (message, next string) {
 	c := s.Counts
