@@ -1,6 +1,7 @@
 package pause
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -115,19 +116,13 @@ func (r *Reconciler) release(ctx context.Context, p *v1alpha1.Pause, id string, 
 }
 
 func (r *Reconciler) publish(ctx context.Context, p *v1alpha1.Pause, status v1alpha1.PauseStatus) error {
-	var why supervise.Throttled
-	if status.PauseID != "" {
-		why = r.Pauses.Throttled(status.PauseID)
-	}
-	return r.write(ctx, p, status, why)
+	return r.write(ctx, p, status, r.Pauses.Throttled(v1alpha1.LogID(p)))
 }
 
 func (r *Reconciler) write(ctx context.Context, p *v1alpha1.Pause, status v1alpha1.PauseStatus, why supervise.Throttled) error {
 	before := p.DeepCopy()
 	status.ObservedGeneration = p.Generation
-	if why.Message != "" {
-		status.Message = why.Message
-	}
+	status.Message = cmp.Or(why.Message, status.Message)
 	status.Conditions = resource.WithThrottled(kstatus(p.Status.Conditions, status, p.Generation), why, p.Generation)
 	if wrong := invalidPart(p); status.Phase == "" && wrong != nil {
 		status.Conditions = resource.Ignored(p.Status.Conditions, p.Generation, wrong)
