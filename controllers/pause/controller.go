@@ -47,7 +47,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	id := v1alpha1.LogID(&p)
-	status, known, err := resource.LatestStatus(ctx, r.Pauses, id, &p.Status, p.Status.FinishedAt != nil && p.Status.PauseID == id)
+	ended := p.Status.FinishedAt != nil && p.Status.PauseID == id
+	status, known, err := resource.LatestStatus(ctx, r.Pauses, id, &p.Status, ended)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -81,7 +82,8 @@ func (r *Reconciler) request(ctx context.Context, p *v1alpha1.Pause, id string) 
 	if err != nil {
 		return r.publish(ctx, p, waitingStatus(p, "spec.selector: "+err.Error(), resource.Remedy))
 	}
-	return resource.RequestError(r.Pauses.Request(ctx, id, "resource/"+p.Namespace+"/"+p.Name, spec), func(message, next string) error {
+	err = r.Pauses.Request(ctx, id, "resource/"+p.Namespace+"/"+p.Name, spec)
+	return resource.RequestError(err, func(message, next string) error {
 		return r.publish(ctx, p, waitingStatus(p, message, next))
 	})
 }

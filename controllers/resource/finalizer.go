@@ -20,7 +20,9 @@ func RemoveFinalizer(ctx context.Context, c client.Client, o client.Object, fina
 	return err
 }
 
-func changeFinalizers(ctx context.Context, c client.Client, o client.Object, finalizer string, change func(client.Object, string) bool) (bool, error) {
+func changeFinalizers(
+	ctx context.Context, c client.Client, o client.Object, finalizer string, change func(client.Object, string) bool,
+) (bool, error) {
 	before := o.DeepCopyObject().(client.Object) //nolint:errcheck,forcetypeassert // a copy has the type of the original
 	if !change(o, finalizer) {
 		return false, nil
