@@ -2,7 +2,6 @@ package aggregate
 
 import (
 	"context"
-	"maps"
 
 	"scute.dev/eventlog"
 )
@@ -58,10 +57,6 @@ func (c *Causes) Add(l Links, id string) {
 	for _, key := range l.Keys {
 		c.latest[key] = eventRef{id, c.count}
 	}
-	c.removeEnded(l)
-}
-
-func (c *Causes) removeEnded(l Links) {
 	for _, key := range l.Ended {
 		delete(c.latest, key)
 	}
@@ -70,23 +65,16 @@ func (c *Causes) removeEnded(l Links) {
 // setCauses sets the causes of a commit's events, which may be in the same commit. The caller calls done when the commit is stored, which adds
 // its events.
 func (c *Causes) setCauses(commit *eventlog.Commit, links []Links) (done func()) {
-	fresh, count := make(map[Key]eventRef), c.count
+	fresh := make(map[Key]eventRef)
 	for i := range commit.Events {
 		commit.Events[i].Causation = c.find(links[i], fresh)
-		count++
 		for _, key := range links[i].Keys {
-			fresh[key] = eventRef{commit.EventID(i), count}
+			fresh[key] = eventRef{commit.EventID(i), c.count + i + 1}
 		}
 	}
 	return func() {
-		if c.latest == nil {
-			c.latest = fresh
-		} else {
-			maps.Copy(c.latest, fresh)
-		}
-		c.count = count
-		for _, l := range links {
-			c.removeEnded(l)
+		for i, l := range links {
+			c.Add(l, commit.EventID(i))
 		}
 	}
 }

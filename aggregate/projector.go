@@ -33,7 +33,10 @@ type Projector struct {
 
 // NewProjector returns a projector for an empty view, which the name denotes in messages. Run starts it.
 func NewProjector(log *eventlog.Log, name string, view Applier, logger *slog.Logger) *Projector {
-	return &Projector{log: log, view: view, name: name, logger: logger.With("view", name), caughtUp: make(chan struct{}), ended: make(chan struct{})}
+	return &Projector{
+		log: log, view: view, name: name, logger: logger.With("view", name),
+		caughtUp: make(chan struct{}), ended: make(chan struct{}),
+	}
 }
 
 // Run replays the log, and follows it until ctx ends. It always returns an error: the error of ctx, or an alarm (eventlog.ErrGap,
@@ -57,7 +60,8 @@ func (p *Projector) run(ctx context.Context) error {
 		if !aside[r.Aggregate] {
 			if err := p.view.Apply(r); err != nil {
 				aside[r.Aggregate] = true
-				p.logger.Error("aggregate set aside: the view cannot follow it", "aggregate", r.Aggregate.String(), "sequence", r.Seq, "error", err)
+				p.logger.Error("aggregate set aside: the view cannot follow it",
+					"aggregate", r.Aggregate.String(), "sequence", r.Seq, "error", err)
 			}
 		}
 		p.advance(r.Seq)

@@ -52,12 +52,6 @@ func SelectedClusters(s *State) []string {
 	return slices.Clone(s.Clusters[:min(len(s.Clusters), maxStatusClusters)])
 }
 
-// SetUnreadable sets a status that reports an event which this program cannot read. The move does nothing then.
-func SetUnreadable(out *v1alpha1.MoveStatus, err error) {
-	out.Message = "stranded: " + err.Error()
-	out.Next = "run the version of scute that wrote this event, or a newer one"
-}
-
 // Explain returns one sentence about what happens now or how the move ended, and what a human can do about it, if anything.
 func Explain(s *State) (message, next string) {
 	c := s.Counts

@@ -28,8 +28,6 @@ type Schedules interface {
 type Reconciler struct {
 	resource.Base
 	Schedules Schedules
-	// Now is the clock; nil is time.Now.
-	Now func() time.Time
 }
 
 // SetupWithManager registers the controller.
@@ -67,7 +65,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 // overdue returns the time until the next backup counts as missed, which must then be published. It returns 0 if no backup is due.
 func (r *Reconciler) overdue(id string) (wait time.Duration) {
-	now := r.now()
+	now := time.Now()
 	r.Schedules.ReadState(id, func(s *schedule.State) {
 		if s == nil {
 			return
@@ -119,7 +117,7 @@ func (r *Reconciler) publish(ctx context.Context, b *v1alpha1.BackupSchedule, id
 		case s == nil:
 		case status.Phase == v1alpha1.BackupFailing:
 			reason = s.Problem.Reason
-		case status.Phase == v1alpha1.BackupScheduled && !schedule.Missed(s, r.now()).IsZero():
+		case status.Phase == v1alpha1.BackupScheduled && !schedule.Missed(s, time.Now()).IsZero():
 			reason = missedReason
 		}
 	})
@@ -167,11 +165,4 @@ func (r *Reconciler) recordEvents(b, before *v1alpha1.BackupSchedule, reason str
 	case now.Phase == v1alpha1.BackupFailing && (was.Phase != now.Phase || was.Message != now.Message):
 		r.Recorder.Eventf(b, nil, corev1.EventTypeWarning, reason, "BackUp", "%s", resource.TruncateNote(now.Message))
 	}
-}
-
-func (r *Reconciler) now() time.Time {
-	if r.Now != nil {
-		return r.Now()
-	}
-	return time.Now()
 }

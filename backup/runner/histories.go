@@ -14,31 +14,21 @@ type root = aggregate.Root[schedule.Event, *schedule.State]
 // is empty.
 type histories struct {
 	readMu sync.Mutex // serializes reading whole histories, because each is in memory meanwhile
-
-	mu    sync.Mutex
-	roots map[string]*root
+	roots  sync.Map   // a *root for each ID
 }
 
-// acquire removes a schedule from the cache and returns it, or nil if it was not driven yet. The caller owns it until it calls keep.
+// acquire removes a schedule from the cache and returns it, or nil if it was not driven yet. The caller owns it until it calls release.
 func (h *histories) acquire(id string) *root {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	kept := h.roots[id]
-	delete(h.roots, id)
-	return kept
+	kept, _ := h.roots.LoadAndDelete(id)
+	r, _ := kept.(*root)
+	return r
 }
 
 // release adds a schedule that is in the state of the log, unless it has ended, because then it is not driven again.
 func (h *histories) release(r *root) {
-	if r.State.Finished() {
-		return
+	if !r.State.Finished() {
+		h.roots.Store(r.Name.ID, r)
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.roots == nil {
-		h.roots = make(map[string]*root)
-	}
-	h.roots[r.Name.ID] = r
 }
 
 // read applies the commits of the log.

@@ -55,7 +55,9 @@ const drivenLimit = 256
 
 // Supervisor returns a supervisor that drives the schedules of a view when they are due. The caller notifies it of changes in the view.
 func (r *Runner) Supervisor(v *Schedules) *supervise.Supervisor {
-	return &supervise.Supervisor{Noun: "backupschedule", IDs: v.IDs, Due: v.Due, Drive: r.Drive, Drivers: &r.Drivers, Limit: drivenLimit, Logger: r.Logger}
+	return &supervise.Supervisor{
+		Noun: "backupschedule", IDs: v.IDs, Due: v.Due, Drive: r.Drive, Drivers: &r.Drivers, Limit: drivenLimit, Logger: r.Logger,
+	}
 }
 
 func (r *Runner) root(id, actor string) *root {
@@ -126,7 +128,8 @@ func (d *drive) run(ctx context.Context, id string) error {
 		return nil
 	}
 	slot := r.Slots.Slot(d.State.Spec.Namespace)
-	if _, err := r.Acquire(ctx, id, slot, "the limit of concurrent backups is reached (--cluster-backup-concurrency)"); err != nil {
+	const reason = "the limit of concurrent backups is reached (--cluster-backup-concurrency)"
+	if _, err := r.Acquire(ctx, id, slot, reason); err != nil {
 		return err
 	}
 	defer slot.Release()

@@ -147,11 +147,7 @@ func (r *Reconciler) release(ctx context.Context, m *v1alpha1.Move, id string, s
 }
 
 func (r *Reconciler) publish(ctx context.Context, m *v1alpha1.Move, status v1alpha1.MoveStatus) error {
-	var why supervise.Throttled
-	if status.MoveID != "" {
-		why = r.Moves.Throttled(status.MoveID)
-	}
-	return r.write(ctx, m, status, why)
+	return r.write(ctx, m, status, r.Moves.Throttled(v1alpha1.LogID(m)))
 }
 
 func (r *Reconciler) write(ctx context.Context, m *v1alpha1.Move, status v1alpha1.MoveStatus, why supervise.Throttled) error {

@@ -25,8 +25,9 @@ type fullLog struct{ Moves }
 func (fullLog) Request(context.Context, string, string, mover.Spec) error {
 	return fmt.Errorf("appending: %w for anything new", eventlog.ErrFull)
 }
-func (fullLog) Open(string, string) []string              { return nil }
-func (fullLog) Status(string) (v1alpha1.MoveStatus, bool) { return v1alpha1.MoveStatus{}, false }
+func (fullLog) Throttled(string) (none supervise.Throttled) { return none }
+func (fullLog) Open(string, string) []string                { return nil }
+func (fullLog) Status(string) (v1alpha1.MoveStatus, bool)   { return v1alpha1.MoveStatus{}, false }
 func (fullLog) Recall(context.Context, string) (v1alpha1.MoveStatus, bool, error) {
 	return v1alpha1.MoveStatus{}, false, nil
 }

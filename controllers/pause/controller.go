@@ -1,6 +1,7 @@
 package pause
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -46,7 +47,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	id := v1alpha1.LogID(&p)
-	status, known, err := resource.LatestStatus(ctx, r.Pauses, id, &p.Status, p.Status.FinishedAt != nil && p.Status.PauseID == id)
+	ended := p.Status.FinishedAt != nil && p.Status.PauseID == id
+	status, known, err := resource.LatestStatus(ctx, r.Pauses, id, &p.Status, ended)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -80,7 +82,8 @@ func (r *Reconciler) request(ctx context.Context, p *v1alpha1.Pause, id string) 
 	if err != nil {
 		return r.publish(ctx, p, waitingStatus(p, "spec.selector: "+err.Error(), resource.Remedy))
 	}
-	return resource.RequestError(r.Pauses.Request(ctx, id, "resource/"+p.Namespace+"/"+p.Name, spec), func(message, next string) error {
+	err = r.Pauses.Request(ctx, id, "resource/"+p.Namespace+"/"+p.Name, spec)
+	return resource.RequestError(err, func(message, next string) error {
 		return r.publish(ctx, p, waitingStatus(p, message, next))
 	})
 }
@@ -115,19 +118,13 @@ func (r *Reconciler) release(ctx context.Context, p *v1alpha1.Pause, id string, 
 }
 
 func (r *Reconciler) publish(ctx context.Context, p *v1alpha1.Pause, status v1alpha1.PauseStatus) error {
-	var why supervise.Throttled
-	if status.PauseID != "" {
-		why = r.Pauses.Throttled(status.PauseID)
-	}
-	return r.write(ctx, p, status, why)
+	return r.write(ctx, p, status, r.Pauses.Throttled(v1alpha1.LogID(p)))
 }
 
 func (r *Reconciler) write(ctx context.Context, p *v1alpha1.Pause, status v1alpha1.PauseStatus, why supervise.Throttled) error {
 	before := p.DeepCopy()
 	status.ObservedGeneration = p.Generation
-	if why.Message != "" {
-		status.Message = why.Message
-	}
+	status.Message = cmp.Or(why.Message, status.Message)
 	status.Conditions = resource.WithThrottled(kstatus(p.Status.Conditions, status, p.Generation), why, p.Generation)
 	if wrong := invalidPart(p); status.Phase == "" && wrong != nil {
 		status.Conditions = resource.Ignored(p.Status.Conditions, p.Generation, wrong)

@@ -48,7 +48,9 @@ type Objects[S any] interface {
 // LatestStatus returns the status of an object from the view. If the view does not contain the object, it may have ended: the view has deleted it, or
 // it ended in another log. Then the end is in own, the status of its resource, or, if the daemon stopped before it could write that, in the log. known
 // is false if the object was not requested.
-func LatestStatus[S any](ctx context.Context, objects Objects[S], id string, own *S, ended bool) (status S, known bool, err error) {
+func LatestStatus[S any](
+	ctx context.Context, objects Objects[S], id string, own *S, ended bool,
+) (status S, known bool, err error) {
 	if status, known = objects.Status(id); known {
 		return status, true, nil
 	}
@@ -69,7 +71,8 @@ func RequestError(err error, publish func(message, next string) error) error {
 	}
 	failed := fmt.Errorf("recording the request: %w", err)
 	if errors.Is(err, eventlog.ErrFull) {
-		return errors.Join(failed, publish("waiting: "+TruncateNote(err.Error()), "raise the limit of the event log (log.maxBytes of the chart)"))
+		waiting := "waiting: " + TruncateNote(err.Error())
+		return errors.Join(failed, publish(waiting, "raise the limit of the event log (log.maxBytes of the chart)"))
 	}
 	return failed
 }

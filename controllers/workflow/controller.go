@@ -141,10 +141,11 @@ func (r *Reconciler) discard(ctx context.Context, id string) {
 // publishEnded writes the status of a run that has ended and that the view does not contain, because the view removed it or the log is another one. The end
 // is in the WorkflowRun's status, or, if the daemon stopped before it could write that, in the log.
 func (r *Reconciler) publishEnded(ctx context.Context, w *v1alpha1.WorkflowRun, id string) (bool, error) {
-	if w.Status.FinishedAt != nil && w.Status.RunID == "" && w.Status.ObservedGeneration == w.Generation { // the manifest was rejected
+	s := &w.Status
+	if s.FinishedAt != nil && s.RunID == "" && s.ObservedGeneration == w.Generation { // the manifest was rejected
 		return false, nil
 	}
-	status, ended, err := resource.LatestStatus(ctx, r.Runs, id, &w.Status, w.Status.FinishedAt != nil && w.Status.RunID == id)
+	status, ended, err := resource.LatestStatus(ctx, r.Runs, id, s, s.FinishedAt != nil && s.RunID == id)
 	if err != nil || !ended {
 		return false, err
 	}

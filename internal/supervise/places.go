@@ -105,7 +105,9 @@ func (p *Slots) release(place *Slot) {
 // grant assigns the free places.
 func (p *Slots) grant() {
 	for {
-		next, ok := p.waiting.PopLowest(func(namespace string) (int, bool) { return p.share.held[namespace], p.share.admits(namespace) })
+		next, ok := p.waiting.PopLowest(func(namespace string) (int, bool) {
+			return p.share.held[namespace], p.share.admits(namespace)
+		})
 		if !ok {
 			return
 		}

@@ -122,7 +122,8 @@ func (d *drive) step(ctx context.Context, step mover.Step) error {
 	case failed != nil:
 		return d.conclude(ctx, step, *failed)
 	}
-	if waited, err := d.runner.Acquire(ctx, d.Name.ID, d.slot, "the limit of concurrent moves is reached (--move-concurrency)"); waited || err != nil {
+	const reason = "the limit of concurrent moves is reached (--move-concurrency)"
+	if waited, err := d.runner.Acquire(ctx, d.Name.ID, d.slot, reason); waited || err != nil {
 		return err
 	}
 	d.pacer.begin(d.Time())
@@ -271,5 +272,7 @@ const drivenLimit = 256
 // Supervisor returns a supervisor that drives the unfinished moves of a view. The caller notifies it of changes in the view. Slots limit the moves
 // that work concurrently.
 func (r *Runner) Supervisor(v *Moves) *supervise.Supervisor {
-	return &supervise.Supervisor{Noun: "move", IDs: v.IDs, Due: v.Due, Drive: r.Drive, Drivers: &r.Drivers, Limit: drivenLimit, Logger: r.Logger}
+	return &supervise.Supervisor{
+		Noun: "move", IDs: v.IDs, Due: v.Due, Drive: r.Drive, Drivers: &r.Drivers, Limit: drivenLimit, Logger: r.Logger,
+	}
 }

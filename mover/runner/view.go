@@ -44,7 +44,8 @@ func (m *Moves) status(id string, e *aggregate.Entry[*mover.State]) (status v1al
 		status.LogSequence = int64(e.Seq) //nolint:gosec // a sequence stays far below 2^63
 	}
 	if e.Err != nil {
-		mover.SetUnreadable(&status, e.Err)
+		status.Message = "stranded: " + e.Err.Error()
+		status.Next = "run the version of scute that wrote this event, or a newer one"
 	}
 	if message, next := m.Home.Mismatch(e.State); message != "" {
 		status.Stranded, status.Message, status.Next = true, message, next

@@ -62,7 +62,9 @@ const (
 
 // Supervisor returns a supervisor that drives every unfinished pause of a view. The caller must notify it about changes of the view.
 func (r *Runner) Supervisor(v *Pauses) *supervise.Supervisor {
-	return &supervise.Supervisor{Noun: "pause", IDs: v.IDs, Due: v.Due, Drive: r.Drive, Drivers: &r.Drivers, Limit: maxDriven, Logger: r.Logger}
+	return &supervise.Supervisor{
+		Noun: "pause", IDs: v.IDs, Due: v.Due, Drive: r.Drive, Drivers: &r.Drivers, Limit: maxDriven, Logger: r.Logger,
+	}
 }
 
 func (r *Runner) root(id, actor string) *aggregate.Root[request.Event, *request.State] {

@@ -73,14 +73,17 @@ const drivenLimit = 256
 // that waits for an operator, or that is stranded in this process. Slots bounds the runs that work at once.
 func (r *Runner) Supervisor(v *Runs) *supervise.Supervisor {
 	v.Incarnation = r.Incarnation
-	return &supervise.Supervisor{Noun: "run", IDs: v.IDs, Due: v.Due, Drive: r.Drive, Drivers: &r.Drivers, Limit: drivenLimit, Logger: r.Logger}
+	return &supervise.Supervisor{
+		Noun: "run", IDs: v.IDs, Due: v.Due, Drive: r.Drive, Drivers: &r.Drivers, Limit: drivenLimit, Logger: r.Logger,
+	}
 }
 
 // Request creates a run. It is idempotent, and returns ErrDifferentDefinition if a run with this ID has another definition.
 func (r *Runner) Request(ctx context.Context, id, actor string, d *workflow.Definition) error {
 	_, err := r.update(ctx, id, actor, func(a *run) error {
 		switch {
-		case !a.State.IsDefined(): // a process that died during Request may have stored some of these events; they are stored again
+		case !a.State.IsDefined():
+			// A process that died during Request may have stored some of these events. They are stored again.
 			now := a.Time()
 			return a.Record(now, workflow.Start(d, r.Origin, now)...)
 		case a.State.Hash != d.Hash():

@@ -101,7 +101,8 @@ func (v *Runs) status(id string, e *aggregate.Entry[*viewState]) (status v1alpha
 // WorkflowRun.
 func isOpen(id string, e *aggregate.Entry[*viewState]) bool {
 	s := e.State
-	return isResourceRun(path.Base(id)) && e.Err == nil && !s.finished() && s.isDefined() && !s.summary.Stopping && !s.summary.Settled
+	return isResourceRun(path.Base(id)) && e.Err == nil && !s.finished() && s.isDefined() &&
+		!s.summary.Stopping && !s.summary.Settled
 }
 
 // isResourceRun reports whether a run was created for a WorkflowRun: then the last part of its ID is the start of a UID.

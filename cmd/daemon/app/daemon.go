@@ -175,7 +175,8 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 		}
 	}
 	return d, errors.Join(
-		d.registerMoves(home), d.registerRuns(), d.registerPauses(), d.registerSchedules(o.Backups, g), d.register(home, o.Version),
+		d.registerMoves(home), d.registerRuns(), d.registerPauses(), d.registerSchedules(o.Backups, g),
+		d.register(home, o.Version),
 	)
 }
 
@@ -215,7 +216,8 @@ func (d *daemon) base(k *driven) resource.Base {
 // registerKind registers the controller and the supervisor of a kind. Both start when this process leads and the gate has opened. open returns the
 // objects whose resources are looked for at the start.
 func (d *daemon) registerKind(
-	kind string, list client.ObjectList, k *driven, setup func(manager.Manager) error, run func(context.Context), open func(namespace, name string) []string,
+	kind string, list client.ObjectList, k *driven,
+	setup func(manager.Manager) error, run func(context.Context), open func(namespace, name string) []string,
 ) error {
 	d.resources.add(d.manager.GetCache(), list)
 	return d.manager.Add(d.whenLeading(func(ctx context.Context) error {
@@ -232,7 +234,8 @@ func (d *daemon) registerKind(
 func (d *daemon) serves(kind, consequence string) (bool, error) {
 	served, err := resource.Serves(d.manager.GetRESTMapper(), v1alpha1.GroupVersion().WithKind(kind))
 	if err == nil && !served {
-		d.logger.Warn(consequence, "because", "the API server has no kind "+kind+": install the CRDs of this version, and restart scuted")
+		d.logger.Warn(consequence, "because",
+			"the API server has no kind "+kind+": install the CRDs of this version, and restart scuted")
 	}
 	return served, err
 }
@@ -246,7 +249,8 @@ func (d *daemon) registerMoves(home *home) error {
 		}{d.moves, d.view.Moves},
 		LogID: home.log.ID(),
 	}
-	return d.registerKind("Move", &v1alpha1.MoveList{}, &d.drivenMoves, r.SetupWithManager, d.drivenMoves.supervisor.Run, d.view.Moves.Open)
+	k := &d.drivenMoves
+	return d.registerKind("Move", &v1alpha1.MoveList{}, k, r.SetupWithManager, k.supervisor.Run, d.view.Moves.Open)
 }
 
 func (d *daemon) registerRuns() error {
@@ -258,7 +262,8 @@ func (d *daemon) registerRuns() error {
 		}{d.runs, d.view.Runs},
 		Definer: d.env,
 	}
-	return d.registerKind("WorkflowRun", &v1alpha1.WorkflowRunList{}, &d.drivenRuns, r.SetupWithManager, d.drivenRuns.supervisor.Run, d.runsOf)
+	k := &d.drivenRuns
+	return d.registerKind("WorkflowRun", &v1alpha1.WorkflowRunList{}, k, r.SetupWithManager, k.supervisor.Run, d.runsOf)
 }
 
 // whenLeading returns a runnable that only the leader runs, when the gate has opened.

@@ -38,7 +38,8 @@ func (d *daemon) registerPauses() error {
 			*pauses.Pauses
 		}{d.pauses, d.view.Pauses},
 	}
-	return d.registerKind("Pause", &v1alpha1.PauseList{}, &d.drivenPauses, r.SetupWithManager, d.drivenPauses.supervisor.Run, d.view.Pauses.Open)
+	k := &d.drivenPauses
+	return d.registerKind("Pause", &v1alpha1.PauseList{}, k, r.SetupWithManager, k.supervisor.Run, d.view.Pauses.Open)
 }
 
 // finder finds the objects that Pauses select, with the object graph of moves.

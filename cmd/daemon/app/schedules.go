@@ -75,7 +75,8 @@ func (d *daemon) registerSchedules(o BackupOptions, g *guard.Guard) error {
 		}
 		d.drivenSchedules.supervisor.Run(ctx)
 	}
-	return d.registerKind("BackupSchedule", &v1alpha1.BackupScheduleList{}, &d.drivenSchedules, r.SetupWithManager, run, d.view.Schedules.Open)
+	k, list := &d.drivenSchedules, &v1alpha1.BackupScheduleList{}
+	return d.registerKind("BackupSchedule", list, k, r.SetupWithManager, run, d.view.Schedules.Open)
 }
 
 // recreateWorkDir creates an empty folder for backups in progress. It removes the files of a process that was killed.

@@ -33,12 +33,13 @@ type views struct {
 // newViews returns empty views. The limits apply to each namespace.
 func newViews(limits usageLimits) *views {
 	v := &views{
-		Moves: moves.NewMoves(), Runs: runs.NewRuns(), Remediations: remediations.NewRemediations(), Pauses: pauses.NewPauses(),
-		Schedules: schedules.NewSchedules(), Usage: newUsage(limits), Trust: trust.NewView(), keptBytes: keptBytes, sweepEvery: sweepEvery,
+		Moves: moves.NewMoves(), Runs: runs.NewRuns(), Remediations: remediations.NewRemediations(),
+		Pauses: pauses.NewPauses(), Schedules: schedules.NewSchedules(), Usage: newUsage(limits), Trust: trust.NewView(),
+		keptBytes: keptBytes, sweepEvery: sweepEvery,
 	}
 	v.kinds = map[eventlog.Kind]aggregate.Applier{
-		eventlog.KindMove: v.Moves, eventlog.KindRun: v.Runs, eventlog.KindRemediation: v.Remediations, eventlog.KindPause: v.Pauses,
-		eventlog.KindBackup: v.Schedules, eventlog.KindDaemon: v.Trust,
+		eventlog.KindMove: v.Moves, eventlog.KindRun: v.Runs, eventlog.KindRemediation: v.Remediations,
+		eventlog.KindPause: v.Pauses, eventlog.KindBackup: v.Schedules, eventlog.KindDaemon: v.Trust,
 	}
 	return v
 }
