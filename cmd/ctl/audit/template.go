@@ -30,7 +30,7 @@ func (r *Report) write(w io.Writer, format string) error {
 	if format == formatHTML {
 		return template.Must(template.New("report.html.tmpl").Funcs(functions).ParseFS(templates, "report.html.tmpl")).Execute(w, r)
 	}
-	return text.Must(text.New("report.md.tmpl").Funcs(text.FuncMap(functions)).ParseFS(templates, "report.md.tmpl")).Execute(w, r)
+	return text.Must(text.New("report.md.tmpl").Funcs(functions).ParseFS(templates, "report.md.tmpl")).Execute(w, r)
 }
 
 func sequences(r show.EventRow) string {

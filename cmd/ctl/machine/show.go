@@ -90,8 +90,11 @@ func describe(v show.View, m *Machine) []string {
 		name, text string
 		as         term.Style
 	}{
-		{"Because", m.Reason, term.Plain}, {"Marks", strings.Join(m.Marks, ", "), term.Plain},
-		{"Decision", m.decision(), m.style()}, {"Next", m.next(v.Now), term.Plain}, {"To do", m.remedy(), term.Yellow},
+		{"Because", m.Reason, term.Plain},
+		{"Marks", strings.Join(m.Marks, ", "), term.Plain},
+		{"Decision", m.decision(), m.style()},
+		{"Next", m.next(v.Now), term.Plain},
+		{"To do", m.remedy(), term.Yellow},
 	} {
 		if f.text != "" {
 			out = append(out, v.Wrapped(f.name, f.text, f.as)...)
