@@ -38,7 +38,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 // Reconcile records the spec in the log and writes the view into the status.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	var b v1alpha1.BackupSchedule
-	if err := r.Client.Get(ctx, req.NamespacedName, &b); client.IgnoreNotFound(err) != nil {
+	if err := client.IgnoreNotFound(r.Client.Get(ctx, req.NamespacedName, &b)); err != nil {
 		return ctrl.Result{}, err
 	}
 	if err := r.orphans(ctx, req, &b); err != nil || b.UID == "" || !b.DeletionTimestamp.IsZero() {

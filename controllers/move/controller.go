@@ -46,7 +46,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 // Reconcile records the spec in the log and writes the view into the status.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	var m v1alpha1.Move
-	if err := r.Client.Get(ctx, req.NamespacedName, &m); client.IgnoreNotFound(err) != nil {
+	if err := client.IgnoreNotFound(r.Client.Get(ctx, req.NamespacedName, &m)); err != nil {
 		return ctrl.Result{}, err
 	}
 	if err := r.orphans(ctx, req, &m); err != nil || m.UID == "" {

@@ -40,7 +40,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 // Reconcile records the spec in the log and writes the view into the status.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	var p v1alpha1.Pause
-	if err := r.Client.Get(ctx, req.NamespacedName, &p); client.IgnoreNotFound(err) != nil {
+	if err := client.IgnoreNotFound(r.Client.Get(ctx, req.NamespacedName, &p)); err != nil {
 		return ctrl.Result{}, err
 	}
 	if err := r.orphans(ctx, req, &p); err != nil || p.UID == "" {

@@ -22,8 +22,9 @@ type Resource interface {
 // Publish writes the status, as Write does, with the condition Readable set in list, which are the conditions of after. It records an event if the
 // object has become unreadable.
 func Publish(ctx context.Context, c client.Client, recorder events.EventRecorder, before, after Resource, list *[]metav1.Condition) (written bool, err error) {
-	parts, fresh := before.Parts(), false
-	*list, fresh = withReadable(*list, before.GetGeneration(), parts)
+	parts := before.Parts()
+	conditions, fresh := withReadable(*list, before.GetGeneration(), parts)
+	*list = conditions
 	if written, err = Write(ctx, c, before, after); written && fresh {
 		recorder.Eventf(after, nil, corev1.EventTypeWarning, Unreadable, "Read", "%s", TruncateNote(parts.Unread().String()))
 	}

@@ -109,8 +109,8 @@ func monitorStore(ctx context.Context, log store, every time.Duration, logger *s
 		frozen = true
 		return false, nil
 	})
-	if ctx.Err() != nil {
-		return nil
+	if ctx.Err() == nil {
+		return err
 	}
-	return err
+	return nil
 }
