@@ -105,11 +105,11 @@ func (f *forwarded) Write(p []byte) (int, error) {
 
 func (f *forwarded) Close() error { return f.conn.Close() }
 
-// The addresses are the name of the pod with the port.
+// LocalAddr returns the name of the pod with the port, as RemoteAddr does.
 func (f *forwarded) LocalAddr() net.Addr  { return f.address }
 func (f *forwarded) RemoteAddr() net.Addr { return f.address }
 
-// The deadlines do nothing: the deadline of the connection is that of its context.
+// SetDeadline does nothing, as the other methods for deadlines: the deadline of the connection is that of its context.
 func (f *forwarded) SetDeadline(time.Time) error      { return nil }
 func (f *forwarded) SetReadDeadline(time.Time) error  { return nil }
 func (f *forwarded) SetWriteDeadline(time.Time) error { return nil }
