@@ -43,7 +43,7 @@ func TestPicture(t *testing.T) {
 				Name        string
 				Remediation struct {
 					Decision string
-					Ahead    struct {
+					Outlook  struct {
 						Rule, Next, Then string
 						Until            time.Time
 					}
@@ -56,7 +56,7 @@ func TestPicture(t *testing.T) {
 		for _, m := range picture.Machines {
 			r := m.Remediation
 			if m.Name == victim.Name && picture.Log.Read && r.Decision == "RolloutSurge (relaxed)" &&
-				r.Ahead.Rule == "e" && strings.Contains(r.Ahead.Next, "deletes "+victim.Name+" when ") && r.Ahead.Until.After(time.Now()) && r.Ahead.Then != "" {
+				r.Outlook.Rule == "e" && strings.Contains(r.Outlook.Next, "deletes "+victim.Name+" when ") && r.Outlook.Until.After(time.Now()) && r.Outlook.Then != "" {
 				return ""
 			}
 		}
