@@ -172,7 +172,7 @@ func (r *Runner) setPast(e *tracker, namespace string, s *remediator.State) {
 
 // open sets the state of an owner's aggregate to a copy of that in the view. It reads from the log what the view does not have: what this process
 // has appended since, and the events of an owner that the view cannot read or has forgotten. It returns an error if another process has claimed the
-// owner since the last turn.
+// owner since the last turn. A view that has forgotten the owner does not have the claim.
 func (r *Runner) open(ctx context.Context, e *tracker) error {
 	appended := e.agg.Seq
 	var last uint64
@@ -182,7 +182,7 @@ func (r *Runner) open(ctx context.Context, e *tracker) error {
 			return err
 		}
 	}
-	if e.claimed {
+	if e.claimed && e.agg.State.Holder != "" {
 		return e.agg.CheckClaim(r.Incarnation)
 	}
 	return nil
