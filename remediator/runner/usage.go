@@ -16,7 +16,9 @@ type tracker struct {
 	// agg is the owner's aggregate. It has a state only during a turn: see open.
 	agg *root
 	// claimed means that this process had claimed the owner at the end of the last turn.
-	claimed  bool
+	claimed bool
+	// behind means that the last turn failed, so that the log may have what this process appended, although it did not learn that.
+	behind   bool
 	failures int
 	// blindSince is when the first of the latest consecutive observations failed; zero if the last one succeeded.
 	blindSince time.Time
@@ -177,7 +179,7 @@ func (r *Runner) open(ctx context.Context, e *tracker) error {
 	appended := e.agg.Seq
 	var last uint64
 	e.agg.State, e.agg.Seq, last = r.View.state(e.agg.Name.ID)
-	if e.agg.Seq < max(appended, last) {
+	if e.behind || e.agg.Seq < max(appended, last) {
 		if err := e.agg.Read(ctx); err != nil {
 			return err
 		}
