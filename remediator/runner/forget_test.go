@@ -109,3 +109,37 @@ func TestAnOwnerThatMayBeForgotten(t *testing.T) {
 		}
 	}
 }
+
+// TestTheClaimOfAForgottenOwner checks that a process continues with an owner that it claimed, and that its view has
+// forgotten and then follows again.
+func TestTheClaimOfAForgottenOwner(t *testing.T) {
+	l, w := logtest.Open(t), newWorld("claimed")
+	w.failNode(1)
+	r, applied := process(t, "one", l, w), 0
+	turns := func() {
+		for range 20 {
+			if _, err := r.Reconcile(t.Context(), w.facts.Owner.Owner); err != nil {
+				t.Fatal(err)
+			}
+			list := records(t, l, w.facts.Owner.Owner)
+			for _, record := range list[applied:] {
+				if err := r.View.Apply(record); err != nil {
+					t.Fatal(err)
+				}
+			}
+			applied = len(list)
+			w.owner()
+		}
+	}
+	turns()
+	w.now = w.now.Add(2 * 366 * 24 * time.Hour)
+	r.View.Forget(w.now)
+	if n := r.View.Owners(); n != 0 {
+		t.Fatalf("got %d owners, want 0", n)
+	}
+	w.failNode(0)
+	turns()
+	if s := stateOf(t, l, w.facts.Owner.Owner); len(s.History) != 2 {
+		t.Errorf("got %d ended remediations, want 2", len(s.History))
+	}
+}

@@ -78,7 +78,7 @@ const (
 // again even if no watch reports anything; zero for never. Turns of one owner must not overlap.
 func (r *Runner) Reconcile(ctx context.Context, owner remediator.Owner) (again time.Duration, err error) {
 	e := r.tracker(owner)
-	defer func() { e.claimed, e.agg.State = e.agg.State.Holder == r.Incarnation, nil }() // the view has the state
+	defer func() { e.claimed, e.behind, e.agg.State = e.agg.State.Holder == r.Incarnation, err != nil, nil }() // the view has the state
 	t, err := r.turn(ctx, e, owner)
 	if err != nil || t.facts == nil {
 		return 0, err

@@ -290,6 +290,39 @@ func TestNoNewsIsNotRecorded(t *testing.T) {
 	}
 }
 
+// unanswered stores commits, and answers the first one with an error.
+type unanswered struct {
+	aggregate.Log
+	done bool
+}
+
+func (u *unanswered) Append(ctx context.Context, commit eventlog.Commit) (eventlog.Receipt, error) {
+	receipt, err := u.Log.Append(ctx, commit)
+	if err == nil && !u.done {
+		u.done = true
+		return eventlog.Receipt{}, eventlog.ErrUnavailable
+	}
+	return receipt, err
+}
+
+// TestACommitWithoutAnAnswer checks that the turn after a failed append knows what the log stored nevertheless, even if
+// the view does not have it yet: the process's own commits cause no turn.
+func TestACommitWithoutAnAnswer(t *testing.T) {
+	l, w := logtest.Open(t), newWorld("unanswered")
+	w.failNode(1)
+	r := process(t, "one", &unanswered{Log: l}, w)
+	if _, err := r.Reconcile(t.Context(), w.facts.Owner.Owner); !errors.Is(err, eventlog.ErrUnavailable) {
+		t.Fatalf("Reconcile = %v, want ErrUnavailable", err)
+	}
+	w.recover(1)
+	if _, err := r.Reconcile(t.Context(), w.facts.Owner.Owner); err != nil {
+		t.Fatal(err)
+	}
+	if s := stateOf(t, l, w.facts.Owner.Owner); len(s.Unhealthy) == 0 || remediator.HasPending(&s) {
+		t.Errorf("the log has %d machines, and pending = %t; want the mark cleared", len(s.Unhealthy), remediator.HasPending(&s))
+	}
+}
+
 // TestClaimFences checks that a former leader appends and writes nothing.
 func TestClaimFences(t *testing.T) {
 	l, w := logtest.Open(t), newWorld("fence")

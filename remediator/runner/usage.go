@@ -16,7 +16,9 @@ type tracker struct {
 	// agg is the owner's aggregate. It has a state only during a turn: see open.
 	agg *root
 	// claimed means that this process had claimed the owner at the end of the last turn.
-	claimed  bool
+	claimed bool
+	// behind means that the last turn failed, so that the log may have what this process appended, although it did not learn that.
+	behind   bool
 	failures int
 	// blindSince is when the first of the latest consecutive observations failed; zero if the last one succeeded.
 	blindSince time.Time
@@ -172,17 +174,17 @@ func (r *Runner) setPast(e *tracker, namespace string, s *remediator.State) {
 
 // open sets the state of an owner's aggregate to a copy of that in the view. It reads from the log what the view does not have: what this process
 // has appended since, and the events of an owner that the view cannot read or has forgotten. It returns an error if another process has claimed the
-// owner since the last turn.
+// owner since the last turn. A view that has forgotten the owner does not have the claim.
 func (r *Runner) open(ctx context.Context, e *tracker) error {
 	appended := e.agg.Seq
 	var last uint64
 	e.agg.State, e.agg.Seq, last = r.View.state(e.agg.Name.ID)
-	if e.agg.Seq < max(appended, last) {
+	if e.behind || e.agg.Seq < max(appended, last) {
 		if err := e.agg.Read(ctx); err != nil {
 			return err
 		}
 	}
-	if e.claimed {
+	if e.claimed && e.agg.State.Holder != "" {
 		return e.agg.CheckClaim(r.Incarnation)
 	}
 	return nil
