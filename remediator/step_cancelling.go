@@ -85,8 +85,9 @@ func (r remediation) isOldSurplus() bool {
 	return r.Request.Method == OwnerRemediation && r.tooMany()
 }
 
-// lateReplacement returns a new machine that is ready after the timeout, or nil. While components of the unhealthy machine are broken, the owner can delete the
-// unhealthy machine, but not the new one. late returns nil while the owner is asked to remediate a new machine.
+// lateReplacement returns a new machine that is ready after the timeout, or nil. While components
+// of the unhealthy machine are broken, the owner can delete the unhealthy machine, but not the new
+// one. It also returns nil while the owner is asked to remediate a new machine.
 func (r remediation) lateReplacement() *Machine {
 	if !r.resumable() || slices.ContainsFunc(r.newMachines, handedOver) {
 		return nil

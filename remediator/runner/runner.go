@@ -55,7 +55,9 @@ type Runner struct {
 	marked remediator.NamespaceCounts
 	// startMu serializes starts: each start counts all earlier ones, so that the limits hold.
 	startMu sync.Mutex
-	// uncounted contains the passages through the turnstile that this process has not counted yet. startMu guards both fields.
+	// turnstile is the aggregate in which each process records that it is about to start something.
+	// uncounted contains the records of other processes that this process has not counted yet.
+	// startMu guards both fields.
 	turnstile *root
 	uncounted admissions
 }
