@@ -50,7 +50,8 @@ type Runner struct {
 	volume    guardedVolume // the daemon's volume
 }
 
-// drivenLimit is the maximum number of schedules that are driven concurrently, most of which wait for a place.
+// drivenLimit is the maximum number of schedules that are driven concurrently, most of which wait
+// for a slot.
 const drivenLimit = 256
 
 // Supervisor returns a supervisor that drives the schedules of a view when they are due. The caller notifies it of changes in the view.
