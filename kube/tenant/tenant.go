@@ -64,8 +64,9 @@ type Cluster struct {
 	base   *url.URL
 }
 
-// Cluster prepares connections to a cluster; it sends nothing. Callers with the same name share the places of the cluster. Names with the same text
-// before the slash share the places of the namespace.
+// Cluster prepares connections to a cluster; it sends nothing. Callers with the same name share the
+// limit of connections to the cluster. Names with the same text before the slash share the limit of
+// the namespace.
 func (d *Dialer) Cluster(name string, config *rest.Config) (*Cluster, error) {
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
@@ -124,8 +125,9 @@ func (c *Cluster) dial(ctx context.Context, address string, most int64) (net.Con
 	return made, nil
 }
 
-// acquire waits for a place of the cluster, then of its namespace, and then of all clusters. In this order, a caller that waits for a place of its
-// namespace does not block other namespaces.
+// acquire waits until the limits of connections to the cluster, to the clusters of its namespace,
+// and to all clusters permit another connection, in this order. A caller that waits for the limit
+// of its namespace therefore does not block other namespaces.
 func (d *Dialer) acquire(ctx context.Context, cluster string) (leave func(), err error) {
 	namespace, _, _ := strings.Cut(cluster, "/")
 	var taken []func()

@@ -59,12 +59,12 @@ type drive struct {
 	slot *supervise.Slot
 	// adoptionThrottle is why no effect is started until the WorkflowRun adopts the events that clients wrote into the run.
 	adoptionThrottle supervise.Throttled
-	// granted is closed when the requested place is held; nil if no place is requested.
+	// granted is closed when the requested slot is held; nil if no slot is requested.
 	granted <-chan struct{}
 
 	// idle receives when an attempt begins to only wait.
 	idle chan struct{}
-	// slotRequests receives from attempts that finished waiting and need a place again.
+	// slotRequests receives from attempts that finished waiting and need a slot again.
 	slotRequests chan slotRequest
 	// updates receives the sequence of the newest commit.
 	updates <-chan uint64
@@ -242,7 +242,8 @@ func (d *drive) wait(ctx context.Context) error {
 		return err
 	}
 	wake := checkInterval
-	// An event that was due at the last tick waits for a free place, and thus for the end of an effect.
+	// An event that was due at the last tick waits for a free slot, and thus for the end of an
+	// effect.
 	if at := workflow.NextAt(d.a.State); at.After(d.decided) {
 		wake = min(wake, max(at.Sub(d.clock.now()), 0))
 	}

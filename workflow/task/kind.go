@@ -105,7 +105,8 @@ type Call struct {
 	Record func(ctx context.Context, undo json.RawMessage, adopted bool) error
 	// Progress reports in a sentence what an attempt waits for. It does not block.
 	Progress func(message string)
-	// Yield reports that the attempt only polls from now on, so that other runs may use its place. It does not block. May be nil.
+	// Yield reports that the attempt only polls from now on, so that other runs may use its slot.
+	// It does not block. May be nil.
 	Yield func()
 	// Reacquire waits until an attempt that has waited may work again, or until ctx ends, the context of the attempt or of a part of it. May be nil.
 	Reacquire func(ctx context.Context) error
