@@ -153,8 +153,9 @@ func inProgressFindings(m mover.Member) (found findings) {
 	return found
 }
 
-// holderFindings returns findings about marks on a root: another move, a Pause or a task of a run holds its pause. A move must be the only holder, because
-// the target keeps a root paused that the move finds paused.
+// holderFindings returns findings about a root that another move, a Pause or a task of a run holds.
+// A move must be the only holder, because a root that the move finds paused stays paused on the
+// target.
 func (t *Transfer) holderFindings(m mover.Member) (found findings) {
 	if backup, ok := hold.RestoredBackup(m.MoveID); ok {
 		found.AddError(m.Ref.String(), "it is being restored from backup "+backup, "run the restore command again to complete it; then create another Move")

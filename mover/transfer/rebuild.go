@@ -153,7 +153,8 @@ func (found traces) level(ref object.Ref, known map[object.Ref]int) int {
 	return level
 }
 
-// rootsOfTraces returns the roots that the move paused: roots of the source with its mark, and roots that only the target has.
+// rootsOfTraces returns the roots that the move paused: roots of the source with its annotations,
+// and roots that only the target has.
 func (t *Transfer) rootsOfTraces(found traces) []pause.Root {
 	var roots []pause.Root
 	seen := make(map[object.Ref]bool)

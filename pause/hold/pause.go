@@ -39,7 +39,7 @@ type Pause struct {
 
 const workers = 16
 
-// NewPause returns a pause that sets the mark on its roots.
+// NewPause returns a pause that records the holder mark on its roots.
 func NewPause(c *kube.Cluster, graph Graph, mark Holder) *Pause {
 	p := &Pause{Graph: graph, holder: mark}
 	p.writer = Writer{Cluster: c, Kind: func(ref object.Ref) (kube.Type, error) { return p.Graph.Kind(ref) }, Workers: workers, TouchValue: mark.ID}
@@ -161,7 +161,7 @@ func (p *Pause) addRoot(ctx context.Context, f *InitialState, ref object.Ref, kn
 	return root.Found || len(held) > 1 || len(held) == 1 && !own, nil
 }
 
-// Set pauses roots and adds the mark.
+// Set pauses roots and adds the holder's annotations.
 func (p *Pause) Set(ctx context.Context, roots ...pause.Root) error {
 	return p.writer.Set(ctx, roots, p.holder)
 }
@@ -189,8 +189,9 @@ func (p *Pause) Restore(ctx context.Context, roots []pause.Root) error {
 	return p.writer.Wake(ctx, &p.touches, below)
 }
 
-// Asleep returns the objects below the roots whose condition Paused is True although nothing holds them. It wakes their controllers, because the
-// controller of Machines does not watch the pause of their Cluster.
+// Asleep returns the objects below the roots whose condition Paused is True although nothing pauses
+// them any more. It touches the objects so that their controllers reconcile them, because the
+// controller of Machines does not watch spec.paused of the Cluster.
 func (p *Pause) Asleep(ctx context.Context) ([]pause.PendingObject, error) {
 	below, _, err := p.Graph.Below(ctx)
 	if err != nil {
