@@ -13,7 +13,7 @@ type Event interface{ event() }
 type Spec struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// UID is the UID of the resource, which the marks on the Clusters contain.
+	// UID is the UID of the Pause, which the annotations on the Clusters contain.
 	UID      string   `json:"uid"`
 	Clusters []string `json:"clusters,omitempty"`
 	// Selector is a label selector in its text form. BySelector means that it is set, because an empty selector selects all.
@@ -79,7 +79,7 @@ type (
 	Waiting struct {
 		Pending
 	}
-	// AllAcknowledged records that every object is at rest.
+	// AllAcknowledged records that every object has acknowledged the pause.
 	AllAcknowledged struct {
 		Objects int `json:"objects"`
 	}

@@ -104,7 +104,7 @@ func (h *pauser) readState(ctx context.Context, w With, earlier Record) error {
 	return nil
 }
 
-// set pauses the objects that look has read, and waits until all are at rest.
+// set pauses the objects that look has read, and waits until all have acknowledged the pause.
 func (h *pauser) set(ctx context.Context, limit time.Duration) (output, error) {
 	out := output{Record: h.record}
 	state := pause.State{Roots: pauseRoots(h.found.Roots), Baseline: h.found.Baseline(), Acks: make(map[object.Ref]pause.Signal)}

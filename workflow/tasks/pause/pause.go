@@ -60,7 +60,7 @@ type PauseRef struct {
 
 // Record is the record of a pause. The undo, and a task Resume, restore it.
 type Record struct {
-	// Holder is the holder in the mark on the objects.
+	// Holder is the holder in the annotations of the objects.
 	Holder    string        `json:"holder"`
 	Cluster   access.Pinned `json:"cluster,omitzero"`
 	Namespace string        `json:"namespace,omitempty"`
@@ -117,7 +117,8 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	return problems
 }
 
-// Run records the state of the objects, pauses them and waits until all are at rest.
+// Run records the state of the objects, pauses them and waits until all have acknowledged the
+// pause.
 func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	w, err := inputs.Read[With](c, p.Validate)
 	if err != nil {
@@ -140,7 +141,7 @@ func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if err := h.readState(ctx, w, earlier); err != nil {
 		return nil, classifyError(err)
 	}
-	// Not adopted, even if all objects were paused before, because the mark must be removed.
+	// Not adopted, even if all objects were paused before, because the annotations must be removed.
 	if err := c.Prepare(ctx, h.record, false); err != nil {
 		return nil, err
 	}

@@ -85,7 +85,8 @@ func (h *pauser) restorableSwitches(ctx context.Context) (kept []pausedSwitch, e
 	return kept, nil
 }
 
-// setSwitch turns a switch on and adds the mark, or restores both. It does not change a switch that was on before.
+// setSwitch turns a switch on and adds the holder's annotation, or restores both. It does not
+// change a switch that was on before.
 func (h *pauser) setSwitch(ctx context.Context, s pausedSwitch, on bool) error {
 	if s.Found {
 		return nil

@@ -21,7 +21,8 @@ const (
 	notAsked Answer = "not asked"
 	// acknowledged means that every object acknowledged.
 	acknowledged Answer = "acknowledged"
-	// noSignal means that the objects have no signal, so a pause has to assume that they are at rest.
+	// noSignal means that the objects cannot acknowledge a pause, so scute has to assume that they
+	// are paused.
 	noSignal Answer = "no signal"
 	// notNeeded means that no controller acts on the objects.
 	notNeeded Answer = "none needed"
