@@ -79,8 +79,8 @@ type Action struct {
 	forRemediation bool
 }
 
-// DependsOn reports whether a write must not be made after the other one failed. That is so if both belong to the remediation that has been started, or
-// are about the same machine.
+// DependsOn reports whether a write must not be made after another write failed. This is the case
+// if both writes belong to the remediation in progress, or if both change the same machine.
 func (a Action) DependsOn(other Action) bool {
 	return a.forRemediation && other.forRemediation || !a.forRemediation && !other.forRemediation && a.Machine.UID == other.Machine.UID
 }

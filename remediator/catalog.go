@@ -126,7 +126,8 @@ func (s *State) causes(e Event, follows []link) []link {
 	return follows
 }
 
-// waitedFor returns the end of what the last decision about a machine waited for: the remediation of another machine or of this one, or a mass failure.
+// waitedFor returns links to the end of the remediation or mass failure for which the last decision
+// about a machine waited. The remediation may be of this machine or of another machine.
 func (s *State) waitedFor(m Subject) (list []link) {
 	u := s.record(m.UID)
 	if u.DecidedAt.IsZero() {

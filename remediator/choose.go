@@ -9,7 +9,8 @@ import (
 	"scute.dev/internal/timespan"
 )
 
-// choose decides about every unhealthy machine. It starts an action for the first one that needs an action; the others wait.
+// choose decides about every unhealthy machine. It starts an action for the first machine that
+// needs an action. The other machines wait.
 func choose(s *State, f *Facts, now time.Time) []Event {
 	switch {
 	case f.Policy.Name == "" || !f.Owner.Found:

@@ -151,7 +151,8 @@ func (u *UnhealthyMachine) recordOrders(r *Request) []Event {
 	return events
 }
 
-// lacksOrderOf reports whether an order was written on an earlier request and not yet copied to this one. said is the UID of that request, "" in older logs.
+// lacksOrderOf reports whether an order was written on an earlier request and is not copied to this
+// request yet. said is the UID of the earlier request, or "" in older logs.
 func (r *Request) lacksOrderOf(said types.UID) bool {
 	return said != "" && said != r.UID && !r.OrdersCopied
 }

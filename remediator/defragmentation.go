@@ -143,8 +143,9 @@ func (s *State) nextFragmented(f *Facts, now time.Time) *Member {
 	})
 }
 
-// defragmentationBlocker returns why no member of the etcd may be defragmented now, or "". With the alarm NOSPACE, unhealthy machines are no reason, because a full
-// database makes them unhealthy and a defragmentation helps.
+// defragmentationBlocker returns why no member of the etcd may be defragmented now, or "". With the
+// alarm NOSPACE, unhealthy machines do not block a defragmentation, because a full database makes
+// machines unhealthy and a defragmentation repairs that.
 func (s *State) defragmentationBlocker(f *Facts) string {
 	q, full := Count(f.Etcd), len(f.Etcd.alarmed("NOSPACE")) > 0
 	switch {

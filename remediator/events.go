@@ -15,7 +15,8 @@ type (
 	Registered struct {
 		Owner Owner `json:"owner"`
 	}
-	// Claimed makes the next append of every earlier holder fail.
+	// Claimed records that a process now drives the owner. The next append of every process that
+	// claimed the owner earlier fails.
 	Claimed struct {
 		Holder string `json:"holder"`
 	}

@@ -357,7 +357,7 @@ func find[T any](list []T, fits func(*T) bool) *T {
 	return nil
 }
 
-// pick does the same in a list of pointers.
+// pick returns the first pointer in a list whose element matches, or nil.
 func pick[T any](list []*T, fits func(*T) bool) *T {
 	if i := slices.IndexFunc(list, fits); i >= 0 {
 		return list[i]
@@ -369,7 +369,8 @@ func (f *Facts) remainingMachines() int {
 	return len(f.Machines) - f.deletingMachines()
 }
 
-// desiredReplicas returns how many machines users want. If it is in the Cluster's topology, the owner has that number a moment later.
+// desiredReplicas returns the number of machines that users want. If the Cluster has a topology,
+// the topology contains that number, and the owner's spec follows later.
 func (f *Facts) desiredReplicas() int32 {
 	if f.Cluster.Topology {
 		return f.Cluster.TopologyReplicas

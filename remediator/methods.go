@@ -141,8 +141,9 @@ func (e *Etcd) otherVoter(node string, fits func(*Member) bool) *Member {
 	return find(e.Members, func(m *Member) bool { return m.Node != node && !m.Learner && m.answering() && fits(m) })
 }
 
-// onHealthyMachine reports whether a member of etcd runs on a healthy machine that is not being deleted. The leadership would have to be moved away from any
-// other machine again before its deletion, and its owner may be unable to do that.
+// onHealthyMachine reports whether a member of etcd runs on a healthy machine that is not being
+// deleted. Only such a member should become the leader: before any other machine is deleted, its
+// owner would have to move the leadership again, which it may be unable to do.
 func (f *Facts) onHealthyMachine(member *Member) bool {
 	m := f.machineOf(*member)
 	return m != nil && !m.Deleting && !f.isBroken(m)
@@ -218,8 +219,9 @@ func (r remediation) unblockOwner() []Action {
 	return actionIf(r.facts.stallsOwner(r.victim), Action{Type: SetRelaxed, Machine: Subject{Name: name}})
 }
 
-// reportOthers reports the other machines that never joined as unhealthy to the control plane. KubeadmControlPlane remediates no machine while it considers
-// one of them to be still starting (HasHealthyMachineStillProvisioning).
+// reportOthers reports the other machines that never joined as unhealthy to the control plane.
+// KubeadmControlPlane remediates no machine while it considers one of these machines to be still
+// starting (HasHealthyMachineStillProvisioning).
 func (r remediation) reportOthers(handed *Machine) []Action {
 	return actionsFor(slices.Values(r.stranded), Report, func(m *Machine) bool { return m != handed && m.lastCheck().Status != object.False })
 }

@@ -23,9 +23,11 @@ type State struct {
 
 	// Unhealthy holds the machines that are unhealthy, or were and are retained for a cooldown.
 	Unhealthy map[types.UID]*UnhealthyMachine
-	// Active is the remediation in progress, or nil. If there are several, it is the one that the last events were about.
+	// Active is the remediation in progress, or nil. If there are several, the last events were
+	// about this remediation.
 	Active *Active
-	// Resting are the other remediations in progress. Only workers have several at once.
+	// Resting are the other remediations in progress, which only wait. Only workers have several
+	// remediations at once.
 	Resting []*Active
 	// History holds the last ended remediations, the newest last.
 	History []PastRemediation

@@ -172,8 +172,9 @@ var (
 	}
 )
 
-// abandonTime returns when the remediation ends although a control plane has not deleted the new machines. It returns zero while something must be
-// undone or a machine is being deleted.
+// abandonTime returns the time at which the remediation ends even though a control plane has not
+// deleted the new machines. It returns zero while something must be undone or a machine is being
+// deleted.
 func (r remediation) abandonTime() time.Time {
 	marked := r.victim.DeleteAnnotation == DeleteValue && !r.isOldSurplus()
 	keeps := !r.tooMany() && len(r.removeSurplus()) > 0

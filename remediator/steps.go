@@ -41,7 +41,8 @@ const (
 // are in transitions.go.
 var steps = []step{stepRequesting, stepReplacing, stepRemoving, stepDeleting, stepSettling, stepCancelling, stepSparing}
 
-// Transitions that several steps share: those of the machine, those of replicas, and those to a cancellation.
+// Transitions that several steps share: transitions that depend on the machine, transitions that
+// depend on replicas, and transitions to a cancellation.
 var (
 	victimTransitions  = []transition{ownerGone, victimGone, victimDeletionStarted}
 	replicaTransitions = []transition{raised, restored}
@@ -52,7 +53,8 @@ func stepOf(name Step) *step {
 	return find(steps, func(s *step) bool { return s.name == name })
 }
 
-// advance returns the next events of the remediations in progress. If the active one is resting, something may be due for another one.
+// advance returns the next events of the remediations in progress. If the active remediation is
+// resting, another remediation may have a transition that is due.
 func advance(s *State, f *Facts, now time.Time) []Event {
 	if s.Active == nil {
 		return nil

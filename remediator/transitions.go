@@ -107,13 +107,15 @@ func (r remediation) extendedDeadline(limit time.Duration) time.Time {
 	return dueIf(!r.ownerRollingOut() || r.Request.Method == OwnerRemediation, r.deadlineAfter(limit))
 }
 
-// deadlineAfter returns when a step has lasted for limit. It returns zero while no action is possible, because that time does not count.
+// deadlineAfter returns the time at which a step has lasted for limit. It returns zero while no
+// action is possible, because that time is not part of the duration.
 func (r remediation) deadlineAfter(limit time.Duration) time.Time {
 	return dueIf(r.Frozen == "" && !r.facts.withinGracePeriod(), r.Since.Add(limit))
 }
 
-// successor returns the new machine that becomes the replacement if there is none now, or nil. It is a machine that the log does not have, or else a
-// surplus machine without a delete annotation.
+// successor returns the new machine that becomes the replacement if there is no replacement now, or
+// nil. It prefers a machine that is not in the log over a surplus machine without a delete
+// annotation.
 func (r remediation) successor() *Machine {
 	other := func(m *Machine) bool { return m.UID != r.Replacement.UID }
 	return cmp.Or(
@@ -122,8 +124,9 @@ func (r remediation) successor() *Machine {
 	)
 }
 
-// newMachineEvents returns the events for new machines that the log does not have. The first one becomes the replacement if there is none. If replicas were
-// raised, the others are surplus machines, unless a rollout creates them, or no more machines are requested.
+// newMachineEvents returns the events for new machines that the log does not have. The first
+// machine becomes the replacement if there is none. If replicas were raised, the other machines are
+// surplus, unless a rollout creates them or no more machines are requested.
 func (r remediation) newMachineEvents() []Event {
 	var events []Event
 	replacement := r.facts.machine(r.Replacement)

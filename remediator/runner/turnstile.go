@@ -41,8 +41,9 @@ func (p *admissions) apply(catalog *eventlog.Catalog[remediator.Event], r eventl
 	return err
 }
 
-// admit passes the turnstile before something is started for an owner. again reports whether other processes have passed since this process read it
-// last, so that everything must be decided again. The caller holds gate.
+// admit passes the turnstile before something is started for an owner. again reports whether other
+// processes have passed since this process read it last, so that everything must be decided again.
+// The caller holds startMu.
 func (r *Runner) admit(ctx context.Context, owner remediator.Owner) (again bool, err error) {
 	if len(r.uncounted.owners) == 0 {
 		err := r.turnstile.Append(ctx, remediator.Admitted{Holder: r.Incarnation, Owner: owner})

@@ -211,7 +211,7 @@ func (r *Runner) forget(owner remediator.Owner) {
 	}
 }
 
-// counts reports whether something of the past still counts for a limit or a cooldown.
+// counts reports whether a past start or mass failure still counts toward a limit or a cooldown.
 func (u *usage) counts(now time.Time) bool {
 	past := append(slices.Collect(maps.Values(u.massFailuresEnded)), u.massFailureEnded)
 	if n := len(u.started); n > 0 {
@@ -358,8 +358,9 @@ func (r *Runner) usedByOthers(self *tracker, seen remediator.Fleet, now time.Tim
 	return f
 }
 
-// massFailuresEnded returns when the mass failures that count for a namespace ended. Of the other namespaces, the one whose mass failure ended last does not
-// count. For the namespace "" all count. The caller holds the lock.
+// massFailuresEnded returns when the mass failures that count for a namespace ended. Among the
+// other namespaces, the namespace whose mass failure ended last is ignored. For the namespace "",
+// all namespaces count. The caller holds the lock.
 func (r *Runner) massFailuresEnded(namespace string) map[string]time.Time {
 	by := make(map[string]map[string]time.Time)
 	for _, e := range r.owners {

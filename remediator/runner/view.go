@@ -14,8 +14,9 @@ import (
 	"scute.dev/remediator"
 )
 
-// Remediations is the view of the owners in the log. A projector applies the commits; reading is safe for concurrent use. Forget deletes owners of
-// which nothing counts any more.
+// Remediations is the view of the owners in the log. A projector applies the commits; reading is
+// safe for concurrent use. Forget deletes owners whose history no longer counts toward a limit or a
+// cooldown.
 type Remediations struct {
 	// Changed is called after an owner has changed, from the projector's goroutine; it must not block. It is set before use. May be nil.
 	Changed func(Change)
@@ -37,7 +38,8 @@ type Change struct {
 	Owner remediator.Owner
 	// Actor is the author of the commit.
 	Actor string
-	// Machines are the machines that are unhealthy, and those that were before the commit. Policies are the policies of the decisions about them.
+	// Machines are the machines that are unhealthy after the commit or were unhealthy before it.
+	// Policies are the policies of the decisions about them.
 	Machines, Policies []string
 }
 
