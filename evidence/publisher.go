@@ -50,7 +50,7 @@ type Publisher struct {
 
 // State is the state of a destination, of the sealing, or of the log.
 type State struct {
-	// Size is the last published sequence, and At the time of its publication.
+	// Size is the last published sequence, and At is the time of its publication.
 	Size uint64
 	At   time.Time
 	// Violated is true if the log differs from what was sealed.

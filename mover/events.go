@@ -122,8 +122,9 @@ type (
 	TargetAbandoned struct {
 		Reason string `json:"reason,omitempty"`
 	}
-	// Abandoned ends a move whose target was abandoned while objects of the source were being deleted; the source stays paused. With Next, it ends a
-	// move of which neither cluster has an object.
+	// Abandoned ends a move whose target was abandoned while objects of the source were being
+	// deleted; the source stays paused. If Next is set, it ends a move whose objects exist in
+	// neither cluster.
 	Abandoned struct {
 		Reason string `json:"reason"`
 		Next   string `json:"next,omitempty"`

@@ -60,7 +60,8 @@ func (g *graph) exclude(n *node, why, remedy string, m *Members) {
 	}
 }
 
-// memberOwners returns the owner references to members, and adds the other ones to dropped, with the reason.
+// memberOwners returns the owner references to members, and adds all other owner references to
+// dropped, with the reason.
 func (g *graph) memberOwners(n *node, dropped []ObjectReason) ([]object.Owner, []ObjectReason) {
 	var owners []object.Owner
 	for _, owner := range n.o.Owners {

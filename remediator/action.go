@@ -70,7 +70,7 @@ type Action struct {
 	// For Defragment.
 	NewLeader string
 	Size      int64
-	// Until is the deadline of a Defragment, and identifies the attempt. For is its timeout.
+	// Until is the deadline of a Defragment, and identifies the attempt. Timeout is its timeout.
 	Until   time.Time
 	Timeout time.Duration
 	// Object is the object that DeleteStepObject deletes. If it is nil, the policy's template names the object.

@@ -18,7 +18,8 @@ type Defragmentation struct {
 	// A database is defragmented when it has at least MinSize bytes, of which at least FreePercent percent are free.
 	FreePercent int
 	MinSize     int64
-	// Pause is the time between two members, Deadline the timeout of each.
+	// Pause is the time between the defragmentations of two members. Deadline is the timeout of one
+	// defragmentation.
 	Pause, Deadline time.Duration
 	// Disarm is whether the alarm NOSPACE is disarmed when all databases have free space again.
 	Disarm bool
@@ -61,7 +62,8 @@ type MaintenanceFacts struct {
 	// latest, or zero if it is unknown.
 	OtherOwner string
 	FreeAt     time.Time
-	// QueuedSince is since when this etcd has waited only for others; zero if it does not.
+	// QueuedSince is the time since which this etcd has waited only for other defragmentations, or
+	// zero if it does not wait.
 	QueuedSince time.Time
 	// Attempted identifies the defragmentation that this process has carried out, by its deadline. Err is its error, or "".
 	Attempted time.Time

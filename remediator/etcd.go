@@ -155,7 +155,8 @@ func (d Database) fragmented(percent int64) bool {
 	return d.Size >= fragmentedSize && d.Size-d.InUse >= d.Size/100*percent
 }
 
-// surveyIn returns how long until etcd is asked although no machine needs it; ok is false for never.
+// surveyIn returns the time until the next query of etcd that happens even if no decision about a
+// machine needs it. ok is false if there is none.
 func (s *State) surveyIn(f *Facts, now time.Time) (in time.Duration, ok bool) {
 	if !f.isControlPlane() || !f.Owner.Found || f.Owner.ExternalEtcd || f.Policy.Name == "" || f.Policy.Unreadable != "" ||
 		f.Move != "" || f.Owner.Deleting || f.Cluster.Deleting || !slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.Node != "" }) {

@@ -143,10 +143,10 @@ type Machine struct {
 	FailureDomain string
 	Set           string // its MachineSet, or ""
 	Conditions    map[string]Condition
-	// Draining and Detaching are since when its deletion has waited for the drain of its Node, or for the detachment of its volumes; zero if it does
-	// not wait.
+	// Draining and Detaching are the times since which its deletion has waited for the drain of its
+	// Node or the detachment of its volumes, or zero if it does not wait.
 	Draining, Detaching time.Time
-	// SkipsDrain and SkipsDetach are whether its deletion skips these.
+	// SkipsDrain and SkipsDetach report whether its deletion skips these waits.
 	SkipsDrain, SkipsDetach bool
 	// Hooks are the deletion hooks except the owner's, by phase and name: pre-drain/backup.
 	Hooks []string
@@ -175,9 +175,11 @@ type Machine struct {
 	// there are none.
 	HealthChecksPass object.ConditionStatus
 
-	// StepObjects are the escalation steps, of the policy and in the log, whose object for this machine exists.
+	// StepObjects are the escalation steps, from the policy and the log, whose object for this
+	// machine exists.
 	StepObjects []string
-	// FailedSteps are the failed ones of these, with the field of the object that shows the failure.
+	// FailedSteps maps each of these steps that failed to the field of its object that shows the
+	// failure.
 	FailedSteps map[string]string
 
 	// NodeFacts contains the facts about its Node in the workload cluster. It is nil if they were not read, because the policy does not need them.

@@ -129,8 +129,10 @@ func (f *Facts) maySpare(m *Machine) bool {
 	return !member || Count(f.Etcd).MayRemove(alive)
 }
 
-// hasEnoughMembers reports whether the owner finds enough healthy etcd members if one machine is removed (nil: none) and, with more, one is added. Like the
-// owner (targetEtcdClusterHealthy), it uses the conditions of the machines, counts members without a machine as healthy, and permits no learners.
+// hasEnoughMembers reports whether the owner finds enough healthy etcd members if the machine
+// without is removed (nil: none) and, if more is set, a machine is added. Like the owner
+// (targetEtcdClusterHealthy), it uses the conditions of the machines, counts members without a
+// machine as healthy, and permits no learners.
 func (f *Facts) hasEnoughMembers(without *Machine, more bool) bool {
 	if f.Etcd == nil { // etcd was not asked yet
 		return true

@@ -66,7 +66,8 @@ type UnhealthyMachine struct {
 	Subject
 	// Mark has no State if the machine is healthy according to the log.
 	Mark MachineMarked
-	// MarkedAt is the time of the first mark since the machine was last healthy, UnhealthyAt that of the first mark as Unhealthy.
+	// MarkedAt is the time of the first mark since the machine was last healthy. UnhealthyAt is the
+	// time of the first mark with the state Unhealthy.
 	MarkedAt    time.Time
 	UnhealthyAt time.Time
 
@@ -97,8 +98,9 @@ type UnhealthyMachine struct {
 	// Objects are the objects that escalation steps created, by step.
 	Objects map[string]StepObject
 
-	// Attempts is the number of attempts, LastAttempt the time at which the last one started or ended, and ClearedAt the time of the recovery.
-	// Attempts count until the machine has been healthy for longer than proven.
+	// Attempts is the number of attempts. LastAttempt is the time at which the last attempt started
+	// or ended. ClearedAt is the time of the recovery. Attempts count until the machine has been
+	// healthy for longer than proven.
 	Attempts    int
 	LastAttempt time.Time
 	ClearedAt   time.Time

@@ -213,7 +213,7 @@ type Problem struct {
 	Task string
 	// Field is the field of the manifest, for example "spec.tasks[2].needs[0].task".
 	Field string
-	// Message is what is wrong, Remedy what to do.
+	// Message describes the problem, and Remedy how to fix it.
 	Message, Remedy string
 	// Warning is set if the run may start nevertheless.
 	Warning bool

@@ -38,11 +38,13 @@ type Effect struct {
 	TaskKind string
 	// Recreate is set if the objects of the failed attempt must be deleted first.
 	Recreate bool
-	// TimeoutAt is when the attempt times out, TotalAt when all attempts do; zero if never.
+	// TimeoutAt is when the attempt times out, and TotalAt is when all attempts together time out.
+	// Zero means never.
 	TimeoutAt, TotalAt time.Time
 	Undo               json.RawMessage
 	Output             json.RawMessage
-	// Cause and the fields below describe the failure for a handler. Those of a task include its kind and the attempt.
+	// Cause and the fields below describe the failure for a handler. A failure of a task includes
+	// its kind and the attempt.
 	Cause         Cause
 	Message       string
 	FailedKind    string

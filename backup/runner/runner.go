@@ -23,7 +23,7 @@ type Store interface {
 // Runner drives schedules. Its fields are set before use and not changed.
 type Runner struct {
 	Log aggregate.Log
-	// Incarnation identifies this process; a restarted process has another one.
+	// Incarnation identifies this process. A restarted process has a different value.
 	Incarnation string
 	// Program is the program that makes the backups, with its version.
 	Program string

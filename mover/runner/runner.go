@@ -33,7 +33,7 @@ type Runner struct {
 	Log aggregate.Log
 	// Home is the management cluster and the log of this process. Moves with another Home are not driven.
 	Home mover.Home
-	// Incarnation identifies this process; a restarted process has another one.
+	// Incarnation identifies this process. A restarted process has a different value.
 	Incarnation string
 	// Performer returns the Performer of a move.
 	Performer func(id string) Performer

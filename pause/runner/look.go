@@ -51,7 +51,8 @@ func (d *drive) evaluate(ctx context.Context, held []pause.PendingObject) error 
 type evaluation struct {
 	request.Evaluated
 	state *request.State
-	// subjects contains all evaluated objects. set contains the names of all existing Clusters; a value is true if the Cluster has this pause.
+	// subjects contains all evaluated objects. paused contains the names of all existing Clusters;
+	// a value is true if this pause holds the Cluster.
 	subjects    map[object.Ref]pause.Subject
 	paused      map[string]bool
 	pendingRefs map[object.Ref]bool

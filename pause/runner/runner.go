@@ -28,7 +28,7 @@ type Finder interface {
 // Runner drives pauses. Its fields are set before use and not changed.
 type Runner struct {
 	Log aggregate.Log
-	// Incarnation identifies this process; a restarted process has another one.
+	// Incarnation identifies this process. A restarted process has a different value.
 	Incarnation string
 	// Cluster is the management cluster with the Clusters that Finder finds.
 	Cluster *kube.Cluster

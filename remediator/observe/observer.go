@@ -42,9 +42,10 @@ type Observer struct {
 	Limits client.Reader
 }
 
-// New returns an Observer with a cache that the caller starts: Cache().Start. The API server must serve Machine in v1beta2. Workload clusters are
-// reached at private addresses and at the addresses that the guard allows. held returns why nothing may be changed in workload clusters at the
-// moment; nil always allows it.
+// New returns an Observer with a cache that the caller starts: Cache().Start. The API server must
+// serve Machine in v1beta2. Workload clusters are reached at private addresses and at the addresses
+// that the guard allows. held returns why nothing may be changed in workload clusters at the
+// moment. If held is nil, changes are always allowed.
 func New(ctx context.Context, config *rest.Config, g *guard.Guard, held func() error) (*Observer, error) {
 	c, live, err := connect(ctx, config)
 	if err != nil {

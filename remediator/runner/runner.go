@@ -35,7 +35,7 @@ type Executor interface {
 // Runner performs turns. Its exported fields are set before use and not changed.
 type Runner struct {
 	Log aggregate.Log
-	// Incarnation identifies this process; a restarted process has another one.
+	// Incarnation identifies this process. A restarted process has a different value.
 	Incarnation string
 	Observer    Observer
 	Executor    Executor

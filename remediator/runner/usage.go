@@ -29,7 +29,8 @@ type tracker struct {
 	// attempted identifies the defragmentation that was carried out last, by its deadline. attemptErr is its error.
 	attempted  time.Time
 	attemptErr string
-	// queued is since when its etcd has waited for others, zero if it does not. The runner's lock guards it.
+	// queued is the time since which its etcd has waited for other defragmentations, or zero if it
+	// does not wait. The runner's lock guards it.
 	queued time.Time
 	usage
 }
@@ -266,9 +267,11 @@ func (r *Runner) withOthers(self *tracker, f *remediator.Facts) *remediator.Fact
 	return &known
 }
 
-// queuedBefore returns the owner whose etcd is being defragmented, or has waited longer and had a turn recently. It also returns the deadline of the
-// defragmentation. In the whole fleet one member is defragmented at a time, because that occupies one of the few concurrent reconciliations. Owners
-// wait in a queue, so that an owner whose defragmentations fail again and again does not keep others waiting. The caller holds the lock.
+// queuedBefore returns the owner whose etcd is being defragmented, or an owner that has waited
+// longer than self and had a turn recently. It also returns the deadline of the defragmentation. In
+// the whole fleet one member is defragmented at a time, because that occupies one of the few
+// concurrent reconciliations. Owners wait in a queue, so that an owner whose defragmentations fail
+// repeatedly does not block other owners. The caller holds the lock.
 func (r *Runner) queuedBefore(self *tracker, now time.Time) (owner string, until time.Time) {
 	for id, e := range r.owners {
 		switch {

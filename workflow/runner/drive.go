@@ -300,7 +300,8 @@ func (d *drive) addReport(r report) {
 	d.unstored = append(d.unstored, r)
 }
 
-// start starts the effects that are in flight according to the log, and cancels the others. An attempt starts after the previous one has ended.
+// start starts the effects that are in flight according to the log, and cancels all other effects.
+// An attempt starts after the previous one has ended.
 func (d *drive) start(ctx context.Context) {
 	wanted := make(map[workflow.EffectID]bool, len(d.inFlight))
 	var begin []workflow.Effect

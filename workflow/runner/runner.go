@@ -32,7 +32,7 @@ var ErrUnrecorded = errors.New("the results of the last tasks were not recorded"
 // Runner drives runs. Its fields are set before use and not changed.
 type Runner struct {
 	Log aggregate.Log
-	// Incarnation identifies this process; a restarted process has another one.
+	// Incarnation identifies this process. A restarted process has a different value.
 	Incarnation string
 	// Origin is the ID of the log for local runs, which makes their keys differ from the keys of runs in other folders. Otherwise it is "".
 	Origin string

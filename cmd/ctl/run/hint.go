@@ -33,8 +33,9 @@ func hint(k *kit.Kit, r *Run, verb string, more ...string) string {
 	return k.Hint(r.Namespace, append([]string{verb, "run", r.Name}, more...)...)
 }
 
-// DecideCommand returns the command that decides about a task that waits, or releases it. Only the log has the actions that are possible. Without
-// the log, an Approve has those of an approval.
+// DecideCommand returns the command that decides about, or releases, a waiting task. Only the log
+// contains the possible actions. Without the log, DecideCommand assumes the actions of an approval
+// for a task of kind Approve.
 func DecideCommand(k *kit.Kit, r *Run, task string) string {
 	actions := actions()
 	if r.State != nil {

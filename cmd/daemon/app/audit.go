@@ -37,7 +37,8 @@ const (
 type AuditOptions struct {
 	// Key is the Secret with the signing key, NAMESPACE/NAME. If it is empty, the log is not sealed.
 	Key string
-	// ConfigMap, NAMESPACE/NAME, Folder and Witness are the destinations of the checkpoints. Each may be empty.
+	// ConfigMap (as NAMESPACE/NAME), Folder and Witness are the destinations of the checkpoints.
+	// Each may be empty.
 	ConfigMap, Folder, Witness string
 	// Dir is the folder of the hashes. If it is empty, it is the folder seal next to an embedded log.
 	Dir      string

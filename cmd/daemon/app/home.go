@@ -26,8 +26,9 @@ type home struct {
 	where string
 	// incarnation is different at every start. Claims and commits contain it.
 	incarnation string
-	// holder is the identity of this process in the Lease. before are the identities of earlier processes with this folder, which have ended. A
-	// restarted process replaces one of them as the holder without waiting until the Lease expires.
+	// holder is the identity of this process in the Lease. previousHolders are the identities of
+	// earlier processes with this folder, which have ended. A restarted process replaces such a
+	// holder without waiting until the Lease expires.
 	holder          string
 	previousHolders []string
 	// access authorizes the clients of an embedded log's listener. If it is nil, every client is authorized, or there is no listener.

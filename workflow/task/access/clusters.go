@@ -69,8 +69,9 @@ type Clusters struct {
 	Guard *guard.Guard
 	// Wrap wraps the connections of the daemon to other clusters; may be nil.
 	Wrap func(http.RoundTripper) http.RoundTripper
-	// Pages bounds the pages of selected objects that are in memory at once, each of which may take 50 MiB. OtherPages bounds those of other clusters,
-	// which may respond slowly. Nil means no limit.
+	// Pages bounds the pages of selected objects that are in memory at once, each of which may take
+	// 50 MiB. OtherPages bounds the pages of other clusters, which may respond slowly. Nil means no
+	// limit.
 	Pages, OtherPages *supervise.Slots
 
 	// daemon is true if requests use the daemon's own identity.

@@ -38,7 +38,8 @@ type Kind struct {
 	// Conditions is the number of objects with the condition Paused.
 	Conditions int    `json:"conditions"`
 	Answer     Answer `json:"answer"`
-	// Acknowledged is the number of objects that acknowledged, and Pending of those that did not in time.
+	// Acknowledged is the number of objects that acknowledged, and Pending is the number of objects
+	// that did not acknowledge in time.
 	Acknowledged int      `json:"acknowledged"`
 	Pending      int      `json:"pending,omitempty"`
 	Signals      []string `json:"signals,omitempty"`
