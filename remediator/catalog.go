@@ -88,7 +88,8 @@ func (l link) key(m Subject) aggregate.Key {
 	}
 }
 
-// Links returns the links of an event to others of the owner. s is the state before it, on which the keys of an event do not depend.
+// Links returns the links of an event to other events of the owner. s is the state before the
+// event. The keys of an event do not depend on it.
 func Links(s *State, e Event) aggregate.Links {
 	about, d := SubjectOf(s, e), definitionOf(e).links
 	var l aggregate.Links

@@ -42,8 +42,9 @@ type EtcdReport struct {
 const (
 	// A database is near its quota from nearQuotaPercent percent on, until it is below belowQuotaPercent percent.
 	nearQuotaPercent, belowQuotaPercent = 80, 75
-	// A database of at least fragmentedSize bytes is fragmented when at least fragmented percent are free, until less than defragmented percent are.
-	// The numbers are those by which OpenShift's etcd operator defragments.
+	// A database of at least fragmentedSize bytes is fragmented when at least fragmented percent
+	// are free, until less than defragmented percent are. The numbers are the thresholds of
+	// OpenShift's etcd operator.
 	fragmentedSize                         = 100 << 20
 	fragmentedPercent, defragmentedPercent = 45, 40
 	// alarmInterval is the longest interval between two requests to etcd while it may have an alarm, and sizeInterval while it has any problem.

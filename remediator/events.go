@@ -230,8 +230,9 @@ type (
 		Members   []string   `json:"members"`
 		Databases []Database `json:"databases"`
 	}
-	// Admitted records that a process is about to start something for an owner. It is not in the owner's aggregate but in one that all processes
-	// append to first, so that each process has counted what the others have started.
+	// Admitted records that a process is about to start something for an owner. It is not in the
+	// owner's aggregate but in one that all processes append to first, so that each process counts
+	// the starts of all other processes.
 	Admitted struct {
 		Holder string `json:"holder"`
 		Owner  Owner  `json:"owner"`

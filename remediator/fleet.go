@@ -52,7 +52,8 @@ type FleetLimits struct {
 	// Unreadable is why the RepairLimits cannot be read, or "". If it is set, no other field is.
 	Unreadable string
 	Paused     []string
-	// AtOnce limits the remediations in progress, PerWindow those started within Window.
+	// AtOnce limits the remediations in progress. PerWindow limits the remediations started within
+	// Window.
 	AtOnce, PerWindow int
 	Window            time.Duration
 	Mass              MassFailure

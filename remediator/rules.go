@@ -55,7 +55,8 @@ const (
 	ruleUnreadableLimits    = "unreadable-limits"
 )
 
-// OfLimit reports whether a rule belongs to a limit of the policy or the fleet, so that a machine waits until others are replaced.
+// OfLimit reports whether a rule belongs to a limit of the policy or the fleet, so that a machine
+// waits until other machines are replaced.
 func OfLimit(rule string) bool {
 	return slices.Contains([]string{ruleAtOnce, ruleWindow, ruleFleetAtOnce, ruleFleetWindow, ruleDomainAtOnce}, rule)
 }
@@ -109,9 +110,11 @@ func (s *State) decide(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time)
 	return d
 }
 
-// chooseMethod returns how the machine should be replaced if no rule prevents it. It chooses a method that deletes the machine first, if the policy accepts
-// that and it is safe, in two cases: if creating the replacement first has failed, or if the machine has waited for the broken components of others
-// as long as a new machine may take. Its owner creates no machine until they are healthy, which may never happen.
+// chooseMethod returns how the machine should be replaced if no rule prevents it. It chooses a
+// method that deletes the machine first, if this is safe and the policy accepts it, in two cases:
+// if creating the replacement first has failed, or if the machine has waited for broken components
+// of other machines as long as a new machine may take. Its owner creates no machine until these
+// components are healthy, which may never happen.
 func (s *State) chooseMethod(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) Decision {
 	stranded := s.strandedMachines(f)
 	choose := decideWorker

@@ -22,9 +22,11 @@ import (
 )
 
 const (
-	// maxConnections bounds the connections to all clusters, and maxPerNamespace the connections to the clusters of one namespace. The owner of a namespace may
-	// have many clusters that accept connections and never respond. maxPerNamespace suffices for four clusters at once, as many as are checked at once
-	// by default. maxPerCluster bounds the connections to one cluster: two to each etcd member that is checked at once, and those to the API server.
+	// maxConnections bounds the connections to all clusters, and maxPerNamespace the connections to
+	// the clusters of one namespace. The owner of a namespace may have many clusters that accept
+	// connections and never respond. maxPerNamespace suffices for four clusters at once, as many as
+	// are checked at once by default. maxPerCluster bounds the connections to one cluster: two to
+	// each etcd member that is checked at once, and the connections to the API server.
 	maxConnections  = 128
 	maxPerNamespace = 80
 	maxPerCluster   = 20

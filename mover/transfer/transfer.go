@@ -93,7 +93,8 @@ func finalError(next, format string, args ...any) error {
 	return &FinalError{Err: fmt.Errorf(format, args...), Next: next}
 }
 
-// waitError is a failure that a later retry may avoid, because others may act meanwhile. The step has made no change because of it.
+// waitError is a failure that a later retry may avoid, because another client may act in the
+// meantime. The step has made no change because of it.
 type waitError struct {
 	message, next string
 	// stranded is set if a cluster does not have what the log records.

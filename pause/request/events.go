@@ -88,7 +88,8 @@ type (
 		Objects []pause.PendingObject `json:"objects"`
 		Total   int                   `json:"total"`
 	}
-	// Dropped records that these Clusters were deleted or replaced by others with the same name. They are not restored.
+	// Dropped records that these Clusters were deleted, or replaced by other Clusters with the same
+	// name. They are not restored.
 	Dropped struct {
 		Roots []object.Ref `json:"roots"`
 	}
@@ -101,7 +102,8 @@ type (
 	ReleaseRequested struct {
 		Reason string `json:"reason,omitempty"`
 	}
-	// Restored records that every Cluster has its earlier pause state, or is still held by others.
+	// Restored records that every Cluster has its earlier pause state, or is still paused by
+	// another holder.
 	Restored struct{}
 	// Released ends a pause. Asleep are the first of Total objects whose controllers have not resumed in time.
 	Released struct {

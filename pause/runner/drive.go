@@ -97,7 +97,8 @@ func (d *drive) maintain(ctx context.Context, before uint64) (time.Duration, err
 	return d.pollBackOff.NextBackOff(), nil
 }
 
-// selectedNames returns the names of the pause's Clusters: the named ones, the recorded ones, and those that match the selector now.
+// selectedNames returns the names of the pause's Clusters: the Clusters that the spec names, the
+// recorded Clusters, and the Clusters that match the selector now.
 func (d *drive) selectedNames(ctx context.Context) ([]string, error) {
 	names := append(d.recordedNames(), d.State.Spec.Clusters...)
 	if d.State.Spec.BySelector {

@@ -110,7 +110,8 @@ func (l *evaluation) clusterRef(name string) object.Ref {
 	return object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: l.state.Spec.Namespace, Name: name}
 }
 
-// collectPending collects the objects that have not acknowledged. It adds those that their providers hold to blocked.
+// collectPending collects the objects that have not acknowledged. It adds the objects that their
+// providers block to blocked.
 func (l *evaluation) collectPending(pending []pause.PendingObject, blocked map[object.Ref]bool) {
 	for _, w := range pending {
 		b := l.subjects[w.Ref]

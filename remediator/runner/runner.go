@@ -276,7 +276,8 @@ func (r *Runner) withOwner(agg *root, events []remediator.Event) []remediator.Ev
 	return events
 }
 
-// refresh applies what others appended. It returns an error if one of them has claimed the owner from this process.
+// refresh applies the commits that other processes appended. It returns an error if another process
+// has claimed the owner.
 func (r *Runner) refresh(ctx context.Context, e *tracker) error {
 	ours := e.agg.State.Holder == r.Incarnation
 	if err := e.agg.Read(ctx); err != nil {

@@ -60,7 +60,8 @@ type usage struct {
 	turnedAt time.Time
 }
 
-// remembered returns the facts with the last answer of the cluster. It returns nil if the cluster must be asked again.
+// remembered returns the facts with the last answer of the cluster. It returns nil if the cluster
+// must be queried again.
 func (e *tracker) remembered(f *remediator.Facts, now time.Time) *remediator.Facts {
 	if !remediator.Surging(e.agg.State) || e.answeredAt.IsZero() || now.Before(e.answeredAt) || now.Sub(e.answeredAt) >= answerTTL {
 		return nil

@@ -11,8 +11,8 @@ type layered struct {
 	routes [][]int // vertices of each edge, both ends included
 }
 
-// Ranks returns the layer of each vertex: the first layer after those of all vertices that it needs. Vertices on a cycle, which no valid definition
-// contains, are in the first layer.
+// Ranks returns the layer of each vertex: the first layer after the layers of all vertices that it
+// needs. Vertices on a cycle, which no valid definition contains, are in the first layer.
 func Ranks(n int, edges []Edge) []int {
 	waiting, next := make([]int, n), make([][]int, n)
 	for _, e := range edges {

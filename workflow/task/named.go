@@ -11,7 +11,7 @@ import (
 // NamedWorkflow is a named workflow, constructed from parameters. The same parameters result in the same workflow.
 type NamedWorkflow struct {
 	Tasks []v1alpha1.TaskSpec
-	// OnFailure are its failure handlers, in addition to those of the run.
+	// OnFailure are its failure handlers, in addition to the failure handlers of the run.
 	OnFailure []v1alpha1.HookSpec
 	// Diagnose are the inputs of a Diagnose handler for the objects that its tasks work on; nil: none.
 	Diagnose json.RawMessage

@@ -182,7 +182,8 @@ type Wait struct {
 	Timeout time.Duration
 }
 
-// AddFlags adds --wait and --timeout. what completes "Wait": "for the daemon's answer".
+// AddFlags adds --wait and --timeout. what completes the help text "Wait ...", for example "for the
+// daemon's answer".
 func (w *Wait) AddFlags(f *pflag.FlagSet, timeout time.Duration, what string) {
 	f.BoolVar(&w.Wait, "wait", true, "Wait "+what)
 	f.DurationVar(&w.Timeout, "timeout", timeout, "How long to wait for it")

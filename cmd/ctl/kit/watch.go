@@ -129,7 +129,8 @@ func (p *Session[T]) FollowAll(ctx context.Context, namespace string, format *cl
 	return p.finish(ctx, last, false, format)
 }
 
-// withLogDetails adds what only the log has, for -o json, yaml and jsonpath. A table, also a wide one, shows what the resource has.
+// withLogDetails adds the details that only the log contains, for -o json, yaml and jsonpath. A
+// table, even a wide one, shows only fields of the resource.
 func (p *Session[T]) withLogDetails(ctx context.Context, list []T, format *cli.Format) []T {
 	if format.Data() && p.Noun.AddLogDetails != nil {
 		for i := range list {

@@ -81,7 +81,7 @@ type Clusters struct {
 	kinds     *lru.Cache
 }
 
-// IsLocal reports whether the tasks are those of a local run. It is false without Clusters.
+// IsLocal reports whether the tasks belong to a local run. It returns false if cs is nil.
 func (cs *Clusters) IsLocal() bool { return cs != nil && cs.Local }
 
 // AsDaemon returns Clusters that open the run's own cluster with the daemon's permissions instead of the ServiceAccount's. Use it only to

@@ -198,7 +198,8 @@ func (m *Kind) findBegun(ctx context.Context, c *task.Call, record *moveRecord) 
 	}, nil
 }
 
-// sameSpec reports whether a move was requested with the same inputs. It ignores the timeouts, because those of a move that has begun do not change.
+// sameSpec reports whether a move was requested with the same inputs. It ignores the timeouts,
+// because a move that has begun keeps its timeouts.
 func sameSpec(asked, wanted mover.Spec) bool {
 	return asked.Namespace == wanted.Namespace && asked.All == wanted.All && asked.Target == wanted.Target &&
 		slices.Equal(asked.Clusters, wanted.Clusters) && slices.Equal(asked.CarryStatus, wanted.CarryStatus) && slices.Equal(asked.AcceptLoss, wanted.AcceptLoss)

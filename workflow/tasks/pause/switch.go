@@ -66,7 +66,8 @@ func (h *pauser) readSwitch(ctx context.Context, s pausedSwitch, earlier []pause
 	return s, nil
 }
 
-// restorableSwitches returns the switches that have their recorded value or this record's mark. The others were deleted, or changed by another client.
+// restorableSwitches returns the switches that still have the recorded value or this record's
+// annotation. All other switches were deleted, or changed by another client.
 func (h *pauser) restorableSwitches(ctx context.Context) (kept []pausedSwitch, err error) {
 	for _, s := range h.record.Switches {
 		u, err := h.cluster.Get(ctx, s.Ref)

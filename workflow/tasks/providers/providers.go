@@ -188,7 +188,7 @@ func (p *Kind) Validate(with json.RawMessage) []workflow.Problem {
 	return problems
 }
 
-// overridesKey is clusterctl's name for a folder whose files replace those of a repository.
+// overridesKey is clusterctl's name for a folder whose files replace the files of a repository.
 const overridesKey = "overridesFolder"
 
 type configURL struct{ field, url string }
