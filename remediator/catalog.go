@@ -44,7 +44,7 @@ func NewCatalog() *eventlog.Catalog[Event] {
 	return eventlog.NewCatalog(eventlog.KindRemediation, facts...)
 }
 
-// links are what an event is, and what may be its cause.
+// links contains the link that identifies an event, and the links of its possible causes.
 type links struct {
 	is      link
 	follows []link
@@ -102,7 +102,8 @@ func Links(s *State, e Event) aggregate.Links {
 	return l
 }
 
-// causes returns what may be the cause of an event in a state. follows is what may be it in general.
+// causes returns the links of the possible causes of an event in a state. follows are the links of
+// the causes that the event may have in any state.
 func (s *State) causes(e Event, follows []link) []link {
 	m := SubjectOf(s, e)
 	switch e := e.(type) {

@@ -70,7 +70,8 @@ func recordEtcd(s *State, f *Facts, _ time.Time) []Event {
 	return eventIf(!s.Etcd.matches(now, f.Policy.Survey > 0), now)
 }
 
-// matches reports whether the recorded report equals the present one in what matters.
+// matches reports whether the recorded report needs no update: its problems and, with surveys
+// enabled, its other facts equal the present report.
 func (r EtcdReport) matches(now EtcdReported, surveyed bool) bool {
 	same := slices.EqualFunc(r.Problems, now.Problems, func(a, b EtcdProblem) bool { return a.Kind == b.Kind && slices.Equal(a.Members, b.Members) })
 	if !surveyed {

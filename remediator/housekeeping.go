@@ -14,8 +14,9 @@ import (
 	"scute.dev/kube/object"
 )
 
-// cleanUp removes what ended remediations left: the annotation that triggered the owner and, if the owner has no surplus machine, scute's delete
-// annotations, and the owner's annotation of a remediation whose replacement is no longer needed.
+// cleanUp removes the annotations that ended remediations left: the annotation that triggered the
+// owner and, if the owner has no surplus machine, the delete annotations of scute and the owner's
+// annotation of a remediation whose replacement is no longer needed.
 func cleanUp(s *State, f *Facts) []Action {
 	var actions []Action
 	if f.Owner.Touched != "" {

@@ -110,14 +110,15 @@ func (r remediation) resumable() bool {
 	}
 }
 
-// outranked reports whether another client has marked another machine, which the owner may try to delete first, and cannot because components of the
-// victim are broken.
+// outranked reports whether another client has set the delete annotation on another machine. The
+// owner may try to delete that machine first, and fail because components of the victim are broken.
 func (r remediation) outranked() bool {
 	return r.victim != nil && r.facts.isBroken(r.victim) &&
 		slices.ContainsFunc(r.facts.Machines, func(m Machine) bool { return r.annotatedByOthers(&m) })
 }
 
-// unopposed reports whether the remediation is being cancelled, but no rule would prevent it if it started at a time, and the machine may be deleted.
+// unopposed reports whether no rule would prevent the remediation, which is being cancelled, if it
+// started at the given time, and whether the machine may be deleted.
 func (r remediation) unopposed(at time.Time) bool {
 	s, u, m, f := r.state, r.unhealthy, r.victim, r.facts
 	if !r.isCancelling() || r.by != nil || u.UID == "" || m == nil || len(f.Policy.blockingHooks(m)) > 0 || firstOf(u, m, f, at, checkForeignState, s.checkConsent) != nil {

@@ -23,7 +23,8 @@ type transition struct {
 	deadline
 }
 
-// deadline is a time at which something happens without another change. The transitions and the outlook use it.
+// deadline is a time at which a transition is due even if no fact changes. The transitions and the
+// outlook use it.
 type deadline struct {
 	due  func(remediation) time.Time // zero if time alone does not cause it now; nil if it never does
 	then string                      // what happens then, for users

@@ -26,14 +26,14 @@ const (
 	freezeDenied  = "write-denied"
 )
 
-// writeExtent is the extent of what is written while a remediation is frozen.
+// writeExtent defines which writes are permitted while a remediation is frozen.
 type writeExtent int
 
 // Extents from nothing to everything. Each one includes the previous ones.
 const (
 	writesNothing writeExtent = iota
 	writesMarks               // marks and SurgeRemediations, which users see
-	writesUndo                // undoing what is not needed: replicas for which a new machine exists, a request to remediate
+	writesUndo                // undoing requests that are not needed: replicas for which a new machine exists, a request to remediate
 	writesAll
 )
 

@@ -76,8 +76,9 @@ const (
 	maxFailures = 4
 )
 
-// Reconcile performs one turn of an owner: it reads the facts, records what follows, and performs the writes that are due. again is when to reconcile
-// again even if no watch reports anything; zero for never. Turns of one owner must not overlap.
+// Reconcile performs one turn of an owner: it reads the facts, records what follows, and performs
+// the writes that are due. again is the time after which the owner must be reconciled again even if
+// no watch reports a change, or zero for never. Turns of one owner must not overlap.
 func (r *Runner) Reconcile(ctx context.Context, owner remediator.Owner) (again time.Duration, err error) {
 	e := r.tracker(owner)
 	defer func() { e.claimed, e.agg.State = e.agg.State.Holder == r.Incarnation, nil }() // the view has the state

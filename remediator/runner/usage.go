@@ -10,8 +10,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// tracker contains what the runner knows about one owner between its turns. The owner's turn uses the aggregate, other turns read the usage under the
-// runner's lock.
+// tracker contains the information about one owner that the runner keeps between turns. Only a turn
+// of the owner uses the aggregate. Turns of other owners read the usage under the runner's lock.
 type tracker struct {
 	// agg is the owner's aggregate. It has a state only during a turn: see open.
 	agg *root
@@ -44,7 +44,7 @@ const (
 	queueTTL = 6 * time.Minute
 )
 
-// usage is what counts for the limits of a policy and of the fleet.
+// usage contains the counts of one owner that the limits of a policy and of the fleet use.
 type usage struct {
 	group   remediator.PolicyGroup
 	policy  string // namespace/name of the policy that selected the owner at its last turn
@@ -172,9 +172,10 @@ func (r *Runner) setPast(e *tracker, namespace string, s *remediator.State) {
 	r.setUsage(e, past)
 }
 
-// open sets the state of an owner's aggregate to a copy of that in the view. It reads from the log what the view does not have: what this process
-// has appended since, and the events of an owner that the view cannot read or has forgotten. It returns an error if another process has claimed the
-// owner since the last turn.
+// open sets the state of an owner's aggregate to a copy of the state in the view. It reads from the
+// log the commits that the view lacks: commits that this process has appended since, and the events
+// of an owner that the view cannot read or has forgotten. It returns an error if another process
+// has claimed the owner since the last turn.
 func (r *Runner) open(ctx context.Context, e *tracker) error {
 	appended := e.agg.Seq
 	var last uint64
@@ -222,7 +223,8 @@ func (u *usage) counts(now time.Time) bool {
 	return slices.ContainsFunc(past, func(at time.Time) bool { return remediator.StillCounts(at, now) })
 }
 
-// recordUsage records what the limits count. The starts of an owner that is gone count for the policy that it had.
+// recordUsage updates the counts that the limits use. The starts of an owner that is gone count for
+// the policy that selected it.
 func (r *Runner) recordUsage(e *tracker, f *remediator.Facts) {
 	policy, watched := policyKey(f), 0
 	if policy != "" {
@@ -246,7 +248,8 @@ func policyKey(f *remediator.Facts) string {
 	return f.Owner.Namespace + "/" + f.Policy.Name
 }
 
-// withOthers returns the facts with what all other owners use of the limits at this moment, and with what this process knows about defragmentations.
+// withOthers returns the facts with the current usage of the limits by all other owners, and with
+// the information of this process about defragmentations.
 func (r *Runner) withOthers(self *tracker, f *remediator.Facts) *remediator.Facts {
 	now, known := r.now(), *f
 	r.mu.Lock()

@@ -209,15 +209,17 @@ func (v *Remediations) Pending() []remediator.Owner {
 	return owners
 }
 
-// Ongoing contains what was started for the machines of one owner and has not ended.
+// Ongoing lists the remediations and escalation steps of one owner's machines that have not ended.
 type Ongoing struct {
 	Owner    remediator.Owner
 	Machines []remediator.Progress
-	// Err is why the owner's events cannot be read. Then it is unknown whether anything was started.
+	// Err is why the owner's events cannot be read. It is then unknown whether anything was
+	// started.
 	Err error
 }
 
-// Ongoing returns the owners with machines for which something was started that has not ended, and the owners with unreadable events.
+// Ongoing returns the owners with remediations or escalation steps that have not ended, and the
+// owners with unreadable events.
 func (v *Remediations) Ongoing() []Ongoing {
 	v.mu.RLock()
 	defer v.mu.RUnlock()

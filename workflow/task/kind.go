@@ -59,7 +59,7 @@ type Holder interface{ Holds() bool }
 // Interactive is a Kind that waits for an operator by returning a DecisionError.
 type Interactive interface{ Interactive() bool }
 
-// Releaser is a Kind that ends what a Holder holds before the run ends.
+// Releaser is a Kind that makes a Holder release what it holds before the run ends.
 type Releaser interface {
 	// Releases returns the name of the Holder's task, or "" if the inputs do not contain it.
 	Releases(with json.RawMessage) string
