@@ -226,8 +226,9 @@ func (s *State) changedRoots(plan []Item) []ObjectReason {
 	return changed
 }
 
-// decideUnacknowledged waits for the controllers of the target. Nothing is deleted before they have acknowledged every copy, because an active controller
-// whose cache lacks a Machine would create another one.
+// decideUnacknowledged waits for the controllers of the target. Nothing is deleted before they have
+// acknowledged every copy, because an active controller whose cache lacks a Machine would create
+// another Machine.
 func (s *State) decideUnacknowledged(o CopiesUnacknowledged, now time.Time) []Event {
 	switch {
 	case s.Abort:

@@ -47,8 +47,8 @@ const (
 	ownersAloneReason = "its owners are moved without their dependents"
 )
 
-// exclude records that an object near the selection stays. This is an error if the object belongs to a Cluster that moves, because the target would
-// lack it or create it again.
+// exclude records that an object that is related to the selection stays. This is an error if the
+// object belongs to a Cluster that moves, because the target would lack it or create it again.
 func (g *graph) exclude(n *node, why, remedy string, m *Members) {
 	m.Excluded = append(m.Excluded, ObjectReason{Ref: n.o.Ref, Reason: why})
 	switch {

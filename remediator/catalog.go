@@ -15,7 +15,8 @@ type definition struct {
 	fact     eventlog.Fact[Event]
 	links    links
 	describe func(before *State, e Event) view.Line
-	// notices are the Kubernetes events that users may get of it. The first one that applies is sent.
+	// notices are the Kubernetes events that users may get about the event. The first notice that
+	// applies is sent.
 	notices []notice
 }
 

@@ -123,8 +123,9 @@ func (s *State) escalating() *UnhealthyMachine {
 	return pick(s.unhealthy(), func(u *UnhealthyMachine) bool { return u.EscalationStep != "" && u.marked() })
 }
 
-// sameAs reports whether a decision need not be recorded again. Reasons are compared only if they are stated, because other reasons have changing
-// numbers or errors. Next is always compared, because a human may have something else to do.
+// sameAs reports whether a decision need not be recorded again. Reasons are compared only for rules
+// whose reason is stable (comparesReason), because other reasons contain changing numbers or
+// errors. Next is always compared, because a different step of the operator must be recorded.
 func (d Decision) sameAs(other Decision) bool {
 	if d.Verdict != Escalate && !comparesReason(d.Rule) { // the reason of Escalate names the step
 		other.Reason = d.Reason

@@ -29,7 +29,8 @@ type (
 		Since   time.Time `json:"since"`
 		// FailureDomain is the failure domain of the machine; "" without one and in older logs.
 		FailureDomain string `json:"failureDomain,omitempty"`
-		// FailingSince contains the failing checks of the Node's own conditions, and since when scute has seen each fail.
+		// FailingSince contains the failing checks of conditions that scute reads from the Node,
+		// each with the time at which scute first observed the failure.
 		FailingSince map[string]time.Time `json:"failingSince,omitempty"`
 		// Failing means that a check of the machine fails too, if the source is a notice.
 		Failing bool `json:"failing,omitempty"`

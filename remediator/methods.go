@@ -19,7 +19,8 @@ type method interface {
 	undo(r remediation) []Action
 	// undone reports whether the request is undone and the owner has observed that.
 	undone(r remediation) bool
-	// requesting reports whether more machines are still requested from the owner, which may have created one that was not observed yet.
+	// requesting reports whether more machines are still requested from the owner. The owner may
+	// already have created a machine that was not observed yet.
 	requesting(r remediation) bool
 	// desiredReplicas returns the number of machines that users want.
 	desiredReplicas(r remediation) int
@@ -164,8 +165,9 @@ func (r remediation) addRelaxed() []Action {
 	return []Action{r.set(SetRelaxed, toJSON(n))}
 }
 
-// removeRelaxed removes the annotation that relaxes the owner's preflight checks. The owner keeps it if they fail nevertheless, and would then remediate
-// no other machine.
+// removeRelaxed removes the annotation that relaxes the owner's preflight checks. The owner itself
+// keeps the annotation if the remaining preflight checks fail, and then remediates no other
+// machine.
 func (r remediation) removeRelaxed() []Action {
 	return actionIf(r.Request.Relaxed && RelaxedFor(r.facts.Owner.Relaxed) == r.Victim.Name, r.set(SetRelaxed, ""))
 }
@@ -252,8 +254,9 @@ func (fixedReplicas) desiredReplicas(r remediation) int { return int(r.facts.Own
 
 type raisedReplicas struct{}
 
-// requesting reports false after the replicas were restored: if users set the same number later, it is their request. After a merge, the replicas may be
-// one less than To: the last increase was not written, or it was undone and that was not observed.
+// requesting returns false after the replicas were restored: if users set the same number later,
+// the number is their request. After a merge, the replicas may be one less than To, because the
+// last increase was not written, or was undone without this being observed.
 func (raisedReplicas) requesting(r remediation) bool {
 	one := r.Merged && r.replicas == r.Request.To-1 && r.replicas > r.Request.From
 	return r.Scale != ScaleBack && (one || r.replicas == r.Request.To)

@@ -53,8 +53,9 @@ func OutlookOf(s *State, uid types.UID, f *Facts, now time.Time) (o Outlook, ok 
 	return o, true
 }
 
-// withVoters adds the voters of etcd to facts that have none, if the last decision counted one voter for each machine that has a Node and is no learner.
-// A voter answers if it did then and Cluster API does not report it as unhealthy.
+// withVoters adds the voters of etcd to facts that have none, if the last decision counted one
+// voter for each machine that has a Node and is not a learner. It assumes that a voter answers if
+// the voter answered at the last decision and Cluster API does not report it as unhealthy.
 func (u *UnhealthyMachine) withVoters(f *Facts) *Facts {
 	if !f.isControlPlane() || f.Etcd == nil || f.Etcd.Err != "" || Count(f.Etcd).Voters > 0 {
 		return f

@@ -71,7 +71,7 @@ func (s *State) activeView(f *Facts) (*State, *Facts) {
 	seen.Machines = slices.DeleteFunc(slices.Clone(f.Machines), func(m Machine) bool {
 		return slices.ContainsFunc(s.Resting, func(a *Active) bool { return a.Victim.UID == m.UID || a.created(&m) })
 	})
-	seen.excludedReplicas = 2 * n // for each, the replica of its machine and the one that it added
+	seen.excludedReplicas = 2 * n // for each resting remediation, the replica of its machine and the replica that it added
 	seen.Owner.Replicas -= seen.excludedReplicas
 	if f.Cluster.Topology {
 		seen.Cluster.TopologyReplicas -= seen.excludedReplicas

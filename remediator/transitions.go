@@ -94,8 +94,9 @@ func formatIf(so bool, format string, args ...any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// raisedHint returns a hint if the owner is gone while its replicas were raised. If its Cluster was moved without a Move, they are still raised
-// there, and nothing there records the original value.
+// raisedHint returns a hint if the owner is gone while its replicas were raised. If its Cluster was
+// moved without a Move, the replicas are still raised in the target management cluster, where no
+// object records the original value.
 func (r remediation) raisedHint() string {
 	return formatIf(r.scales() && r.Scale != ScaleBack && (r.facts.Cluster.Paused || !r.facts.Cluster.Found),
 		"; scute requested %d replicas instead of %d: if the Cluster was moved, restore them there by hand", r.Request.To, r.Request.From)

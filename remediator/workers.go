@@ -58,8 +58,9 @@ func (f *Facts) inCurrentSet(m *Machine) bool {
 	return len(f.Owner.Sets) == 0 || m.Set == f.Owner.Sets[len(f.Owner.Sets)-1]
 }
 
-// leftByUpdate reports whether an update in place moves the machines beside a worker to another MachineSet without it. It moves no machine that never
-// joined, and deletes one that its owner is asked to remediate (startMoveMachines in Cluster API's MachineSet).
+// leftByUpdate reports whether an update in place moves the machines beside a worker to another
+// MachineSet without it. It moves no machine that never joined, and deletes a machine that its
+// owner is asked to remediate (startMoveMachines in Cluster API's MachineSet).
 func (f *Facts) leftByUpdate(m *Machine) bool {
 	return m.Node == "" && slices.Contains(f.Owner.Moving, m.Set) && f.Policy.allows(v1alpha1.MethodOwnerRemediation)
 }

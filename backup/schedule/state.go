@@ -28,8 +28,9 @@ type State struct {
 	Failures int
 	FailedAt time.Time
 	Problem  Problem
-	// Kept are the backups at the destination, in the order of their completion. Expiring are about to be deleted. Incomplete are failed attempts
-	// that may have files there.
+	// Kept are the backups at the destination, in the order of their completion. Expiring are
+	// backups that are about to be deleted. Incomplete are failed attempts that may have files at
+	// the destination.
 	Kept       []KeptBackup
 	Expiring   []Backup
 	Incomplete []Attempt

@@ -97,7 +97,8 @@ func (d *dialer) queryNodes(ctx context.Context, nodes []string) []answer {
 	return answers
 }
 
-// discardForeign discards an answer of another member than the node's: a removed member that still runs, or one that has the node's address now.
+// discardForeign discards an answer that does not come from the member of the node, but from a
+// removed member that still runs, or from a member that now has the node's address.
 func discardForeign(list []*etcd.Member, answers []answer) {
 	for i := range answers {
 		a := &answers[i]

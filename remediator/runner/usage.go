@@ -71,7 +71,8 @@ func (e *tracker) remembered(f *remediator.Facts, now time.Time) *remediator.Fac
 	return &known
 }
 
-// recordAnswer records the answer in the facts, or since when there is none. It returns the facts with the times of the requests.
+// recordAnswer records the answer in the facts, or the time since which there is no answer. It
+// returns the facts with the times of the requests.
 func (e *tracker) recordAnswer(answered *remediator.Facts, now time.Time) *remediator.Facts {
 	f, blind := *answered, remediator.Blind(answered)
 	e.requests.Before, e.requests.Last, e.requests.Blind = e.requests.Last, now, blind

@@ -1,6 +1,6 @@
 package draw
 
-// Edge connects a vertex with one that needs it, by their indexes.
+// Edge connects a vertex with a vertex that needs it. Both are indexes.
 type Edge struct{ From, To int }
 
 // layered is a graph whose edges connect adjacent layers: a longer edge has a waypoint in every layer that it crosses.

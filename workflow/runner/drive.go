@@ -322,8 +322,9 @@ func (d *drive) start(ctx context.Context) {
 	}
 }
 
-// isBusy reports whether another attempt or undo of the same task has not ended yet: an earlier attempt, or one that was cancelled because the run was
-// resumed. Only failure handlers run concurrently with them, and with each other.
+// isBusy reports whether another attempt or undo of the same task has not ended yet: an earlier
+// attempt, or an attempt that was cancelled because the run was resumed. Only failure handlers run
+// concurrently with them, and with each other.
 func (d *drive) isBusy(id workflow.EffectID) bool {
 	works := func(kind workflow.EffectKind) bool { return kind == workflow.EffectAct || kind == workflow.EffectUndo }
 	if !works(id.Kind) {

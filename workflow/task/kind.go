@@ -153,7 +153,7 @@ func (c *Call) Prepare(ctx context.Context, undo any, adopted bool) error {
 // FinalError is an error that another attempt cannot fix.
 type FinalError struct{ Err error }
 
-// Final marks an error as one that another attempt cannot fix.
+// Final marks an error that another attempt cannot fix.
 func Final(err error) error { return &FinalError{err} }
 
 // Error returns the message of Err.

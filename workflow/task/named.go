@@ -17,7 +17,8 @@ type NamedWorkflow struct {
 	Diagnose json.RawMessage
 	// Kinds are the kinds that only its steps can use.
 	Kinds Kinds
-	// Read reads, before a run begins, the files and objects that its tasks will read, and returns all problems. The error is from a cluster in which
-	// they may exist later. Nil reads nothing.
+	// Read tries to read the files and objects that the tasks of a run will read, before the run
+	// begins, and returns all problems. It returns an error if a cluster cannot be read, because
+	// the objects may exist there later. If Read is nil, nothing is checked.
 	Read func(ctx context.Context, c *Call) ([]workflow.Problem, error)
 }

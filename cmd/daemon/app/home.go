@@ -79,8 +79,10 @@ func openLog(ctx context.Context, o LogOptions, logger *slog.Logger) (*home, err
 // cannot reach the API server ends without requesting the Lease.
 const maxHolders = 100
 
-// recordHolder stores the process that opened the log's folder and returns the earlier ones, so that a copied folder gets a different Lease identity. An
-// earlier version stored no name, and used the name unnamed.
+// recordHolder appends this process to the list of processes that opened the log's folder, and
+// returns the earlier processes. The names differ for a copy of the folder, which therefore gets a
+// different Lease identity. If the list is empty, an earlier version of scute used the folder, with
+// the name unnamed.
 func recordHolder(dir, unnamed, holder string) (before []string, err error) {
 	path := filepath.Join(dir, "holder")
 	raw, err := os.ReadFile(path) //nolint:gosec // the operator's folder
