@@ -43,8 +43,8 @@ type Event struct {
 	// Actor is the author of the decision: "daemon/<instance>" or "user/<name>". It is only certain for events that the daemon wrote: see
 	// Unverified.
 	Actor string
-	// Causation is the ID of the event of the same aggregate that caused this one. It is empty for a person's request, for an observation, or if
-	// the cause is not known.
+	// Causation is the ID of the event of the same aggregate that caused this event. It is empty
+	// for a person's request, for an observation, or if the cause is not known.
 	Causation string
 	// Correlation is shared by related events of several aggregates; may be empty.
 	Correlation string

@@ -227,7 +227,8 @@ type (
 		// Stranded means that a cluster differs from the log, so that continuing could lose an object or leave both clusters active. Nothing is
 		// changed until they agree again or a human has decided.
 		Stranded bool `json:"stranded,omitempty"`
-		// Until is set while the move waits for a permission that was granted at the preflight. The wait ends then.
+		// Until is when the wait for a permission ends that was granted at the preflight. It is
+		// zero if the move does not wait for a permission.
 		Until time.Time `json:"until,omitzero"`
 	}
 	// Failed records that the move cannot continue.

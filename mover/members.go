@@ -88,7 +88,8 @@ func (g *graph) clusterOf(n *node) string { return n.clusterAbove(0) }
 
 const maxDepth = 16
 
-// clusterAbove returns the Cluster of a node or above it. The depth is limited because owners may form a cycle.
+// clusterAbove returns the name of the Cluster that a node is or that is among its owners, direct
+// or indirect. The depth is limited because owners may form a cycle.
 func (n *node) clusterAbove(depth int) string {
 	switch {
 	case pause.IsCluster(n.o.Ref):

@@ -141,7 +141,7 @@ func Explain(s *State) (message, next string) {
 	return message, next
 }
 
-// rollbackAdvice returns the advice for a wait at whose end the move is rolled back.
+// rollbackAdvice returns the advice for a wait after which the move is rolled back.
 func (s *State) rollbackAdvice(advice string) string {
 	if s.Spec.KeepFailed {
 		return "the move fails at that time and is left paused; " + advice

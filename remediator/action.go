@@ -38,7 +38,8 @@ const (
 	ClearConditions ActionType = "clear the remediation's conditions"
 	// MoveLeadership moves etcd's leadership from Machine's member to the member of node Value.
 	MoveLeadership ActionType = "move etcd's leadership"
-	// SkipDrain makes the deletion of Machine continue without draining its Node, SkipDetach without waiting until its volumes are detached.
+	// SkipDrain makes the deletion of Machine continue without draining its Node. SkipDetach makes
+	// it continue without waiting until its volumes are detached.
 	SkipDrain  ActionType = "skip the drain"
 	SkipDetach ActionType = "skip the wait for volumes"
 	// CreateStepObject creates the object of escalation step Value of the policy for Machine; DeleteStepObject deletes it.

@@ -21,7 +21,8 @@ type Defragmentation struct {
 	// Pause is the time between the defragmentations of two members. Deadline is the timeout of one
 	// defragmentation.
 	Pause, Deadline time.Duration
-	// Disarm is whether the alarm NOSPACE is disarmed when all databases have free space again.
+	// Disarm reports whether the alarm NOSPACE is disarmed when all databases have free space
+	// again.
 	Disarm bool
 }
 
@@ -47,7 +48,7 @@ type EtcdMaintenance struct {
 	Active Defragmenting
 	// Done contains when members were defragmented, by node. Entries older than defragmentInterval are deleted.
 	Done map[string]time.Time
-	// EndedAt is when the last defragmentation ended. Failed is whether it failed.
+	// EndedAt is when the last defragmentation ended. Failed reports whether it failed.
 	EndedAt time.Time
 	Failed  bool
 	// WaitReason is the last recorded reason why a due defragmentation was not started.

@@ -57,7 +57,7 @@ type EtcdRequests struct {
 	Last, First time.Time
 	// Before is the time of the request before Last.
 	Before time.Time
-	// Blind is whether the last request failed.
+	// Blind reports whether the last request failed.
 	Blind bool
 }
 

@@ -60,7 +60,8 @@ type (
 	HoldReleased struct {
 		Machine Subject `json:"machine"`
 	}
-	// AbortRequested records an operator's abort: the replacement in progress is cancelled, and no other one starts for the machine.
+	// AbortRequested records an operator's abort: the replacement in progress is cancelled, and no
+	// other replacement starts for the machine.
 	AbortRequested struct {
 		Machine Subject `json:"machine"`
 		// Request is the request with the abort; "" in older logs. The abort ends as a hold does.
@@ -145,7 +146,8 @@ type (
 		Since time.Time `json:"since"`
 		After string    `json:"after"`
 	}
-	// VolumeDetachSkipped records the same for the volumes that had to be detached.
+	// VolumeDetachSkipped records that the machine's deletion is about to continue although volumes
+	// are still attached, because the policy's timeout has passed.
 	VolumeDetachSkipped struct {
 		Since time.Time `json:"since"`
 		After string    `json:"after"`
@@ -208,7 +210,7 @@ type (
 	// DefragmentationStarted records that a member of etcd is about to be defragmented.
 	DefragmentationStarted struct {
 		Node string `json:"node"`
-		// Leader is whether the member leads. The leadership moves first.
+		// Leader reports whether the member leads. The leadership moves first.
 		Leader bool     `json:"leader,omitempty"`
 		Before Database `json:"before"`
 		Reason string   `json:"reason"`

@@ -2,8 +2,8 @@ package remediator
 
 import "time"
 
-// step is a state of a remediation with its meaning, its writes and its transitions. The transitions are tried in their order. The first one that
-// applies is recorded.
+// step is a state of a remediation with its meaning, its writes and its transitions. The
+// transitions are tried in order. The first transition that applies is recorded.
 //
 // The tables in docs/design/remediation-states.md are generated from steps.
 type step struct {

@@ -12,7 +12,7 @@ import (
 
 // decideControlPlane decides by the quorum table: rules b (maxSurge) to f. The dangers were checked before.
 //
-//	a  a majority of voters does not answer, or is unknown     -> Freeze (see blind)
+//	a  a majority of voters does not answer, or is unknown     -> Freeze (see Blind)
 //	b  maxSurge 0                                             -> the owner deletes first, if the policy accepts that
 //	   the machine never became a Node                        -> as c: the owner creates no machine until it is replaced
 //	   a rollout, or scaling, waits for this machine          -> as c: the owner remediates before it continues

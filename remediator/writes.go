@@ -206,8 +206,8 @@ func (g gate) updatesMark(a Action) bool {
 	return a.Type == SetUnhealthy && m != nil && m.UnhealthyAnnotation != ""
 }
 
-// consents reports whether neither the policy nor a human objects. Pause requests do not stop a remediation that the owner was asked for, but they
-// stop any further step.
+// consents reports whether both the policy and the operator permit the remediation. Pause requests
+// do not stop a remediation that the owner was asked for, but they stop any further step.
 func (g gate) consents(a Action) bool {
 	m, u := g.facts.machine(a.Machine), g.state.record(a.Machine.UID)
 	switch {

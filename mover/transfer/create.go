@@ -172,7 +172,8 @@ func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.It
 	return createdObject{ref: item.Ref, uid: have.GetUID()}, nil
 }
 
-// checkPlanned returns an error unless an object of the source is the planned one. source is nil if the object was deleted.
+// checkPlanned returns an error unless an object of the source is the planned object. source is nil
+// if the object was deleted.
 func (t *Transfer) checkPlanned(item mover.Item, source *unstructured.Unstructured) error {
 	switch {
 	case t.archive != nil:

@@ -176,8 +176,9 @@ func (t *Transfer) holderFindings(m mover.Member) (found findings) {
 
 func holderOf(m mover.Member) hold.Holder { return hold.MoveHolder(m.MoveID, m.MoveLogID) }
 
-// hasOwnAnnotation reports whether a root has the move's own mark before its pause. This happens only if the log that recorded the pause was lost or restored
-// to an earlier state. If the move continued, it would mistake its pause for a pause by the user.
+// hasOwnAnnotation reports whether a root has the move's own annotations before its pause. This
+// happens only if the log that recorded the pause was lost or restored to an earlier state. If the
+// move continued, it would mistake its pause for a pause by the user.
 func (t *Transfer) hasOwnAnnotation(members mover.Members) bool {
 	return slices.ContainsFunc(members.Objects, func(m mover.Member) bool { return pause.IsRoot(m.Ref) && holderOf(m) == t.holder() })
 }

@@ -22,7 +22,8 @@ type traces struct {
 	byUID   map[types.UID]object.Ref // of the copies
 }
 
-// traces reads the members of the source, and the copies on the target that carry the move's mark.
+// traces reads the members of the source, and the copies on the target that have the move's
+// annotations.
 func (t *Transfer) traces(ctx context.Context, s *mover.State) (found traces, err error) {
 	if found.members, _, err = t.members(ctx, s.Spec, everyKind); err != nil {
 		return found, err

@@ -187,7 +187,7 @@ func (s Switch) Set(ctx context.Context, c *kube.Cluster, t kube.Type, root paus
 	}
 }
 
-// exclusiveHolder returns the holder in held that does not admit the holder mark.
+// exclusiveHolder returns the first holder in held that does not admit another holder (mark).
 func exclusiveHolder(held []Holder, mark Holder) (by Holder, exclusive bool) {
 	for _, other := range held {
 		if !other.admits(mark) {

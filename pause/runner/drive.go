@@ -147,7 +147,8 @@ func (d *drive) pauseState() *pause.State {
 	return out
 }
 
-// recordIntended records new Clusters with their pause state before they are changed. It returns the Clusters that another holder holds alone as waits.
+// recordIntended records new Clusters with their pause state before they are changed. It returns
+// the Clusters with another holder that admits no further holder as waits.
 func (d *drive) recordIntended(ctx context.Context) (waits []pause.PendingObject, err error) {
 	known := d.recordedNames()
 	if !slices.ContainsFunc(d.names, func(name string) bool { return !slices.Contains(known, name) }) {

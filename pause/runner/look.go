@@ -28,7 +28,8 @@ func (g pausedGraph) Below(ctx context.Context) (below []pause.Subject, others [
 	return below, others, err
 }
 
-// evaluate evaluates all objects and records the result. held are the Clusters that another holder holds alone.
+// evaluate evaluates all objects and records the result. held are the Clusters with another holder
+// that admits no further holder.
 func (d *drive) evaluate(ctx context.Context, held []pause.PendingObject) error {
 	below, look, err := d.hold.Evaluate(ctx, d.pauseState())
 	if err != nil {

@@ -308,7 +308,8 @@ func (r *Runner) ledger(self *tracker, f *remediator.Facts, now time.Time) remed
 // Totals contains the totals of one policy.
 type Totals struct {
 	Machines, Unhealthy, Active int
-	// MassFailure is whether a mass failure is in progress for at least one owner; MassFailureEnded is when the last one ended.
+	// MassFailure reports whether a mass failure is in progress for at least one owner;
+	// MassFailureEnded is when the last one ended.
 	MassFailure      bool
 	MassFailureEnded time.Time
 	// Started are the times at which remediations were started.

@@ -108,7 +108,7 @@ type failure struct {
 
 const otherFailure = "Other"
 
-// failures returns the reasons of failures. The first one that matches an error applies.
+// failures returns the reasons of failures. The first entry that matches an error applies.
 func failures() []failure {
 	return []failure{
 		{eventlog.ErrConflict, "Conflict"},

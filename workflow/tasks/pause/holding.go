@@ -49,7 +49,8 @@ func openRecorded(ctx context.Context, clusters *access.Clusters, c *task.Call, 
 	return newPauser(ctx, cluster, c, record)
 }
 
-// restoreRecord ends the pause of a record. It restores exactly the recorded state, on objects that still have the Pause's mark.
+// restoreRecord ends the pause of a record. It restores exactly the recorded state, on objects that
+// still have the annotation of the Pause.
 func restoreRecord(ctx context.Context, clusters *access.Clusters, c *task.Call, record Record) error {
 	h, err := openRecorded(ctx, clusters, c, record)
 	if err != nil {

@@ -152,9 +152,10 @@ func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return json.Marshal(out)
 }
 
-// Undo restores exactly the recorded state, on objects that still have this task's mark. If the run's ServiceAccount is no longer permitted to, for
-// example because the namespace with its RoleBindings is being deleted, Undo acts with the daemon's identity, because Cluster API does not delete a
-// paused Cluster.
+// Undo restores exactly the recorded state, on objects that still have this task's annotation. If
+// the run's ServiceAccount is no longer permitted to, for example because the namespace with its
+// RoleBindings is being deleted, Undo acts with the daemon's identity, because Cluster API does not
+// delete a paused Cluster.
 func (p *Kind) Undo(ctx context.Context, c *task.Call) error {
 	if len(c.Undo) == 0 {
 		return nil

@@ -39,7 +39,8 @@ func (s pausedSwitch) toggle() hold.Switch {
 	return hold.Switch{Field: "suspend", On: true, Off: s.Previous, Exact: true}
 }
 
-// readSwitch reads the state of a switch. If the object has this task's mark, readSwitch returns the record of the earlier attempt.
+// readSwitch reads the state of a switch. If the object has this task's annotation, readSwitch
+// returns the record of the earlier attempt.
 func (h *pauser) readSwitch(ctx context.Context, s pausedSwitch, earlier []pausedSwitch) (pausedSwitch, error) {
 	u, err := h.cluster.Get(ctx, s.Ref)
 	if err != nil {
