@@ -62,8 +62,9 @@ type Commit struct {
 	Events   []Event
 }
 
-// IDFor returns an ID that depends on the facts, the actor and the expected sequence. A commit that is repeated after an unclear answer gets the
-// same ID. Two decisions that one process makes on the same state get different IDs, because otherwise the log would report the second one as
+// IDFor returns an ID that depends on the facts, the actor and the expected sequence. A commit that
+// is repeated after an unclear answer gets the same ID. Two decisions that one process makes on the
+// same state get different IDs, because otherwise the log would report the second decision as
 // stored.
 func (c Commit) IDFor(actor string) string {
 	h := sha256.New()

@@ -103,7 +103,7 @@ type (
 	LogLost struct {
 		// Log is the ID of the log that contained the move; empty if unknown.
 		Log string `json:"log,omitempty"`
-		// Phase and Sequence are the last ones in the Move's status.
+		// Phase and Sequence are the phase and the log sequence in the Move's status.
 		Phase    Phase  `json:"phase,omitempty"`
 		Sequence uint64 `json:"sequence,omitempty"`
 	}
@@ -150,8 +150,9 @@ type (
 		// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set for objects of their kinds, by Kind.group.
 		AckKinds map[string]Duration `json:"acknowledgeKinds,omitempty"`
 	}
-	// PauseIntended records that these roots are about to be paused, and their pause state, which is restored at the end. More means that another
-	// PauseIntended continues the list; Part is 0 in the first one.
+	// PauseIntended records that these roots are about to be paused, and their pause state, which
+	// is restored at the end. More means that another PauseIntended continues the list. Part is 0
+	// in the first PauseIntended.
 	PauseIntended struct {
 		Roots []pause.Root `json:"roots"`
 		Part  int          `json:"part,omitempty"`

@@ -20,7 +20,8 @@ const (
 	maxStatusClusters = 1000
 )
 
-// Due reports whether a move has work to do: it has not ended, and does not wait for a human alone.
+// Due reports whether a move has work to do: it has not ended, and does not wait only for an
+// operator.
 func Due(s *State) bool {
 	return s.Phase != "" && !s.Finished() && (s.Phase == PhasePending || Next(s) != None || s.Abort)
 }

@@ -264,7 +264,8 @@ func (s *State) checkDefragmentation() *Decision {
 	return wait("defragmentation", "etcd on %s is being defragmented, until %s at the latest", s.Maintenance.Active.Node, utc(DefragmentingUntil(s)))
 }
 
-// maintenanceIn returns how long until etcd must be asked for a defragmentation in progress, or for the next one; ok is false for never.
+// maintenanceIn returns the time until etcd must be queried for a defragmentation that is in
+// progress or due next. ok is false if there is none.
 func (s *State) maintenanceIn(f *Facts, now time.Time) (in time.Duration, ok bool) {
 	if s.Maintenance.Active.Node != "" {
 		return 0, true

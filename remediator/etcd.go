@@ -134,8 +134,9 @@ func (m *Member) database() Database {
 	return Database{Node: m.Node, Size: m.Size, InUse: m.InUse, Quota: m.Quota}
 }
 
-// membersWith returns the members whose databases have a problem, from a percentage on. For a member that had the problem before, the lower percentage
-// until counts, so that a size near the limit is not recorded again and again.
+// membersWith returns the members whose databases have a problem, from a percentage on. For a
+// member that had the problem before, the lower percentage until counts, so that a size near the
+// limit is not recorded repeatedly.
 func (r *EtcdReported) membersWith(before EtcdReport, kind v1alpha1.EtcdProblemKind, from, until int64, has func(d Database, percent int64) bool) (nodes []string) {
 	for _, d := range r.Databases {
 		if has(d, from) || before.has(kind, d.Node) && has(d, until) {

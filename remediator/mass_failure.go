@@ -85,7 +85,7 @@ func NewMassEvidence(selected, marked NamespaceCounts) *MassEvidence {
 	return e
 }
 
-// For returns the numbers of all machines and of the unhealthy ones that count for a namespace, by
+// For returns the numbers of all machines and of unhealthy machines that count for a namespace, by
 // failure domain. One other namespace alone can neither cause nor hide a mass failure, because the
 // largest count of another namespace is excluded from the unhealthy machines, and likewise from the
 // healthy machines. For the namespace "" all machines count except the machines of policies in dry

@@ -152,8 +152,9 @@ func (s *State) mergeEvents(why string) []Event {
 	return events
 }
 
-// mayStartBeside reports whether this worker may be replaced at the same time as others: the policy permits so many, all remediations in progress are
-// resting, and the owner has as many machines as requested.
+// mayStartBeside reports whether this worker may be replaced at the same time as other workers: the
+// policy permits one more, all remediations in progress are resting, and the owner has as many
+// machines as requested.
 func (s *State) mayStartBeside(u *UnhealthyMachine, f *Facts) bool {
 	all := s.InProgress()
 	return !f.isControlPlane() && !f.Policy.DryRun && len(all) < f.Policy.Limits.WorkersAtOnce && s.escalating() == nil &&

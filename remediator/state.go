@@ -36,8 +36,9 @@ type State struct {
 	// Chain holds the number of replacements in a row that led to each existing machine.
 	Chain map[types.UID]Link
 
-	// InMassFailure means that the owner waits for a mass failure of its policy to end. MassFailureEnded is the end of the last one. Mass holds the
-	// mass failures of the fleet and of failure domains.
+	// InMassFailure means that the owner waits for a mass failure of its policy to end.
+	// MassFailureEnded is the end of the last mass failure. Mass holds the mass failures of the
+	// fleet and of failure domains.
 	InMassFailure    bool
 	MassFailureEnded time.Time
 	Mass             MassFailures

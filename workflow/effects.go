@@ -245,7 +245,8 @@ func CurrentPhase(s *State) Phase {
 	}
 }
 
-// idle reports whether nothing continues without an operator. A deadline alone is no work.
+// idle reports whether nothing continues without an operator. A pending deadline does not count as
+// work.
 func (s *State) idle() bool {
 	return s.inFlight() == 0 && len(s.handlers) == 0 && s.ready.n == 0 && s.unmeetable.n == 0 && len(s.retryClock) == 0 &&
 		(len(s.clock) == 0 || s.approvals > 0 && s.edgesIdle()) && !s.verify && s.undoable.n == 0 && len(s.undoClock) == 0

@@ -210,7 +210,8 @@ func (t *Transfer) perform(ctx context.Context, s *mover.State, step mover.Step,
 	}
 }
 
-// needsTarget reports whether a step needs the target. Steps before the first copy is created work on the source alone.
+// needsTarget reports whether a step needs the target. Steps before the first copy is created use
+// only the source.
 func needsTarget(step mover.Step) bool {
 	switch step {
 	case mover.RecordBaseline, mover.PauseSource, mover.AwaitAcks, mover.DraftPlan, mover.RestoreSource, mover.AbandonTarget:

@@ -36,7 +36,7 @@ type Ack struct {
 	BlockMove bool `json:"blockMove,omitempty"`
 }
 
-// Pending counts the pending objects, and lists the first ones.
+// Pending counts the pending objects, and lists the first of them.
 type Pending struct {
 	Objects []pause.PendingObject `json:"objects,omitempty"`
 	Total   int                   `json:"total,omitempty"`

@@ -18,7 +18,8 @@ type tracker struct {
 	// claimed means that this process had claimed the owner at the end of the last turn.
 	claimed  bool
 	failures int
-	// blindSince is when the first of the latest consecutive observations failed; zero if the last one succeeded.
+	// blindSince is the time of the first of the latest consecutive failed observations, or zero if
+	// the last observation succeeded.
 	blindSince time.Time
 	// reach and etcd are the last answer of the cluster, answeredAt is its time.
 	reach      object.ConditionStatus
@@ -162,7 +163,8 @@ func (r *Runner) load() {
 	}
 }
 
-// setPast sets the usage of an owner by its state alone, until its next turn. The caller holds the lock.
+// setPast sets the usage of an owner from its recorded state only, until its next turn. The caller
+// holds the lock.
 func (r *Runner) setPast(e *tracker, namespace string, s *remediator.State) {
 	policy, dryRun := e.policy, e.group.DryRun
 	if policy == "" {

@@ -99,8 +99,9 @@ func (k *Kit) Screen(stream io.Writer) *term.Screen {
 	}}
 }
 
-// Hint returns a command line that can be pasted: words, and the options that select the same cluster or log. It omits -n default for a log alone,
-// where a name is found in any namespace.
+// Hint returns a command line that can be pasted: words, and the options that select the same
+// cluster or log. It omits -n default if only a log is read, where a name is found in any
+// namespace.
 func (k *Kit) Hint(namespace string, words ...string) string {
 	words = append(words, k.Flags.ConnectArgs()...)
 	if namespace != "" && (namespace != "default" || !k.Flags.LogOnly() || k.Flags.Namespace != "") {

@@ -73,7 +73,8 @@ func (p *Session[T]) Close() {
 	}
 }
 
-// Key returns the key of an object. For a log alone the namespace is --namespace, because there is no context.
+// Key returns the key of an object. If only a log is read, the namespace is --namespace, because
+// there is no kubeconfig context.
 func (p *Session[T]) Key(name string) types.NamespacedName {
 	if p.Cluster == nil {
 		return Key(p.Flags.Namespace, name)

@@ -170,7 +170,7 @@ func (o *replayOptions) verify(ctx context.Context, log *connect.Log, c *census)
 	return nil, nil
 }
 
-// maxListed is how many aggregates are shown, the last ones.
+// maxListed is the maximum number of aggregates that are shown. The last aggregates are shown.
 const maxListed = 50
 
 func (o *replayOptions) census(c *census, log *connect.Log) error {

@@ -162,7 +162,8 @@ func (s *sealing) alarm(violated bool, err error) {
 	s.report.event("LogViolated", err.Error())
 }
 
-// publishFinal publishes a checkpoint of the events since the last one. It is called when nothing else runs.
+// publishFinal publishes a checkpoint that covers the events since the last checkpoint. It is
+// called when nothing else runs.
 func (s *sealing) publishFinal() {
 	s.mu.Lock()
 	p := s.publisher

@@ -179,7 +179,8 @@ func usersOf(ctx context.Context, on *access.Cluster, class *unstructured.Unstru
 	return names, all, err
 }
 
-// checkNameFree returns an error if another Cluster has the name of the deleted one. The other Cluster may use the same objects.
+// checkNameFree returns an error if another Cluster has the name of the deleted Cluster. The other
+// Cluster may use the same objects.
 func (t Target) checkNameFree(on *access.Cluster) error {
 	s, err := t.readFrom(on)
 	if err != nil || s.Object == nil {

@@ -66,7 +66,7 @@ func (cs *Clusters) OpenPinned(ctx context.Context, c *task.Call, was Pinned) (*
 	return cl, cl.checkIdentity(ctx, was)
 }
 
-// checkIdentity checks that the cluster is the recorded one, and fails if it is not or cannot be read.
+// checkIdentity returns an error if the cluster is not the recorded cluster, or cannot be read.
 func (cl *Cluster) checkIdentity(ctx context.Context, was Pinned) error {
 	uid, err := cl.Kube.NamespaceUID(ctx, metav1.NamespaceSystem)
 	if err != nil {
