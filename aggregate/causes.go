@@ -79,8 +79,9 @@ func (c *Causes) setCauses(commit *eventlog.Commit, links []Links) (done func())
 	}
 }
 
-// loadCauses adds the events that the state contains and the causes do not, because a state may come from a view. At an event that this program
-// cannot read it deletes all causes before it, because the unreadable event may be the latest cause.
+// loadCauses adds the events that the state includes but the causes lack, because a state may come
+// from a view. When it reaches an event that this program cannot read, it deletes all earlier
+// causes, because the unreadable event may be the latest cause.
 func (r *Root[E, S]) loadCauses(ctx context.Context) error {
 	if r.Links == nil || r.linkedSeq == r.Seq {
 		return nil

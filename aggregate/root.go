@@ -54,7 +54,7 @@ type Root[E any, S State[E]] struct {
 	Log     Log
 	Catalog *eventlog.Catalog[E]
 	Name    eventlog.Aggregate
-	// Actor is the author of what is stored.
+	// Actor is the author of the events that Append stores.
 	Actor string
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
@@ -98,7 +98,8 @@ func (r *Root[E, S]) Read(ctx context.Context) error {
 	return nil
 }
 
-// fold applies a commit, and adds its events to the causes if those have all earlier events; see recall.
+// fold applies a commit, and adds its events to the causes if the causes include all earlier
+// events; see loadCauses.
 func (r *Root[E, S]) fold(record eventlog.Record) error {
 	links := r.Links != nil && r.linkedSeq == r.Seq
 	err := r.Catalog.Each(record, func(e E, stored eventlog.Event) {

@@ -100,8 +100,9 @@ func (v *View[E, S, T]) apply(r eventlog.Record) error {
 	return nil
 }
 
-// Forget deletes objects that have ended, in the order of their last commits, until those that remain have at most so many bytes (Entry.Bytes). It keeps
-// objects with an event that this program cannot read.
+// Forget deletes objects that have ended, in the order of their last commits, until the remaining
+// objects have at most the given number of bytes (Entry.Bytes). It keeps objects with an event that
+// this program cannot read.
 func (v *View[E, S, T]) Forget(most int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

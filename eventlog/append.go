@@ -14,7 +14,8 @@ import (
 const (
 	// appendTimeout bounds an append whose context has no nearer deadline.
 	appendTimeout = 15 * time.Second
-	// publishTimeout bounds one attempt. A slow attempt is harmless, because the next one finds out whether the commit is stored.
+	// publishTimeout bounds one attempt. A slow attempt is harmless, because the next attempt
+	// detects whether the commit is stored.
 	publishTimeout = 2 * time.Second
 )
 

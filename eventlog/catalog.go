@@ -175,7 +175,7 @@ func (c *Catalog[E]) Fold(r Record, apply func(fact E, at time.Time)) error {
 	return c.Each(r, func(fact E, ev Event) { apply(fact, ev.Time) })
 }
 
-// Each does the same as Fold, and passes each event instead of its time.
+// Each calls apply like Fold, but passes the stored event instead of its time.
 func (c *Catalog[E]) Each(r Record, apply func(fact E, ev Event)) error {
 	events, err := r.Events()
 	if err != nil {

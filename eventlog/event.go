@@ -43,8 +43,8 @@ type Event struct {
 	// Actor is the author of the decision: "daemon/<instance>" or "user/<name>". It is only certain for events that the daemon wrote: see
 	// Unverified.
 	Actor string
-	// Causation is the ID of the event of the same aggregate that caused this one. It is empty for a person's request, for an observation, or if
-	// the cause is not known.
+	// Causation is the ID of the event of the same aggregate that caused this event. It is empty
+	// for a person's request, for an observation, or if the cause is not known.
 	Causation string
 	// Correlation is shared by related events of several aggregates; may be empty.
 	Correlation string
@@ -62,8 +62,9 @@ type Commit struct {
 	Events   []Event
 }
 
-// IDFor returns an ID that depends on the facts, the actor and the expected sequence. A commit that is repeated after an unclear answer gets the
-// same ID. Two decisions that one process makes on the same state get different IDs, because otherwise the log would report the second one as
+// IDFor returns an ID that depends on the facts, the actor and the expected sequence. A commit that
+// is repeated after an unclear answer gets the same ID. Two decisions that one process makes on the
+// same state get different IDs, because otherwise the log would report the second decision as
 // stored.
 func (c Commit) IDFor(actor string) string {
 	h := sha256.New()

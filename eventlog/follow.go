@@ -161,7 +161,7 @@ func (l *Log) deliverFrom(ctx context.Context, r *pass) error {
 	return err
 }
 
-// handle handles one message, which must be the next one.
+// handle handles one message, whose sequence must be the next sequence.
 func (s *pass) handle(m jetstream.Msg) error {
 	r, err := fromDelivery(m)
 	if err != nil {

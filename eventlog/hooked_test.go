@@ -7,7 +7,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// hookedJetStream is a JetStream client that calls before ahead of each request.
+// hookedJetStream is a JetStream client that calls the function before ahead of each request.
 type hookedJetStream struct {
 	jetstream.JetStream
 	before func(what string)
@@ -33,7 +33,8 @@ func (h hookedJetStream) DeleteStream(ctx context.Context, name string) error {
 	return h.JetStream.DeleteStream(ctx, name)
 }
 
-// RestoreHooked restores as RestoreExternal does, and calls before ahead of each request.
+// RestoreHooked restores as RestoreExternal does, and calls the function before ahead of each
+// request.
 func RestoreHooked(ctx context.Context, o ExternalOptions, r RestoreSource, before func(what string)) error {
 	nc, err := nats.Connect(o.URL)
 	if err != nil {

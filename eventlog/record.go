@@ -83,7 +83,8 @@ func (r Record) previous() (uint64, bool) {
 	return n, err == nil
 }
 
-// IsFirst reports whether the commit is the first one of its aggregate, or its header does not name a previous one.
+// IsFirst reports whether the commit is the first one of its aggregate, or its header does not name
+// a previous commit.
 func (r Record) IsFirst() bool {
 	n, ok := r.previous()
 	return !ok || n == 0

@@ -132,9 +132,11 @@ const (
 	replicationTimeout = time.Minute
 )
 
-// replicate increases the replicas of a stream with one replica, and returns when each server has the whole stream. A stream that is uploaded with
-// several replicas is acknowledged when one server has it. If this server fails, the others cannot continue, and report another creation time.
-// replicate calls waiting, if it is not nil, with what it waits for.
+// replicate increases the replicas of a stream with one replica, and returns when each server has
+// the whole stream. A stream that is uploaded with several replicas is acknowledged when one server
+// has it. If this server fails, the other servers cannot continue, and report another creation
+// time. If the function waiting is not nil, replicate calls it with a description of what it waits
+// for.
 func replicate(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, name string, replicas int, waiting func(what string)) error {
 	stream, err := js.Stream(ctx, name)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"scute.dev/eventlog/seal"
 )
 
-// ConfigMap is a place in the management cluster.
+// ConfigMap is a destination in the management cluster.
 type ConfigMap struct {
 	Client typed.ConfigMapInterface
 	Object string

@@ -24,18 +24,22 @@ type Publication struct {
 
 // Destination stores checkpoints where a writer of the log cannot change them.
 type Destination interface {
-	// Name returns the name of the place, for messages.
+	// Name returns the name of the destination, for messages.
 	Name() string
-	// Last returns the newest checkpoint of the place as a signed note. It returns nil if there is none, or if the place does not return checkpoints.
+	// Last returns the newest checkpoint of the destination as a signed note. It returns nil if
+	// there is none, or if the destination does not return checkpoints.
 	Last(ctx context.Context) ([]byte, error)
-	// Publish adds a checkpoint. It returns errInconsistent if the place rejects the checkpoint because it does not continue the last one.
+	// Publish adds a checkpoint. It returns errInconsistent if the destination rejects the
+	// checkpoint because it does not continue the last one.
 	Publish(ctx context.Context, p Publication) error
 }
 
-// errInconsistent is returned if a checkpoint does not continue the last checkpoint of a place, so that it is not published there.
+// errInconsistent is returned if a checkpoint does not continue the last checkpoint of a
+// destination, so that it is not published there.
 var errInconsistent = errors.New("the log is not consistent with the published checkpoint")
 
-// checkPublication reports whether a checkpoint is the same as the last one of a place. It returns an error if the checkpoint must not be published there.
+// checkPublication reports whether a checkpoint is the same as the last one of a destination. It
+// returns an error if the checkpoint must not be published there.
 func checkPublication(p Publication, last []byte) (same bool, err error) {
 	if len(last) == 0 {
 		return false, nil
@@ -61,7 +65,8 @@ func checkPublication(p Publication, last []byte) (same bool, err error) {
 // checkpointsFile contains all checkpoints that were published to a folder, one after the other.
 const checkpointsFile = "checkpoints"
 
-// Folder is a place on a volume other than the log's. It contains every checkpoint, and the hashes for locating a change.
+// Folder is a destination on a volume other than the log's. It contains every checkpoint, and the
+// hashes for locating a change.
 type Folder struct{ Path string }
 
 // Name implements Destination.

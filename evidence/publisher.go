@@ -16,9 +16,11 @@ import (
 )
 
 const (
-	// publishTimeout is the timeout for publishing a checkpoint to a place, retries included. The next checkpoint covers the same commits, too.
+	// publishTimeout is the timeout for publishing a checkpoint to a destination, retries included.
+	// The next checkpoint covers the same commits, too.
 	publishTimeout = 20 * time.Second
-	// maxSeals bounds how often the log is sealed again because a place has a newer checkpoint.
+	// maxSeals bounds how often the log is sealed again because a destination has a newer
+	// checkpoint.
 	maxSeals = 3
 	// recheckInterval is the interval between complete checks of the sealed log.
 	recheckInterval = 24 * time.Hour
@@ -46,9 +48,9 @@ type Publisher struct {
 	state  map[string]State
 }
 
-// State is the state of a place, of the sealing, or of the log.
+// State is the state of a destination, of the sealing, or of the log.
 type State struct {
-	// Size is the last published sequence, and At the time of its publication.
+	// Size is the last published sequence, and At is the time of its publication.
 	Size uint64
 	At   time.Time
 	// Violated is true if the log differs from what was sealed.
@@ -81,7 +83,7 @@ func (p *Publisher) Run(ctx context.Context, interval time.Duration) {
 	})
 }
 
-// Publish seals the current log and publishes the checkpoint to each place.
+// Publish seals the current log and publishes the checkpoint to each destination.
 func (p *Publisher) Publish(ctx context.Context) {
 	publication, ok := p.seal(ctx)
 	if !ok {
@@ -123,7 +125,8 @@ func (p *Publisher) seal(ctx context.Context) (publication Publication, ok bool)
 	return Publication{Checkpoint: c, Signed: signed, Key: p.Key, At: time.Now(), Tree: p.Sealer.Tree()}, true
 }
 
-// publish publishes a checkpoint to one place, unless the place has the same checkpoint, or one that is not consistent with it.
+// publish publishes a checkpoint to one destination, unless the destination has the same
+// checkpoint, or one that is not consistent with it.
 func publish(ctx context.Context, place Destination, p Publication) error {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
@@ -192,7 +195,7 @@ func (p *Publisher) recordState(name string, s State) {
 	p.Alarm(s.Violated, s.Err)
 }
 
-// States returns the states of the log, of the sealing and of each place.
+// States returns the states of the log, of the sealing and of each destination.
 func (p *Publisher) States() map[string]State {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -105,8 +105,8 @@ func (w *witness) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	w.size, w.last = c.Size, c
 }
 
-// TestPublish checks that checkpoints are published to all places, also after a restart, and that publishing succeeds
-// after a witness was unavailable or knew a later checkpoint.
+// TestPublish checks that checkpoints are published to all destinations, also after a restart, and
+// that publishing succeeds after a witness was unavailable or knew a later checkpoint.
 func TestPublish(t *testing.T) {
 	dir := t.TempDir()
 	l := logtest.OpenIn(t, filepath.Join(dir, "log"))
@@ -165,8 +165,8 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// TestNeverOverAnother checks that the checkpoints of another log are not replaced, and that each place raises an alarm
-// with the reason.
+// TestNeverOverAnother checks that the checkpoints of another log are not replaced, and that each
+// destination raises an alarm with the reason.
 func TestNeverOverAnother(t *testing.T) {
 	k, err := seal.NewKey()
 	if err != nil {
@@ -205,7 +205,7 @@ func TestNeverOverAnother(t *testing.T) {
 	}
 }
 
-// racedDestination is a place to which another process publishes before its first read.
+// racedDestination is a destination to which another process publishes before its first read.
 type racedDestination struct {
 	Destination
 	publish func()

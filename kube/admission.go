@@ -14,8 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Admission represents the webhooks and admission policies that may reject a write, by their rules alone. It ignores their selectors, conditions and
-// bindings, and assumes that these match. The zero value rejects nothing; nil may reject everything.
+// Admission represents the webhooks and admission policies that may reject a write, judged only by
+// their rules. It ignores their selectors, conditions and bindings, and assumes that these match.
+// The zero value rejects nothing; nil may reject everything.
 type Admission struct {
 	rules []admissionv1.RuleWithOperations
 }

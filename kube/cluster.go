@@ -182,15 +182,18 @@ func ResourceQuotaType() Type {
 
 const (
 	pageSize = 500
-	// maxPages bounds the pages of one list, to a million objects, because an API server may report one more page without end.
+	// maxPages limits a list to a million objects, because a faulty API server may always report
+	// that there is another page.
 	maxPages = 2000
-	// pageShrinkFactor divides the page size after a page was too large. A page counts as at least least objects.
+	// pageShrinkFactor divides the page size after a page was too large. A page counts as at least
+	// minPageCount objects.
 	pageShrinkFactor = 10
 	minPageCount     = pageSize / pageShrinkFactor
 )
 
-// EachPage reads a list page by page, with a client whose pages are bounded (guard.BoundPages). If a page is too large, or there is no room for it,
-// Pages retries with a smaller one. page returns the continue token, or "" at the end. list names the list in an error.
+// EachPage reads a list page by page, with a client whose pages are bounded (guard.BoundPages). If
+// a page is too large, or too many large pages are being read, EachPage retries with a smaller
+// page. page returns the continue token, or "" at the end. list names the list in an error.
 func EachPage(list string, page func(metav1.ListOptions) (next string, err error)) error {
 	o := metav1.ListOptions{Limit: pageSize}
 	for left := int64(maxPages * pageSize); left > 0; left -= max(o.Limit, minPageCount) {

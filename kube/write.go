@@ -90,8 +90,8 @@ func sendAndDecode(ctx context.Context, request *rest.Request, body []byte, into
 // acceptPartial has no effect on an answer that is a Status.
 const acceptPartial = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 
-// TryDelete deletes an object in a dry run. It sends the dry run in the query alone: a proxy may drop the body of a DELETE, and the request would
-// then delete the object.
+// TryDelete deletes an object in a dry run. It requests the dry run only in the query: a proxy may
+// drop the body of a DELETE, and the request would then delete the object.
 func (c *Cluster) TryDelete(ctx context.Context, t Type, namespace, name string) error {
 	return c.Do(ctx, "try to delete "+t.Kind+" "+name, func(ctx context.Context) error {
 		return c.discovery.RESTClient().Delete().AbsPath(t.path(namespace, name)).Param("dryRun", metav1.DryRunAll).Do(ctx).Error()

@@ -64,8 +64,8 @@ func (s *State) awakeDeadline() time.Time {
 	return later(s.ResumedAt, s.ClaimedAt).Add(time.Duration(s.Spec.Awake))
 }
 
-// retryDeadline returns until when a step that fails now is retried. It returns zero if there is no limit: from Verified on, and in a rollback, a move
-// retries forever.
+// retryDeadline returns the time until which a step that fails now is retried. It returns zero if
+// there is no limit: from Verified on, and in a rollback, a move retries forever.
 func (s *State) retryDeadline(now time.Time) time.Time {
 	switch {
 	case s.Verified(), s.Phase == PhaseRollingBack, s.Lost != nil, s.Way != "", s.Abandon:

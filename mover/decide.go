@@ -226,8 +226,9 @@ func (s *State) changedRoots(plan []Item) []ObjectReason {
 	return changed
 }
 
-// decideUnacknowledged waits for the controllers of the target. Nothing is deleted before they have acknowledged every copy, because an active controller
-// whose cache lacks a Machine would create another one.
+// decideUnacknowledged waits for the controllers of the target. Nothing is deleted before they have
+// acknowledged every copy, because an active controller whose cache lacks a Machine would create
+// another Machine.
 func (s *State) decideUnacknowledged(o CopiesUnacknowledged, now time.Time) []Event {
 	switch {
 	case s.Abort:
@@ -333,7 +334,8 @@ func (s *State) failureEvents(message, next string) []Event {
 	return append(events, RollbackStarted{Reason: message})
 }
 
-// Summary returns the first objects of a list with their reasons, and the number of the others.
+// Summary returns the first objects of a list with their reasons, and the number of omitted
+// elements.
 func Summary(list []ObjectReason) string {
 	const named = 5
 	var said []string
@@ -373,7 +375,8 @@ func MissingEnd(how string) Abandoned {
 	return Abandoned{Reason: "the event log was restored from before the move ended (" + how + ")", Next: checkTargetAdvice}
 }
 
-// truncateFindings returns the first findings, errors before warnings, and one finding with the number of the others.
+// truncateFindings returns the first findings, errors before warnings, and one finding with the
+// number of omitted findings.
 func truncateFindings(list []Finding) []Finding {
 	kept := slices.Clone(list)
 	slices.SortStableFunc(kept, func(a, b Finding) int { return strings.Compare(string(a.Severity), string(b.Severity)) })

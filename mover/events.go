@@ -103,7 +103,7 @@ type (
 	LogLost struct {
 		// Log is the ID of the log that contained the move; empty if unknown.
 		Log string `json:"log,omitempty"`
-		// Phase and Sequence are the last ones in the Move's status.
+		// Phase and Sequence are the phase and the log sequence in the Move's status.
 		Phase    Phase  `json:"phase,omitempty"`
 		Sequence uint64 `json:"sequence,omitempty"`
 	}
@@ -122,8 +122,9 @@ type (
 	TargetAbandoned struct {
 		Reason string `json:"reason,omitempty"`
 	}
-	// Abandoned ends a move whose target was abandoned while objects of the source were being deleted; the source stays paused. With Next, it ends a
-	// move of which neither cluster has an object.
+	// Abandoned ends a move whose target was abandoned while objects of the source were being
+	// deleted; the source stays paused. If Next is set, it ends a move whose objects exist in
+	// neither cluster.
 	Abandoned struct {
 		Reason string `json:"reason"`
 		Next   string `json:"next,omitempty"`
@@ -149,8 +150,9 @@ type (
 		// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set for objects of their kinds, by Kind.group.
 		AckKinds map[string]Duration `json:"acknowledgeKinds,omitempty"`
 	}
-	// PauseIntended records that these roots are about to be paused, and their pause state, which is restored at the end. More means that another
-	// PauseIntended continues the list; Part is 0 in the first one.
+	// PauseIntended records that these roots are about to be paused, and their pause state, which
+	// is restored at the end. More means that another PauseIntended continues the list. Part is 0
+	// in the first PauseIntended.
 	PauseIntended struct {
 		Roots []pause.Root `json:"roots"`
 		Part  int          `json:"part,omitempty"`
@@ -226,7 +228,8 @@ type (
 		// Stranded means that a cluster differs from the log, so that continuing could lose an object or leave both clusters active. Nothing is
 		// changed until they agree again or a human has decided.
 		Stranded bool `json:"stranded,omitempty"`
-		// Until is set while the move waits for a permission that was granted at the preflight. The wait ends then.
+		// Until is when the wait for a permission ends that was granted at the preflight. It is
+		// zero if the move does not wait for a permission.
 		Until time.Time `json:"until,omitzero"`
 	}
 	// Failed records that the move cannot continue.

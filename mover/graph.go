@@ -48,7 +48,7 @@ type Member struct {
 // Members is the result of applying a selection to the observed objects.
 type Members struct {
 	Objects []Member // by level, then by reference
-	// Excluded are objects near the selection that stay, and why.
+	// Excluded are objects that are related to the selection but stay at the source, and why.
 	Excluded []ObjectReason
 	// DroppedOwners are owner references that cannot be copied, by their object, and why.
 	DroppedOwners []ObjectReason
@@ -60,7 +60,7 @@ type Members struct {
 	// Findings are the reasons not to move the selection: a member would lose an object that it needs, or an object of a Cluster that moves would
 	// stay.
 	Findings Findings
-	// ExclusionWarnings are warnings about the other objects in Left.
+	// ExclusionWarnings are warnings about the other objects in Excluded.
 	ExclusionWarnings Findings
 	// AddressFindings prevent a move because an address would leave its pool. They do not prevent a backup, which removes no address.
 	AddressFindings Findings
@@ -96,9 +96,11 @@ type node struct {
 	level        int
 }
 
-// Select returns the objects that a selection contains. The world must have every object of the movable kinds in the selection's namespace and in the
-// namespaces of its ClusterClasses, all Clusters, all cluster-scoped objects that are labelled to move, and the objects of other namespaces that
-// these name or that name them. The rules are those of clusterctl's object graph; objects that clusterctl omits silently are reported.
+// Select returns the objects that a selection contains. The world must have every object of the
+// movable kinds in the selection's namespace and in the namespaces of its ClusterClasses, all
+// Clusters, all cluster-scoped objects that are labelled to move, and the objects of other
+// namespaces that reference these objects or are referenced by them. The rules are those of
+// clusterctl's object graph; objects that clusterctl omits silently are reported.
 func Select(world []object.Observed, sel Selection) Members {
 	g := newGraph(world, sel)
 	g.connect()

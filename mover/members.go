@@ -47,8 +47,8 @@ const (
 	ownersAloneReason = "its owners are moved without their dependents"
 )
 
-// exclude records that an object near the selection stays. This is an error if the object belongs to a Cluster that moves, because the target would
-// lack it or create it again.
+// exclude records that an object that is related to the selection stays. This is an error if the
+// object belongs to a Cluster that moves, because the target would lack it or create it again.
 func (g *graph) exclude(n *node, why, remedy string, m *Members) {
 	m.Excluded = append(m.Excluded, ObjectReason{Ref: n.o.Ref, Reason: why})
 	switch {
@@ -60,7 +60,8 @@ func (g *graph) exclude(n *node, why, remedy string, m *Members) {
 	}
 }
 
-// memberOwners returns the owner references to members, and adds the other ones to dropped, with the reason.
+// memberOwners returns the owner references to members, and adds all other owner references to
+// dropped, with the reason.
 func (g *graph) memberOwners(n *node, dropped []ObjectReason) ([]object.Owner, []ObjectReason) {
 	var owners []object.Owner
 	for _, owner := range n.o.Owners {
@@ -87,7 +88,8 @@ func (g *graph) clusterOf(n *node) string { return n.clusterAbove(0) }
 
 const maxDepth = 16
 
-// clusterAbove returns the Cluster of a node or above it. The depth is limited because owners may form a cycle.
+// clusterAbove returns the name of the Cluster that a node is or that is among its owners, direct
+// or indirect. The depth is limited because owners may form a cycle.
 func (n *node) clusterAbove(depth int) string {
 	switch {
 	case pause.IsCluster(n.o.Ref):

@@ -72,8 +72,9 @@ func (g *graph) find(n *node, r object.Reference) (best *node) {
 	return best
 }
 
-// unqualifiedCandidates returns the Secrets and ConfigMaps that a cluster-scoped object may name without a namespace. Providers look for them in their own
-// namespace, so those outside the selected namespace are preferred.
+// unqualifiedCandidates returns the Secrets and ConfigMaps that a cluster-scoped object may name
+// without a namespace. Providers look for them in the namespace of the provider, so objects outside
+// the selected namespace are preferred.
 func (g *graph) unqualifiedCandidates(r object.Reference) []*node {
 	var found, own []*node
 	for _, p := range g.nodes {
@@ -128,8 +129,9 @@ func (g *graph) follow(queue []*node) {
 	}
 }
 
-// isClassTemplateReference reports whether n is a template of a ClusterClass in another namespace that names an object there. Such a name does not count: Cluster
-// API copies the template to the namespace of the Cluster, and the name applies there.
+// isClassTemplateReference reports whether n is a template of a ClusterClass in another namespace
+// that names an object there. Such a reference is ignored, because Cluster API copies the template
+// to the namespace of the Cluster, where the name refers to another object.
 func (g *graph) isClassTemplateReference(n *node, named object.Ref) bool {
 	r := n.o.Ref
 	return !n.byReference && r.Namespace != "" && r.Namespace != g.sel.Namespace && named.Namespace == r.Namespace && strings.HasSuffix(r.Kind, "Template")

@@ -20,7 +20,8 @@ const (
 	maxStatusClusters = 1000
 )
 
-// Due reports whether a move has work to do: it has not ended, and does not wait for a human alone.
+// Due reports whether a move has work to do: it has not ended, and does not wait only for an
+// operator.
 func Due(s *State) bool {
 	return s.Phase != "" && !s.Finished() && (s.Phase == PhasePending || Next(s) != None || s.Abort)
 }
@@ -141,7 +142,7 @@ func Explain(s *State) (message, next string) {
 	return message, next
 }
 
-// rollbackAdvice returns the advice for a wait at whose end the move is rolled back.
+// rollbackAdvice returns the advice for a wait after which the move is rolled back.
 func (s *State) rollbackAdvice(advice string) string {
 	if s.Spec.KeepFailed {
 		return "the move fails at that time and is left paused; " + advice

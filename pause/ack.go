@@ -54,8 +54,9 @@ type Verdict struct {
 	Touch        bool   // a write to its metadata would wake its controller
 }
 
-// EvaluateObject decides whether an object is at rest. before is its baseline, the zero value if the object did not exist. docs/design/mover.md, "How an
-// object acknowledges a pause", explains the rules. Their source is cluster-api issue 8473.
+// EvaluateObject decides whether an object has acknowledged the pause. before is its baseline, or
+// the zero value if the object did not exist. docs/design/mover.md, "How an object acknowledges a
+// pause", explains the rules. Their source is cluster-api issue 8473.
 func EvaluateObject(before Baseline, now object.Observed, c Context) Verdict {
 	if now.KindBlocksMove {
 		return Verdict{Reason: "annotation " + object.BlockMoveAnnotation + " on its CustomResourceDefinition blocks all objects of the kind"}

@@ -27,7 +27,7 @@ func DescribeSignals(objects map[object.Ref]Signal) string {
 	return strings.Join(parts, ", ")
 }
 
-// DescribeRoots names the Clusters of a pause, and counts those that were paused before.
+// DescribeRoots names the Clusters of a pause, and counts the Clusters that were paused before.
 func DescribeRoots(list []Root) string {
 	all := make([]object.Ref, len(list))
 	held := 0

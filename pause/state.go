@@ -70,7 +70,8 @@ func (u PausedClusters) IsPaused(o Subject) bool { return o.PausedByUser || u[o.
 
 // Evaluation is the result of one evaluation of all subjects.
 type Evaluation struct {
-	// New are the objects that have acknowledged the pause since the previous evaluation. Pending are those that have not acknowledged yet.
+	// New are the objects that have acknowledged the pause since the previous evaluation. Pending
+	// are the objects that have not acknowledged yet.
 	New     map[object.Ref]Signal
 	Pending []PendingObject
 	// Wake are the pending objects whose controllers need a write to act. It is empty while other objects acknowledge, because each write would slow

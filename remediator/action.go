@@ -38,7 +38,8 @@ const (
 	ClearConditions ActionType = "clear the remediation's conditions"
 	// MoveLeadership moves etcd's leadership from Machine's member to the member of node Value.
 	MoveLeadership ActionType = "move etcd's leadership"
-	// SkipDrain makes the deletion of Machine continue without draining its Node, SkipDetach without waiting until its volumes are detached.
+	// SkipDrain makes the deletion of Machine continue without draining its Node. SkipDetach makes
+	// it continue without waiting until its volumes are detached.
 	SkipDrain  ActionType = "skip the drain"
 	SkipDetach ActionType = "skip the wait for volumes"
 	// CreateStepObject creates the object of escalation step Value of the policy for Machine; DeleteStepObject deletes it.
@@ -70,7 +71,7 @@ type Action struct {
 	// For Defragment.
 	NewLeader string
 	Size      int64
-	// Until is the deadline of a Defragment, and identifies the attempt. For is its timeout.
+	// Until is the deadline of a Defragment, and identifies the attempt. Timeout is its timeout.
 	Until   time.Time
 	Timeout time.Duration
 	// Object is the object that DeleteStepObject deletes. If it is nil, the policy's template names the object.
@@ -79,8 +80,8 @@ type Action struct {
 	forRemediation bool
 }
 
-// DependsOn reports whether a write must not be made after the other one failed. That is so if both belong to the remediation that has been started, or
-// are about the same machine.
+// DependsOn reports whether a write must not be made after another write failed. This is the case
+// if both writes belong to the remediation in progress, or if both change the same machine.
 func (a Action) DependsOn(other Action) bool {
 	return a.forRemediation && other.forRemediation || !a.forRemediation && !other.forRemediation && a.Machine.UID == other.Machine.UID
 }

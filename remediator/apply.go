@@ -134,8 +134,9 @@ func (s *State) applyMarkCleared(e MachineMarkCleared, at time.Time) {
 	s.prune()
 }
 
-// retained returns the part of the record that outlives an illness: holds and aborts, attempts, and step objects. They are kept as long as the
-// machine exists. Attempts count until the machine has been healthy for longer than proven.
+// retained returns the part of the record that is kept after the machine recovers: holds and
+// aborts, attempts, and step objects. It is kept as long as the machine exists. Attempts count
+// until the machine has been healthy for longer than proven.
 func (u *UnhealthyMachine) retained() UnhealthyMachine {
 	return UnhealthyMachine{
 		Subject: u.Subject, Objects: u.Objects, CompletedSteps: u.CompletedSteps, ClearedAt: u.ClearedAt, Attempts: u.Attempts, LastAttempt: u.LastAttempt, WrongMachineDeleted: u.WrongMachineDeleted, ReplacementTimedOut: u.ReplacementTimedOut, RolloutTimedOut: u.RolloutTimedOut,

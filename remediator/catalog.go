@@ -15,7 +15,8 @@ type definition struct {
 	fact     eventlog.Fact[Event]
 	links    links
 	describe func(before *State, e Event) view.Line
-	// notices are the Kubernetes events that users may get of it. The first one that applies is sent.
+	// notices are the Kubernetes events that users may get about the event. The first notice that
+	// applies is sent.
 	notices []notice
 }
 
@@ -44,7 +45,7 @@ func NewCatalog() *eventlog.Catalog[Event] {
 	return eventlog.NewCatalog(eventlog.KindRemediation, facts...)
 }
 
-// links are what an event is, and what may be its cause.
+// links contains the link that identifies an event, and the links of its possible causes.
 type links struct {
 	is      link
 	follows []link
@@ -88,7 +89,8 @@ func (l link) key(m Subject) aggregate.Key {
 	}
 }
 
-// Links returns the links of an event to others of the owner. s is the state before it, on which the keys of an event do not depend.
+// Links returns the links of an event to other events of the owner. s is the state before the
+// event. The keys of an event do not depend on it.
 func Links(s *State, e Event) aggregate.Links {
 	about, d := SubjectOf(s, e), definitionOf(e).links
 	var l aggregate.Links
@@ -101,7 +103,8 @@ func Links(s *State, e Event) aggregate.Links {
 	return l
 }
 
-// causes returns what may be the cause of an event in a state. follows is what may be it in general.
+// causes returns the links of the possible causes of an event in a state. follows are the links of
+// the causes that the event may have in any state.
 func (s *State) causes(e Event, follows []link) []link {
 	m := SubjectOf(s, e)
 	switch e := e.(type) {
@@ -126,7 +129,8 @@ func (s *State) causes(e Event, follows []link) []link {
 	return follows
 }
 
-// waitedFor returns the end of what the last decision about a machine waited for: the remediation of another machine or of this one, or a mass failure.
+// waitedFor returns links to the end of the remediation or mass failure for which the last decision
+// about a machine waited. The remediation may be of this machine or of another machine.
 func (s *State) waitedFor(m Subject) (list []link) {
 	u := s.record(m.UID)
 	if u.DecidedAt.IsZero() {

@@ -9,7 +9,8 @@ import (
 	"scute.dev/internal/timespan"
 )
 
-// choose decides about every unhealthy machine. It starts an action for the first one that needs an action; the others wait.
+// choose decides about every unhealthy machine. It starts an action for the first machine that
+// needs an action. The other machines wait.
 func choose(s *State, f *Facts, now time.Time) []Event {
 	switch {
 	case f.Policy.Name == "" || !f.Owner.Found:
@@ -122,8 +123,9 @@ func (s *State) escalating() *UnhealthyMachine {
 	return pick(s.unhealthy(), func(u *UnhealthyMachine) bool { return u.EscalationStep != "" && u.marked() })
 }
 
-// sameAs reports whether a decision need not be recorded again. Reasons are compared only if they are stated, because other reasons have changing
-// numbers or errors. Next is always compared, because a human may have something else to do.
+// sameAs reports whether a decision need not be recorded again. Reasons are compared only for rules
+// whose reason is stable (comparesReason), because other reasons contain changing numbers or
+// errors. Next is always compared, because a different step of the operator must be recorded.
 func (d Decision) sameAs(other Decision) bool {
 	if d.Verdict != Escalate && !comparesReason(d.Rule) { // the reason of Escalate names the step
 		other.Reason = d.Reason

@@ -41,7 +41,8 @@ var waitStories = map[string]struct { //nolint:gochecknoglobals // a table
 	"a defragmentation":      {"machines 3; policy survey=1m defragment=2m/2m; database m1 900 100 2000; database m2 900 100 2000; database m3 900 100 2000; stalls; turn; pass 2m; turn", "DefragmentationEnded"},
 }
 
-// until plays a story, sets the clock back, and returns how long the wait lasts, and whether it ends.
+// timeUntil plays a story, sets the clock back, and returns how long the wait lasts and whether it
+// ends.
 func timeUntil(t *testing.T, story, ends string, back time.Duration) (time.Duration, bool) {
 	t.Helper()
 	start := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)

@@ -112,8 +112,10 @@ func (s *State) checkStable(m *Machine, f *Facts, stuck bool) *Decision {
 	return nil
 }
 
-// preventsJoin reports whether no other machine can join because of this one: its etcd member, or an earlier member of its name, is not connected, or is
-// a learner (etcd permits one, max-learners). A machine that is created meanwhile never joins, and neither does the next one.
+// preventsJoin reports whether this machine prevents other machines from joining: its etcd member,
+// or an earlier member with its name, is not connected or is a learner (etcd permits one learner,
+// max-learners). A machine that is created in this state never joins, and neither does the next
+// machine.
 func (f *Facts) preventsJoin(m *Machine) bool {
 	member := f.Etcd.member(m)
 	return !f.Owner.ExternalEtcd && member != nil && (member.Learner || f.hasNamesake(m) || !member.answering() && !f.addsDespiteSilent())
@@ -221,8 +223,9 @@ func (m *Machine) ownerRemediated() (last remediationNote, at time.Time, ok bool
 	return last, at, ok && err == nil
 }
 
-// checkOwnerRetries returns why a KubeadmControlPlane would refuse to remediate a machine that is handed over, or nil. It follows checkRetryLimits
-// (remediation.go), which reads the annotation of a machine that was created in the remediation of another one.
+// checkOwnerRetries returns why a KubeadmControlPlane would refuse to remediate a machine that is
+// handed over, or nil. It follows checkRetryLimits (remediation.go), which reads the annotation of
+// a machine that was created to replace another machine.
 func (f *Facts) checkOwnerRetries(d Decision, m *Machine, now time.Time) *Decision {
 	last, at, ok := m.ownerRemediated()
 	retry := f.Owner.Retry
@@ -242,7 +245,8 @@ func (f *Facts) checkOwnerRetries(d Decision, m *Machine, now time.Time) *Decisi
 	}
 }
 
-// ownerRetryTime returns when the owner may remediate a machine that it created in the remediation of another one, or zero if it may at any time.
+// ownerRetryTime returns when the owner may remediate a machine that it created to replace another
+// machine, or zero if it may at any time.
 func (f *Facts) ownerRetryTime(m *Machine) time.Time {
 	if m == nil {
 		return time.Time{}

@@ -111,7 +111,7 @@ func updateMarks(s *State, f *Facts, now time.Time) []Event {
 	return events
 }
 
-// matches reports whether the recorded mark equals the present health. A change of Since alone does not count.
+// matches reports whether the recorded mark equals the present health. It ignores Since.
 func (u *UnhealthyMachine) matches(h Health) bool {
 	mark := u.Mark
 	return mark.State == h.State && mark.Reason == h.Reason && mark.Source == h.Source &&
@@ -151,7 +151,8 @@ func (u *UnhealthyMachine) recordOrders(r *Request) []Event {
 	return events
 }
 
-// lacksOrderOf reports whether an order was written on an earlier request and not yet copied to this one. said is the UID of that request, "" in older logs.
+// lacksOrderOf reports whether an order was written on an earlier request and is not copied to this
+// request yet. said is the UID of the earlier request, or "" in older logs.
 func (r *Request) lacksOrderOf(said types.UID) bool {
 	return said != "" && said != r.UID && !r.OrdersCopied
 }
@@ -206,7 +207,7 @@ func endPolicyMassFailure(s *State, f *Facts, _ time.Time) []Event {
 	return eventIf(s.InMassFailure && !f.inMassFailure() && f.Policy.Unreadable == "", PolicyMassFailurePassed{})
 }
 
-// inMassFailure reports whether so many machines of the policy are unhealthy that it is a mass failure.
+// inMassFailure reports whether enough machines of the policy are unhealthy for a mass failure.
 func (f *Facts) inMassFailure() bool {
 	return f.Policy.Name != "" && f.Policy.Unreadable == "" && f.Policy.Limits.MassFailure.reached(f.Ledger.Unhealthy, f.Ledger.Watched)
 }

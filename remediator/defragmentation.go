@@ -18,9 +18,11 @@ type Defragmentation struct {
 	// A database is defragmented when it has at least MinSize bytes, of which at least FreePercent percent are free.
 	FreePercent int
 	MinSize     int64
-	// Pause is the time between two members, Deadline the timeout of each.
+	// Pause is the time between the defragmentations of two members. Deadline is the timeout of one
+	// defragmentation.
 	Pause, Deadline time.Duration
-	// Disarm is whether the alarm NOSPACE is disarmed when all databases have free space again.
+	// Disarm reports whether the alarm NOSPACE is disarmed when all databases have free space
+	// again.
 	Disarm bool
 }
 
@@ -46,7 +48,7 @@ type EtcdMaintenance struct {
 	Active Defragmenting
 	// Done contains when members were defragmented, by node. Entries older than defragmentInterval are deleted.
 	Done map[string]time.Time
-	// EndedAt is when the last defragmentation ended. Failed is whether it failed.
+	// EndedAt is when the last defragmentation ended. Failed reports whether it failed.
 	EndedAt time.Time
 	Failed  bool
 	// WaitReason is the last recorded reason why a due defragmentation was not started.
@@ -61,7 +63,8 @@ type MaintenanceFacts struct {
 	// latest, or zero if it is unknown.
 	OtherOwner string
 	FreeAt     time.Time
-	// QueuedSince is since when this etcd has waited only for others; zero if it does not.
+	// QueuedSince is the time since which this etcd has waited only for other defragmentations, or
+	// zero if it does not wait.
 	QueuedSince time.Time
 	// Attempted identifies the defragmentation that this process has carried out, by its deadline. Err is its error, or "".
 	Attempted time.Time
@@ -143,8 +146,9 @@ func (s *State) nextFragmented(f *Facts, now time.Time) *Member {
 	})
 }
 
-// defragmentationBlocker returns why no member of the etcd may be defragmented now, or "". With the alarm NOSPACE, unhealthy machines are no reason, because a full
-// database makes them unhealthy and a defragmentation helps.
+// defragmentationBlocker returns why no member of the etcd may be defragmented now, or "". With the
+// alarm NOSPACE, unhealthy machines do not block a defragmentation, because a full database makes
+// machines unhealthy and a defragmentation repairs that.
 func (s *State) defragmentationBlocker(f *Facts) string {
 	q, full := Count(f.Etcd), len(f.Etcd.alarmed("NOSPACE")) > 0
 	switch {
@@ -260,7 +264,8 @@ func (s *State) checkDefragmentation() *Decision {
 	return wait("defragmentation", "etcd on %s is being defragmented, until %s at the latest", s.Maintenance.Active.Node, utc(DefragmentingUntil(s)))
 }
 
-// maintenanceIn returns how long until etcd must be asked for a defragmentation in progress, or for the next one; ok is false for never.
+// maintenanceIn returns the time until etcd must be queried for a defragmentation that is in
+// progress or due next. ok is false if there is none.
 func (s *State) maintenanceIn(f *Facts, now time.Time) (in time.Duration, ok bool) {
 	if s.Maintenance.Active.Node != "" {
 		return 0, true

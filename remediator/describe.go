@@ -37,7 +37,7 @@ const (
 	warning
 )
 
-// says returns the description of events that all have the same text.
+// says returns a description function for events whose text is always the same.
 func says[E Event](line view.Line) func(*State, E) view.Line {
 	return func(*State, E) view.Line { return line }
 }

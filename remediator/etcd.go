@@ -42,8 +42,9 @@ type EtcdReport struct {
 const (
 	// A database is near its quota from nearQuotaPercent percent on, until it is below belowQuotaPercent percent.
 	nearQuotaPercent, belowQuotaPercent = 80, 75
-	// A database of at least fragmentedSize bytes is fragmented when at least fragmented percent are free, until less than defragmented percent are.
-	// The numbers are those by which OpenShift's etcd operator defragments.
+	// A database of at least fragmentedSize bytes is fragmented when at least fragmented percent
+	// are free, until less than defragmented percent are. The numbers are the thresholds of
+	// OpenShift's etcd operator.
 	fragmentedSize                         = 100 << 20
 	fragmentedPercent, defragmentedPercent = 45, 40
 	// alarmInterval is the longest interval between two requests to etcd while it may have an alarm, and sizeInterval while it has any problem.
@@ -56,7 +57,7 @@ type EtcdRequests struct {
 	Last, First time.Time
 	// Before is the time of the request before Last.
 	Before time.Time
-	// Blind is whether the last request failed.
+	// Blind reports whether the last request failed.
 	Blind bool
 }
 
@@ -69,7 +70,8 @@ func recordEtcd(s *State, f *Facts, _ time.Time) []Event {
 	return eventIf(!s.Etcd.matches(now, f.Policy.Survey > 0), now)
 }
 
-// matches reports whether the recorded report equals the present one in what matters.
+// matches reports whether the recorded report needs no update: its problems and, with surveys
+// enabled, its other facts equal the present report.
 func (r EtcdReport) matches(now EtcdReported, surveyed bool) bool {
 	same := slices.EqualFunc(r.Problems, now.Problems, func(a, b EtcdProblem) bool { return a.Kind == b.Kind && slices.Equal(a.Members, b.Members) })
 	if !surveyed {
@@ -132,8 +134,9 @@ func (m *Member) database() Database {
 	return Database{Node: m.Node, Size: m.Size, InUse: m.InUse, Quota: m.Quota}
 }
 
-// membersWith returns the members whose databases have a problem, from a percentage on. For a member that had the problem before, the lower percentage
-// until counts, so that a size near the limit is not recorded again and again.
+// membersWith returns the members whose databases have a problem, from a percentage on. For a
+// member that had the problem before, the lower percentage until counts, so that a size near the
+// limit is not recorded repeatedly.
 func (r *EtcdReported) membersWith(before EtcdReport, kind v1alpha1.EtcdProblemKind, from, until int64, has func(d Database, percent int64) bool) (nodes []string) {
 	for _, d := range r.Databases {
 		if has(d, from) || before.has(kind, d.Node) && has(d, until) {
@@ -155,7 +158,8 @@ func (d Database) fragmented(percent int64) bool {
 	return d.Size >= fragmentedSize && d.Size-d.InUse >= d.Size/100*percent
 }
 
-// surveyIn returns how long until etcd is asked although no machine needs it; ok is false for never.
+// surveyIn returns the time until the next query of etcd that happens even if no decision about a
+// machine needs it. ok is false if there is none.
 func (s *State) surveyIn(f *Facts, now time.Time) (in time.Duration, ok bool) {
 	if !f.isControlPlane() || !f.Owner.Found || f.Owner.ExternalEtcd || f.Policy.Name == "" || f.Policy.Unreadable != "" ||
 		f.Move != "" || f.Owner.Deleting || f.Cluster.Deleting || !slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.Node != "" }) {

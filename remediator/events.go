@@ -15,7 +15,8 @@ type (
 	Registered struct {
 		Owner Owner `json:"owner"`
 	}
-	// Claimed makes the next append of every earlier holder fail.
+	// Claimed records that a process now drives the owner. The next append of every process that
+	// claimed the owner earlier fails.
 	Claimed struct {
 		Holder string `json:"holder"`
 	}
@@ -28,7 +29,8 @@ type (
 		Since   time.Time `json:"since"`
 		// FailureDomain is the failure domain of the machine; "" without one and in older logs.
 		FailureDomain string `json:"failureDomain,omitempty"`
-		// FailingSince contains the failing checks of the Node's own conditions, and since when scute has seen each fail.
+		// FailingSince contains the failing checks of conditions that scute reads from the Node,
+		// each with the time at which scute first observed the failure.
 		FailingSince map[string]time.Time `json:"failingSince,omitempty"`
 		// Failing means that a check of the machine fails too, if the source is a notice.
 		Failing bool `json:"failing,omitempty"`
@@ -58,7 +60,8 @@ type (
 	HoldReleased struct {
 		Machine Subject `json:"machine"`
 	}
-	// AbortRequested records an operator's abort: the replacement in progress is cancelled, and no other one starts for the machine.
+	// AbortRequested records an operator's abort: the replacement in progress is cancelled, and no
+	// other replacement starts for the machine.
 	AbortRequested struct {
 		Machine Subject `json:"machine"`
 		// Request is the request with the abort; "" in older logs. The abort ends as a hold does.
@@ -143,7 +146,8 @@ type (
 		Since time.Time `json:"since"`
 		After string    `json:"after"`
 	}
-	// VolumeDetachSkipped records the same for the volumes that had to be detached.
+	// VolumeDetachSkipped records that the machine's deletion is about to continue although volumes
+	// are still attached, because the policy's timeout has passed.
 	VolumeDetachSkipped struct {
 		Since time.Time `json:"since"`
 		After string    `json:"after"`
@@ -206,7 +210,7 @@ type (
 	// DefragmentationStarted records that a member of etcd is about to be defragmented.
 	DefragmentationStarted struct {
 		Node string `json:"node"`
-		// Leader is whether the member leads. The leadership moves first.
+		// Leader reports whether the member leads. The leadership moves first.
 		Leader bool     `json:"leader,omitempty"`
 		Before Database `json:"before"`
 		Reason string   `json:"reason"`
@@ -229,8 +233,9 @@ type (
 		Members   []string   `json:"members"`
 		Databases []Database `json:"databases"`
 	}
-	// Admitted records that a process is about to start something for an owner. It is not in the owner's aggregate but in one that all processes
-	// append to first, so that each process has counted what the others have started.
+	// Admitted records that a process is about to start something for an owner. It is not in the
+	// owner's aggregate but in one that all processes append to first, so that each process counts
+	// the starts of all other processes.
 	Admitted struct {
 		Holder string `json:"holder"`
 		Owner  Owner  `json:"owner"`

@@ -62,19 +62,23 @@ type OwnerFacts struct {
 	Sets []string
 	// Moving are the Sets that still have machines to move to another MachineSet, for an in-place update.
 	Moving []string
-	// OnDelete is whether a MachineDeployment keeps outdated machines. It creates new machines in the current MachineSet.
+	// OnDelete reports whether a MachineDeployment keeps outdated machines. It creates new machines
+	// in the current MachineSet.
 	OnDelete     bool
 	ExternalEtcd bool
 	Version      string // of Kubernetes, in its spec
 	// RollingOut describes a rollout or an upgrade in progress that scute did not start.
 	RollingOut string
-	// Tested is whether scute was tested with the internal bookkeeping of this minor version of the owner's controller.
+	// Tested reports whether scute was tested with the internal bookkeeping of this minor version
+	// of the owner's controller.
 	Tested bool
-	// CertificateTrigger is whether the owner rolls out machines whose certificates are about to expire.
+	// CertificateTrigger reports whether the owner rolls out machines whose certificates are about
+	// to expire.
 	CertificateTrigger bool
 	// Retry limits a control plane's own remediation of one machine after another.
 	Retry Retry
-	// Uninitialized is whether the control plane's status does not have status.initialization.controlPlaneInitialized yet.
+	// Uninitialized reports whether the control plane's status does not have
+	// status.initialization.controlPlaneInitialized yet.
 	Uninitialized bool
 	// Refused is the owner's message about why it creates no machine although its replicas require one: its preflight checks or the API server
 	// refuse. "" without a message.
@@ -98,18 +102,20 @@ type ClusterFacts struct {
 	UID      types.UID
 	Deleting bool
 	Paused   bool
-	// Topology is whether the Cluster's topology sets the owner's replicas.
+	// Topology reports whether the Cluster's topology sets the owner's replicas.
 	Topology         bool
 	TopologyReplicas int32
 	// Entry is the owner's name in the topology, "" for a control plane.
 	Entry string
 	// Entries are the replicas in the topology, by entry. They can be read when the owner is gone.
 	Entries map[string]int32
-	// Initialized is whether its control plane has been initialized (condition ControlPlaneInitialized).
+	// Initialized reports whether its control plane has been initialized (condition
+	// ControlPlaneInitialized).
 	Initialized bool
-	// UpgradePending is whether the topology has a version that the owner does not have yet.
+	// UpgradePending reports whether the topology has a version that the owner does not have yet.
 	UpgradePending bool
-	// Reachable is whether the workload cluster's API server answers; Absent if it was not asked.
+	// Reachable reports whether the workload cluster's API server answers; Absent if it was not
+	// asked.
 	Reachable object.ConditionStatus
 	// BlindFor is for how long all observations up to this one were Blind, as the runner remembers; 0 for the first of them.
 	BlindFor time.Duration
@@ -143,10 +149,10 @@ type Machine struct {
 	FailureDomain string
 	Set           string // its MachineSet, or ""
 	Conditions    map[string]Condition
-	// Draining and Detaching are since when its deletion has waited for the drain of its Node, or for the detachment of its volumes; zero if it does
-	// not wait.
+	// Draining and Detaching are the times since which its deletion has waited for the drain of its
+	// Node or the detachment of its volumes, or zero if it does not wait.
 	Draining, Detaching time.Time
-	// SkipsDrain and SkipsDetach are whether its deletion skips these.
+	// SkipsDrain and SkipsDetach report whether its deletion skips these waits.
 	SkipsDrain, SkipsDetach bool
 	// Hooks are the deletion hooks except the owner's, by phase and name: pre-drain/backup.
 	Hooks []string
@@ -175,9 +181,11 @@ type Machine struct {
 	// there are none.
 	HealthChecksPass object.ConditionStatus
 
-	// StepObjects are the escalation steps, of the policy and in the log, whose object for this machine exists.
+	// StepObjects are the escalation steps, from the policy and the log, whose object for this
+	// machine exists.
 	StepObjects []string
-	// FailedSteps are the failed ones of these, with the field of the object that shows the failure.
+	// FailedSteps maps each of these steps that failed to the field of its object that shows the
+	// failure.
 	FailedSteps map[string]string
 
 	// NodeFacts contains the facts about its Node in the workload cluster. It is nil if they were not read, because the policy does not need them.
@@ -219,7 +227,8 @@ type Etcd struct {
 	Members []Member
 	// Alarms are the raised alarms with their members: "NOSPACE of node-1".
 	Alarms []string
-	// AddsByQuorum is whether etcd accepts a new member while a majority of the members with it are connected (from 3.6.11), and not only while all are.
+	// AddsByQuorum reports whether etcd accepts a new member while a majority of the members with
+	// it are connected (from 3.6.11), and not only while all are.
 	AddsByQuorum bool
 }
 
@@ -230,7 +239,7 @@ type Member struct {
 	Namesake string
 	Learner  bool
 	Leader   bool
-	// Unstarted is whether it was added, and has not published its name yet.
+	// Unstarted reports whether it was added, and has not published its name yet.
 	Unstarted bool
 	// Answers is True, False (it was reached, and is unhealthy or refuses), or Unknown (it could not be asked).
 	Answers object.ConditionStatus
@@ -357,7 +366,7 @@ func find[T any](list []T, fits func(*T) bool) *T {
 	return nil
 }
 
-// pick does the same in a list of pointers.
+// pick returns the first pointer in a list whose element matches, or nil.
 func pick[T any](list []*T, fits func(*T) bool) *T {
 	if i := slices.IndexFunc(list, fits); i >= 0 {
 		return list[i]
@@ -369,7 +378,8 @@ func (f *Facts) remainingMachines() int {
 	return len(f.Machines) - f.deletingMachines()
 }
 
-// desiredReplicas returns how many machines users want. If it is in the Cluster's topology, the owner has that number a moment later.
+// desiredReplicas returns the number of machines that users want. If the Cluster has a topology,
+// the topology contains that number, and the owner's spec follows later.
 func (f *Facts) desiredReplicas() int32 {
 	if f.Cluster.Topology {
 		return f.Cluster.TopologyReplicas

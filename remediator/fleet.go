@@ -31,15 +31,17 @@ type Fleet struct {
 	Starts []time.Time
 	// InFlight are the remediations in progress of other owners. Only a tool that has read the log sets them: see CountStarted.
 	InFlight []InFlight
-	// MassFailuresEnded is when the last mass failure of each failure domain ended, and that of the fleet under wholeFleet.
+	// MassFailuresEnded contains the times at which the last mass failure of each failure domain
+	// ended, and, under the key wholeFleet, the time for the fleet.
 	MassFailuresEnded map[string]time.Time
 	// FailingDomains contains the failure domains with a mass failure for any namespace, and wholeFleet if the fleet has one. If it is nil, the counts
 	// determine that for the namespace.
 	FailingDomains map[string]bool
 }
 
-// CountsFor is how long a remediation in progress counts for the limits of the fleet, and for the other owners of its policy. A longer one waits for
-// a human, and must not keep other machines waiting.
+// CountsFor is how long a remediation in progress counts toward the limits of the fleet and of the
+// other owners of its policy. A remediation that takes longer waits for an operator, and must not
+// block other machines.
 const CountsFor = 4 * time.Hour
 
 // wholeFleet is the key of the whole fleet in maps by failure domain.
@@ -50,7 +52,8 @@ type FleetLimits struct {
 	// Unreadable is why the RepairLimits cannot be read, or "". If it is set, no other field is.
 	Unreadable string
 	Paused     []string
-	// AtOnce limits the remediations in progress, PerWindow those started within Window.
+	// AtOnce limits the remediations in progress. PerWindow limits the remediations started within
+	// Window.
 	AtOnce, PerWindow int
 	Window            time.Duration
 	Mass              MassFailure
@@ -231,9 +234,10 @@ func Domain(region, name string) string {
 
 func (f *Facts) domain(name string) string { return Domain(f.Cluster.Region, name) }
 
-// destinations returns the failure domains in one of which the owner creates the replacement of a machine. A control plane chooses the one with the
-// fewest up-to-date machines, then the one with the fewest machines, then any (util/failuredomains in Cluster API). All machines of another owner are
-// where the machine is.
+// destinations returns the candidate failure domains for the replacement of a machine. A control
+// plane chooses the failure domain with the fewest up-to-date machines, then with the fewest
+// machines, then any (util/failuredomains in Cluster API). Every other owner creates the
+// replacement in the failure domain of the machine.
 func (f *Facts) destinations(m *Machine, method Verdict) []string {
 	if !f.isControlPlane() {
 		return slices.DeleteFunc([]string{m.FailureDomain}, func(name string) bool { return name == "" })

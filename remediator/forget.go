@@ -2,14 +2,17 @@ package remediator
 
 import "time"
 
-// countRetention is how long an ended remediation may count. It is longer than the windows of limits and the cooldowns, which are a year at most.
+// countRetention is how long an ended remediation may count toward a limit or a cooldown. It is
+// longer than the longest permitted window or cooldown, which is a year.
 const countRetention = 366 * 24 * time.Hour
 
-// StillCounts reports whether something that ended or happened at a time may still count.
+// StillCounts reports whether a remediation or mass failure that started or ended at a time may
+// still count toward a limit or a cooldown.
 func StillCounts(at, now time.Time) bool { return now.Sub(at) < countRetention }
 
-// Forget reduces the state of an owner to its identity if nothing is in progress, nothing is retained of its machines, and nothing counts any more.
-// It reports whether it did.
+// Forget reduces the state of an owner to its identity if nothing is in progress, nothing is
+// retained of its machines, and no event still counts toward a limit or a cooldown. It reports
+// whether it reduced the state.
 func Forget(s *State, at time.Time) bool {
 	if !isIdle(s) {
 		return false

@@ -7,10 +7,12 @@ import (
 	"scute.dev/kube/object"
 )
 
-// guardActions updates the annotation of each machine of a guarded control plane with the reason why etcd cannot spare it. The chart's
-// ValidatingAdmissionPolicy forbids users to delete such a machine. If etcd's members were not asked or did not answer, the annotation stays. It
-// changes no sooner than 5 seconds after the previous request to etcd, because each change causes an observation: a member that answers only now and
-// then would otherwise cause them without end.
+// guardActions updates the annotation of each machine of a guarded control plane with the reason
+// why etcd cannot spare it. The chart's ValidatingAdmissionPolicy forbids users to delete such a
+// machine. If the members of etcd were not queried or did not answer, the annotation does not
+// change. It changes at the earliest 5 seconds after the previous request to etcd. Each change
+// causes an observation, so a member that answers only intermittently would otherwise cause an
+// endless series of observations.
 func guardActions(f *Facts, now time.Time) []Action {
 	single := len(f.Machines) == 1
 	known := single || f.Cluster.Reachable == object.True && Count(f.Etcd).Voters > 0

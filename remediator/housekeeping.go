@@ -14,8 +14,9 @@ import (
 	"scute.dev/kube/object"
 )
 
-// cleanUp removes what ended remediations left: the annotation that triggered the owner and, if the owner has no surplus machine, scute's delete
-// annotations, and the owner's annotation of a remediation whose replacement is no longer needed.
+// cleanUp removes the annotations that ended remediations left: the annotation that triggered the
+// owner and, if the owner has no surplus machine, the delete annotations of scute and the owner's
+// annotation of a remediation whose replacement is no longer needed.
 func cleanUp(s *State, f *Facts) []Action {
 	var actions []Action
 	if f.Owner.Touched != "" {
@@ -33,8 +34,10 @@ func cleanUp(s *State, f *Facts) []Action {
 	return actions
 }
 
-// withdrawStrayHandOvers withdraws hand-overs that are not in this log, because no process checks any more whether they are safe. It keeps those of a
-// MachineHealthCheck that does not ask scute. If the policy cannot be read, machines without a mark are included, because no machine is marked then.
+// withdrawStrayHandOvers withdraws hand-overs that are not in this log, because no process checks
+// any more whether they are safe. It keeps the hand-overs of a MachineHealthCheck that does not ask
+// scute. If the policy cannot be read, machines without a mark are included, because no machine is
+// marked then.
 func (s *State) withdrawStrayHandOvers(f *Facts) []Action {
 	return actionsFor(f.all(), Withdraw, func(m *Machine) bool {
 		a, u := s.activeOf(m.UID), s.record(m.UID)
@@ -49,8 +52,10 @@ func (f *Facts) removeDeleteAnnotations() []Action {
 	return actionsFor(f.all(), SetDelete, f.isLeftover)
 }
 
-// isLeftover reports whether a machine has a delete annotation of scute although enough others have one for all surplus machines, by the lower of the
-// owner's replicas and those in the topology. The annotations of broken machines are kept first, then those of the newest machines.
+// isLeftover reports whether a machine has an unneeded delete annotation of scute: enough other
+// machines have the annotation for all surplus machines. The number of surplus machines follows
+// from the lower of the replicas of the owner and of the topology. Broken machines keep the
+// annotation first, then the newest machines.
 func (f *Facts) isLeftover(m *Machine) bool {
 	if !m.hasDeleteAnnotation() {
 		return false

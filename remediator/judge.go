@@ -30,8 +30,9 @@ type Health struct {
 	Failing bool
 }
 
-// Judge returns the health of a machine. It does not decide what is done about it. mark is the machine's mark in the log, or the zero
-// value: it has the times since which scute has seen conditions of the Node.
+// Judge returns the health of a machine. It does not decide how to respond. mark is the mark of the
+// machine in the log, or the zero value. It contains the times since which scute has observed
+// conditions of the Node.
 func Judge(m *Machine, mark MachineMarked, c Checks, now time.Time) Health {
 	if m.Remediate {
 		return Health{State: Unhealthy, Source: FromOperator, Reason: "annotation " + clusterv1.RemediateMachineAnnotation}

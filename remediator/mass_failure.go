@@ -59,7 +59,8 @@ func (s *sum) totalFor(namespace string) int {
 	}
 }
 
-// NewMassEvidence returns the evidence of the machines that policies select and of those that are marked unhealthy. It retains both arguments.
+// NewMassEvidence returns the evidence of the machines that policies select and of the machines
+// that are marked unhealthy. It retains both arguments.
 func NewMassEvidence(selected, marked NamespaceCounts) *MassEvidence {
 	e := &MassEvidence{selected: selected, marked: marked, healthy: make(map[string]*sum), unhealthy: make(map[string]*sum)}
 	add := func(to map[string]*sum, group PolicyGroup, domain string, n int) {
@@ -84,9 +85,11 @@ func NewMassEvidence(selected, marked NamespaceCounts) *MassEvidence {
 	return e
 }
 
-// For returns the numbers of all machines and of the unhealthy ones that count for a namespace, by failure domain. One other namespace alone can
-// neither cause nor hide a mass failure, because the largest count of another namespace is excluded from the unhealthy machines, and likewise from
-// the healthy machines. For the namespace "" all machines count except those of policies in dry run.
+// For returns the numbers of all machines and of unhealthy machines that count for a namespace, by
+// failure domain. One other namespace alone can neither cause nor hide a mass failure, because the
+// largest count of another namespace is excluded from the unhealthy machines, and likewise from the
+// healthy machines. For the namespace "" all machines count except the machines of policies in dry
+// run.
 func (e *MassEvidence) For(namespace string) (machines, unhealthy map[string]int) {
 	machines, unhealthy = make(map[string]int), make(map[string]int)
 	dryRun := PolicyGroup{Namespace: namespace, DryRun: true}

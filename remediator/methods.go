@@ -19,7 +19,8 @@ type method interface {
 	undo(r remediation) []Action
 	// undone reports whether the request is undone and the owner has observed that.
 	undone(r remediation) bool
-	// requesting reports whether more machines are still requested from the owner, which may have created one that was not observed yet.
+	// requesting reports whether more machines are still requested from the owner. The owner may
+	// already have created a machine that was not observed yet.
 	requesting(r remediation) bool
 	// desiredReplicas returns the number of machines that users want.
 	desiredReplicas(r remediation) int
@@ -141,8 +142,9 @@ func (e *Etcd) otherVoter(node string, fits func(*Member) bool) *Member {
 	return find(e.Members, func(m *Member) bool { return m.Node != node && !m.Learner && m.answering() && fits(m) })
 }
 
-// onHealthyMachine reports whether a member of etcd runs on a healthy machine that is not being deleted. The leadership would have to be moved away from any
-// other machine again before its deletion, and its owner may be unable to do that.
+// onHealthyMachine reports whether a member of etcd runs on a healthy machine that is not being
+// deleted. Only such a member should become the leader: before any other machine is deleted, its
+// owner would have to move the leadership again, which it may be unable to do.
 func (f *Facts) onHealthyMachine(member *Member) bool {
 	m := f.machineOf(*member)
 	return m != nil && !m.Deleting && !f.isBroken(m)
@@ -163,8 +165,9 @@ func (r remediation) addRelaxed() []Action {
 	return []Action{r.set(SetRelaxed, toJSON(n))}
 }
 
-// removeRelaxed removes the annotation that relaxes the owner's preflight checks. The owner keeps it if they fail nevertheless, and would then remediate
-// no other machine.
+// removeRelaxed removes the annotation that relaxes the owner's preflight checks. The owner itself
+// keeps the annotation if the remaining preflight checks fail, and then remediates no other
+// machine.
 func (r remediation) removeRelaxed() []Action {
 	return actionIf(r.Request.Relaxed && RelaxedFor(r.facts.Owner.Relaxed) == r.Victim.Name, r.set(SetRelaxed, ""))
 }
@@ -218,8 +221,9 @@ func (r remediation) unblockOwner() []Action {
 	return actionIf(r.facts.stallsOwner(r.victim), Action{Type: SetRelaxed, Machine: Subject{Name: name}})
 }
 
-// reportOthers reports the other machines that never joined as unhealthy to the control plane. KubeadmControlPlane remediates no machine while it considers
-// one of them to be still starting (HasHealthyMachineStillProvisioning).
+// reportOthers reports the other machines that never joined as unhealthy to the control plane.
+// KubeadmControlPlane remediates no machine while it considers one of these machines to be still
+// starting (HasHealthyMachineStillProvisioning).
 func (r remediation) reportOthers(handed *Machine) []Action {
 	return actionsFor(slices.Values(r.stranded), Report, func(m *Machine) bool { return m != handed && m.lastCheck().Status != object.False })
 }
@@ -250,8 +254,9 @@ func (fixedReplicas) desiredReplicas(r remediation) int { return int(r.facts.Own
 
 type raisedReplicas struct{}
 
-// requesting reports false after the replicas were restored: if users set the same number later, it is their request. After a merge, the replicas may be
-// one less than To: the last increase was not written, or it was undone and that was not observed.
+// requesting returns false after the replicas were restored: if users set the same number later,
+// the number is their request. After a merge, the replicas may be one less than To, because the
+// last increase was not written, or was undone without this being observed.
 func (raisedReplicas) requesting(r remediation) bool {
 	one := r.Merged && r.replicas == r.Request.To-1 && r.replicas > r.Request.From
 	return r.Scale != ScaleBack && (one || r.replicas == r.Request.To)

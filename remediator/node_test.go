@@ -99,7 +99,7 @@ func (n *node) recordMove(did, who string) {
 	}
 }
 
-// turned is the result of a turn.
+// turnResult is the result of a turn.
 type turnResult struct {
 	steps   int
 	problem string

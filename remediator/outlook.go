@@ -34,9 +34,10 @@ const (
 	thenDecided   = "scute decides again"
 )
 
-// OutlookOf returns what happens next to a machine, based on the same tables as the remediator itself. ok is false if nothing is to happen. It uses the
-// owner, the cluster, the machines, the policy and the learners of etcd in the facts, and omits what depends on missing ones. If the facts do not
-// contain the voters of etcd, it uses those of the last decision.
+// OutlookOf returns what happens next to a machine, based on the same tables as the remediator
+// itself. ok is false if nothing is to happen. It uses the owner, the cluster, the machines, the
+// policy and the learners of etcd in the facts, and omits statements that depend on missing facts.
+// If the facts do not contain the voters of etcd, it uses the voters of the last decision.
 func OutlookOf(s *State, uid types.UID, f *Facts, now time.Time) (o Outlook, ok bool) {
 	u := s.record(uid)
 	o.Rule, o.Held, o.Aborted = u.Decision.Rule, u.Held, u.Aborted
@@ -52,8 +53,9 @@ func OutlookOf(s *State, uid types.UID, f *Facts, now time.Time) (o Outlook, ok 
 	return o, true
 }
 
-// withVoters adds the voters of etcd to facts that have none, if the last decision counted one voter for each machine that has a Node and is no learner.
-// A voter answers if it did then and Cluster API does not report it as unhealthy.
+// withVoters adds the voters of etcd to facts that have none, if the last decision counted one
+// voter for each machine that has a Node and is not a learner. It assumes that a voter answers if
+// the voter answered at the last decision and Cluster API does not report it as unhealthy.
 func (u *UnhealthyMachine) withVoters(f *Facts) *Facts {
 	if !f.isControlPlane() || f.Etcd == nil || f.Etcd.Err != "" || Count(f.Etcd).Voters > 0 {
 		return f
@@ -241,10 +243,11 @@ func (f *Facts) CountStarted(self *State, all []*State, now time.Time) {
 	}
 }
 
-// InFlight is a remediation in progress that counts for a limit.
+// InFlight is a remediation in progress that counts toward a limit.
 type InFlight struct {
 	Namespace, Policy, Machine, Domain string
-	// Since is when the remediation was started. It counts for CountsFor, and for the machine's own owner until it has ended.
+	// Since is when the remediation was started. The remediation counts toward limits for
+	// CountsFor, and toward the limits of the machine's own owner until it has ended.
 	Since time.Time
 }
 
@@ -262,8 +265,9 @@ func (s *State) inFlight(since time.Time) (list []InFlight) {
 	return list
 }
 
-// blockers returns the remediations whose limit this machine waits on, the longest-counting first, and when the first one stops counting; zero if
-// none does by time alone. It returns none if the machine waits for something else.
+// blockers returns the remediations that exhaust the limit on which this machine waits, the oldest
+// first, and the time at which the first of them stops counting toward the limit, or zero if none
+// does by time alone. It returns no remediations if the machine does not wait on a limit.
 func (s *State) blockers(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) (list []InFlight, opens time.Time) {
 	policy, fleet := f.Owner.Namespace+"/"+f.Policy.Name, f.Fleet.Limits
 	switch u.Decision.Rule {
@@ -278,7 +282,8 @@ func (s *State) blockers(u *UnhealthyMachine, m *Machine, f *Facts, now time.Tim
 	}
 }
 
-// atLimit returns the remediations that count for an exhausted limit, and when the limit permits another one even if nothing else changes.
+// atLimit returns the remediations that count toward an exhausted limit, and when the limit permits
+// another remediation even if nothing else changes.
 func (s *State) atLimit(f *Facts, limit int, now time.Time, counts func(InFlight) bool) (list []InFlight, opens time.Time) {
 	own := slices.DeleteFunc(s.inFlight(UsageOf(s, f).Since), func(p InFlight) bool { return !counts(p) })
 	var since []time.Time

@@ -57,7 +57,7 @@ func profileOf(kind string) profile {
 	}
 }
 
-// IsControlPlane reports whether the rules treat machines of the kind as those of a control plane.
+// IsControlPlane reports whether the rules treat machines of the kind as control plane machines.
 func (k OwnerKind) IsControlPlane() bool { return profileOf(string(k)).controlPlane }
 
 // HasNodes reports whether machines of the kind get Nodes. Without Nodes, only conditions of the Machine make it unhealthy.

@@ -12,11 +12,15 @@ import (
 // A policy may permit that several workers of one owner are replaced at once. Only the slow part happens side by side: each remediation has its own
 // new machine, which starts and joins. Everything else happens for one remediation at a time, the active one:
 //
-//   - The others are resting: their new machines exist, and each has raised the replicas by one. Nothing is written for them.
-//   - The active one does not see the machines and the replicas of the resting ones (apart).
-//   - Another one becomes active (Continued) only while all are resting, when it starts or something is due for it.
-//   - If an external change affects them (disturbed), they are merged into the active one (Merged), which then undoes the requests of all. After
-//     that, any further change affects only one remediation.
+//   - The other remediations are resting: their new machines exist, and each has raised the replicas
+//     by one. Nothing is written for them.
+//   - Decisions about the active remediation ignore the machines and the replicas of the resting
+//     remediations (activeView).
+//   - Another remediation becomes active (Continued) only while all are resting, when it starts or
+//     one of its transitions is due.
+//   - If an external change affects them (interference), they are merged into the active remediation
+//     (Merged), which then undoes the requests of all. After that, any further change affects only
+//     one remediation.
 
 // InProgress returns the remediations in progress, the oldest first.
 func (s *State) InProgress() []*Active {
@@ -56,7 +60,8 @@ func (a *Active) isResting(f *Facts) bool {
 
 func (a *Active) raisedBy() int32 { return a.Request.To - a.Request.From }
 
-// activeView returns what the active remediation sees: a state without the resting remediations, and facts without their machines and replicas.
+// activeView returns the input for decisions about the active remediation: a state without the
+// resting remediations, and facts without their machines and replicas.
 func (s *State) activeView(f *Facts) (*State, *Facts) {
 	n := int32(len(s.Resting)) //nolint:gosec // few
 	if n == 0 {
@@ -66,7 +71,7 @@ func (s *State) activeView(f *Facts) (*State, *Facts) {
 	seen.Machines = slices.DeleteFunc(slices.Clone(f.Machines), func(m Machine) bool {
 		return slices.ContainsFunc(s.Resting, func(a *Active) bool { return a.Victim.UID == m.UID || a.created(&m) })
 	})
-	seen.excludedReplicas = 2 * n // for each, the replica of its machine and the one that it added
+	seen.excludedReplicas = 2 * n // for each resting remediation, the replica of its machine and the replica that it added
 	seen.Owner.Replicas -= seen.excludedReplicas
 	if f.Cluster.Topology {
 		seen.Cluster.TopologyReplicas -= seen.excludedReplicas
@@ -147,8 +152,9 @@ func (s *State) mergeEvents(why string) []Event {
 	return events
 }
 
-// mayStartBeside reports whether this worker may be replaced at the same time as others: the policy permits so many, all remediations in progress are
-// resting, and the owner has as many machines as requested.
+// mayStartBeside reports whether this worker may be replaced at the same time as other workers: the
+// policy permits one more, all remediations in progress are resting, and the owner has as many
+// machines as requested.
 func (s *State) mayStartBeside(u *UnhealthyMachine, f *Facts) bool {
 	all := s.InProgress()
 	return !f.isControlPlane() && !f.Policy.DryRun && len(all) < f.Policy.Limits.WorkersAtOnce && s.escalating() == nil &&
@@ -158,8 +164,9 @@ func (s *State) mayStartBeside(u *UnhealthyMachine, f *Facts) bool {
 		s.creatorOf(f.machine(u.Subject)) == nil && u.EscalationStep == ""
 }
 
-// park makes the remediations in progress rest, because another one starts. The new request is based on the replicas that users want, without those
-// that the resting remediations have added.
+// park moves the remediations in progress to Resting, because another remediation starts. The new
+// request is based on the replicas that users want, without the replicas that the resting
+// remediations have added.
 func (s *State) park(e *SurgeRequested) {
 	beside := slices.DeleteFunc(s.InProgress(), func(a *Active) bool { return a.Victim.UID == e.Machine.UID })
 	if e.Method != Surge || slices.ContainsFunc(beside, func(a *Active) bool { return a.Request.Method != Surge }) {
@@ -171,7 +178,8 @@ func (s *State) park(e *SurgeRequested) {
 	}
 }
 
-// removeActive removes a remediation that ends. For the others, its new machines become machines that existed before (Baseline).
+// removeActive removes a remediation that ends. The other remediations then treat its new machines
+// as machines that existed before them (Baseline).
 func (s *State) removeActive(a *Active) {
 	rest := slices.DeleteFunc(s.InProgress(), func(other *Active) bool { return other == a })
 	for _, other := range rest {
@@ -191,8 +199,8 @@ func (s *State) removeActive(a *Active) {
 	}
 }
 
-// merge ends a resting remediation and adds its request to the active one: its new machine becomes a surplus one, and the replicas remain raised by
-// one more.
+// merge ends a resting remediation and adds its request to the active remediation: its new machine
+// becomes a surplus machine, and the replicas stay raised by one more.
 func (s *State) merge(e Merged, at time.Time) {
 	i := slices.IndexFunc(s.Resting, func(a *Active) bool { return a.Victim.UID == e.Machine.UID })
 	if i < 0 {
@@ -204,7 +212,7 @@ func (s *State) merge(e Merged, at time.Time) {
 	a.addRequest(other, at)
 }
 
-// addRequest adds the request of another remediation to this one.
+// addRequest adds the request of another remediation to this remediation.
 func (a *Active) addRequest(other *Active, at time.Time) {
 	a.Request.Baseline = slices.DeleteFunc(slices.Clone(a.Request.Baseline), func(m Subject) bool {
 		return m == other.Replacement || slices.Contains(other.Extras, m)

@@ -53,12 +53,14 @@ func (q Quorum) MayAdd() bool {
 	return !q.Lost() && (q.Voters == 1 || q.Answering >= majority(q.Voters+1))
 }
 
-// MayRemove reports whether quorum is kept when a voter is removed. answers is whether this voter answers.
+// MayRemove reports whether quorum is kept when a voter is removed. answers reports whether this
+// voter answers.
 func (q Quorum) MayRemove(answers bool) bool {
 	return !q.Lost() && q.Voters > 1 && q.Answering-boolToInt(answers) >= majority(q.Voters-1)
 }
 
-// MayStop reports whether quorum is kept while a voter is stopped, for a reboot. answers is whether this voter answers.
+// MayStop reports whether quorum is kept while a voter is stopped, for a reboot. answers reports
+// whether this voter answers.
 func (q Quorum) MayStop(answers bool) bool {
 	return q.Answering-boolToInt(answers) >= majority(q.Voters)
 }
@@ -129,8 +131,10 @@ func (f *Facts) maySpare(m *Machine) bool {
 	return !member || Count(f.Etcd).MayRemove(alive)
 }
 
-// hasEnoughMembers reports whether the owner finds enough healthy etcd members if one machine is removed (nil: none) and, with more, one is added. Like the
-// owner (targetEtcdClusterHealthy), it uses the conditions of the machines, counts members without a machine as healthy, and permits no learners.
+// hasEnoughMembers reports whether the owner finds enough healthy etcd members if one machine (the
+// parameter without; nil for none) is removed and, if more is set, a machine is added. Like the
+// owner (targetEtcdClusterHealthy), it uses the conditions of the machines, counts members without
+// a machine as healthy, and permits no learners.
 func (f *Facts) hasEnoughMembers(without *Machine, more bool) bool {
 	if f.Etcd == nil { // etcd was not asked yet
 		return true

@@ -92,12 +92,14 @@ func (r remediation) ownerRollingOut() bool {
 
 func (r remediation) isSurplus(m *Machine) bool { return contains(r.Extras, m) }
 
-// tooMany reports whether there are more machines than users want. If another client deleted a machine meanwhile, there are not, because a new
-// machine replaces that machine.
+// tooMany reports whether there are more machines than users want. It returns false if another
+// client has deleted a machine, because a new machine replaces that machine.
 func (r remediation) tooMany() bool { return r.remainingMachines() > r.method.desiredReplicas(r) }
 
-// remainingMachines returns the number of machines that are not being deleted, plus those that their MachineSet will replace. With the strategy OnDelete, other
-// MachineSets replace the machines that they lose, while the oldest MachineSet, which has the unhealthy machine, still loses one at a scale-down.
+// remainingMachines returns the number of machines that are not being deleted, plus the deleted
+// machines that their MachineSet will replace. With the strategy OnDelete, the oldest MachineSet,
+// which has the unhealthy machine, loses a machine at a scale-down. All other MachineSets replace
+// the machines that they lose.
 func (r remediation) remainingMachines() int {
 	f, n := r.facts, r.facts.remainingMachines()
 	if gives := f.shrinkingSet(); f.Owner.OnDelete && r.victim != nil && r.victim.Set == gives {
@@ -112,8 +114,9 @@ func (r remediation) mustDeleteNew() bool {
 	return (r.tooMany() || r.method.requesting(r)) && !rollout && !r.committed()
 }
 
-// committed reports whether the new machine is, or will be, in another MachineSet than the one that loses a machine at a scale-down (OnDelete).
-// Undoing the request would delete a machine of the latter MachineSet, and not the new machine.
+// committed reports whether a scale-down would delete a machine of another MachineSet than the
+// MachineSet of the new machine (OnDelete). Undoing the request would then not delete the new
+// machine.
 func (r remediation) committed() bool {
 	f := r.facts
 	if f.isControlPlane() || f.Owner.RollingOut != "" || len(f.Owner.Sets) == 0 {

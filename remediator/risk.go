@@ -42,9 +42,11 @@ func (f *Facts) riskOfRemoval(m *Machine) risk {
 	}
 }
 
-// riskOfOther returns the risk that a control plane, when asked to remediate this machine, remediates another one first: one that another client asked
-// it for, and that etcd cannot spare. This machine may have prevented that before (HasHealthyMachineStillProvisioning). The owner itself only checks
-// conditions of machines (targetEtcdClusterHealthy).
+// riskOfOther returns the risk that a control plane, when asked to remediate this machine, first
+// remediates a different machine that another client asked it to remediate and that etcd cannot
+// spare. This machine may have prevented that remediation so far
+// (HasHealthyMachineStillProvisioning). The owner itself only checks conditions of machines
+// (targetEtcdClusterHealthy).
 func (f *Facts) riskOfOther(m *Machine) risk {
 	first := f.remediatedFirst(m)
 	if !f.isControlPlane() || first == m || f.maySpare(first) {
@@ -64,8 +66,9 @@ func (f *Facts) riskOfOther(m *Machine) risk {
 	return r
 }
 
-// remediatedFirst returns the machine that a control plane remediates first if asked for this one (getMachineToBeRemediated): the most broken of those it is
-// asked for.
+// remediatedFirst returns the machine that a control plane would remediate first if it were asked
+// to remediate m: the most broken of all machines that it is asked to remediate
+// (getMachineToBeRemediated).
 func (f *Facts) remediatedFirst(m *Machine) *Machine {
 	for other := range f.all() {
 		if handedOver(other) && other.Conditions[clusterv1.MachineHealthCheckSucceededCondition].Status == object.False && compareUrgency(other, m) < 0 {

@@ -55,7 +55,8 @@ const (
 	ruleUnreadableLimits    = "unreadable-limits"
 )
 
-// OfLimit reports whether a rule belongs to a limit of the policy or the fleet, so that a machine waits until others are replaced.
+// OfLimit reports whether a rule belongs to a limit of the policy or the fleet, so that a machine
+// waits until other machines are replaced.
 func OfLimit(rule string) bool {
 	return slices.Contains([]string{ruleAtOnce, ruleWindow, ruleFleetAtOnce, ruleFleetWindow, ruleDomainAtOnce}, rule)
 }
@@ -109,9 +110,11 @@ func (s *State) decide(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time)
 	return d
 }
 
-// chooseMethod returns how the machine should be replaced if no rule prevents it. It chooses a method that deletes the machine first, if the policy accepts
-// that and it is safe, in two cases: if creating the replacement first has failed, or if the machine has waited for the broken components of others
-// as long as a new machine may take. Its owner creates no machine until they are healthy, which may never happen.
+// chooseMethod returns how the machine should be replaced if no rule prevents it. It chooses a
+// method that deletes the machine first, if this is safe and the policy accepts it, in two cases:
+// if creating the replacement first has failed, or if the machine has waited for broken components
+// of other machines as long as a new machine may take. Its owner creates no machine until these
+// components are healthy, which may never happen.
 func (s *State) chooseMethod(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) Decision {
 	stranded := s.strandedMachines(f)
 	choose := decideWorker
@@ -142,9 +145,11 @@ func (s *State) waitExpired(u *UnhealthyMachine, m *Machine, f *Facts, now time.
 	return first, !from.IsZero() && !now.Before(from)
 }
 
-// waitExpiry returns the decision that ends a wait which may last forever, and when it applies; zero if none does. A machine of a control plane may
-// wait for broken components of others: until they are healthy, its owner neither creates machines nor rolls out nor scales, but it remediates. A
-// worker that never joined may wait for a rollout that moves the other machines of its MachineSet without it.
+// waitExpiry returns the decision that ends a wait that could last forever, and when the decision
+// applies, or zero values if there is none. A control plane machine may wait for broken components
+// of other machines: until they are healthy, its owner does not create machines, roll out or scale,
+// but it does remediate. A worker that never joined may wait for a rollout that moves the other
+// machines of its MachineSet without it.
 func (s *State) waitExpiry(u *UnhealthyMachine, m *Machine, f *Facts) (first Decision, from time.Time) {
 	if f.leftByUpdate(m) {
 		return Decision{
@@ -275,7 +280,8 @@ func (s *State) massFailureCooldownEnd(f *Facts) time.Time {
 	return dueIf(!s.massFailureEnded(f).IsZero(), s.massFailureEnded(f).Add(f.Policy.Limits.MassFailure.Cooldown))
 }
 
-// checkLimits applies the limits of the policy, for all its owners together, and then those of the whole fleet.
+// checkLimits applies the limits of the policy, for all its owners together, and then the limits of
+// the whole fleet.
 func (s *State) checkLimits(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
 	l := f.Policy.Limits
 	begun := len(within(slices.Concat(s.Starts, f.Ledger.Started), l.Window, now))

@@ -23,9 +23,11 @@ type State struct {
 
 	// Unhealthy holds the machines that are unhealthy, or were and are retained for a cooldown.
 	Unhealthy map[types.UID]*UnhealthyMachine
-	// Active is the remediation in progress, or nil. If there are several, it is the one that the last events were about.
+	// Active is the remediation in progress, or nil. If there are several, the last events were
+	// about this remediation.
 	Active *Active
-	// Resting are the other remediations in progress. Only workers have several at once.
+	// Resting are the other remediations in progress, which only wait. Only workers have several
+	// remediations at once.
 	Resting []*Active
 	// History holds the last ended remediations, the newest last.
 	History []PastRemediation
@@ -34,8 +36,9 @@ type State struct {
 	// Chain holds the number of replacements in a row that led to each existing machine.
 	Chain map[types.UID]Link
 
-	// InMassFailure means that the owner waits for a mass failure of its policy to end. MassFailureEnded is the end of the last one. Mass holds the
-	// mass failures of the fleet and of failure domains.
+	// InMassFailure means that the owner waits for a mass failure of its policy to end.
+	// MassFailureEnded is the end of the last mass failure. Mass holds the mass failures of the
+	// fleet and of failure domains.
 	InMassFailure    bool
 	MassFailureEnded time.Time
 	Mass             MassFailures
@@ -64,7 +67,8 @@ type UnhealthyMachine struct {
 	Subject
 	// Mark has no State if the machine is healthy according to the log.
 	Mark MachineMarked
-	// MarkedAt is the time of the first mark since the machine was last healthy, UnhealthyAt that of the first mark as Unhealthy.
+	// MarkedAt is the time of the first mark since the machine was last healthy. UnhealthyAt is the
+	// time of the first mark with the state Unhealthy.
 	MarkedAt    time.Time
 	UnhealthyAt time.Time
 
@@ -95,8 +99,9 @@ type UnhealthyMachine struct {
 	// Objects are the objects that escalation steps created, by step.
 	Objects map[string]StepObject
 
-	// Attempts is the number of attempts, LastAttempt the time at which the last one started or ended, and ClearedAt the time of the recovery.
-	// Attempts count until the machine has been healthy for longer than proven.
+	// Attempts is the number of attempts. LastAttempt is the time at which the last attempt started
+	// or ended. ClearedAt is the time of the recovery. Attempts count until the machine has been
+	// healthy for longer than proven.
 	Attempts    int
 	LastAttempt time.Time
 	ClearedAt   time.Time

@@ -112,7 +112,8 @@ func (s *State) machineStatus(u *UnhealthyMachine) v1alpha1.SurgeRemediationStat
 	return out
 }
 
-// decisionReason returns the reason of a decision. If attempts have failed, it adds why the last one did.
+// decisionReason returns the reason of a decision. If attempts have failed, it adds why the last
+// attempt failed.
 func (s *State) decisionReason(u *UnhealthyMachine) string {
 	d, end := u.Decision, s.lastEnd(u.UID)
 	if end == nil || end.Outcome != EndCancelled || end.Note == "" {

@@ -85,8 +85,9 @@ func (r remediation) isOldSurplus() bool {
 	return r.Request.Method == OwnerRemediation && r.tooMany()
 }
 
-// lateReplacement returns a new machine that is ready after the timeout, or nil. While components of the unhealthy machine are broken, the owner can delete the
-// unhealthy machine, but not the new one. late returns nil while the owner is asked to remediate a new machine.
+// lateReplacement returns a new machine that is ready after the timeout, or nil. While components
+// of the unhealthy machine are broken, the owner can delete the unhealthy machine, but not the new
+// one. It also returns nil while the owner is asked to remediate a new machine.
 func (r remediation) lateReplacement() *Machine {
 	if !r.resumable() || slices.ContainsFunc(r.newMachines, handedOver) {
 		return nil
@@ -109,14 +110,15 @@ func (r remediation) resumable() bool {
 	}
 }
 
-// outranked reports whether another client has marked another machine, which the owner may try to delete first, and cannot because components of the
-// victim are broken.
+// outranked reports whether another client has set the delete annotation on another machine. The
+// owner may try to delete that machine first, and fail because components of the victim are broken.
 func (r remediation) outranked() bool {
 	return r.victim != nil && r.facts.isBroken(r.victim) &&
 		slices.ContainsFunc(r.facts.Machines, func(m Machine) bool { return r.annotatedByOthers(&m) })
 }
 
-// unopposed reports whether the remediation is being cancelled, but no rule would prevent it if it started at a time, and the machine may be deleted.
+// unopposed reports whether no rule would prevent the remediation, which is being cancelled, if it
+// started at the given time, and whether the machine may be deleted.
 func (r remediation) unopposed(at time.Time) bool {
 	s, u, m, f := r.state, r.unhealthy, r.victim, r.facts
 	if !r.isCancelling() || r.by != nil || u.UID == "" || m == nil || len(f.Policy.blockingHooks(m)) > 0 || firstOf(u, m, f, at, checkForeignState, s.checkConsent) != nil {
@@ -171,8 +173,9 @@ var (
 	}
 )
 
-// abandonTime returns when the remediation ends although a control plane has not deleted the new machines. It returns zero while something must be
-// undone or a machine is being deleted.
+// abandonTime returns the time at which the remediation ends even though a control plane has not
+// deleted the new machines. It returns zero while something must be undone or a machine is being
+// deleted.
 func (r remediation) abandonTime() time.Time {
 	marked := r.victim.DeleteAnnotation == DeleteValue && !r.isOldSurplus()
 	keeps := !r.tooMany() && len(r.removeSurplus()) > 0

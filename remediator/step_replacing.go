@@ -38,8 +38,10 @@ var (
 	}
 )
 
-// wrongMachineDeleted reports whether the owner of workers deleted another machine than the marked one, and would do so again, because another MachineSet loses
-// a machine at a scale-down. Within a MachineSet the marked machine is deleted first, so there another client deleted the other machine.
+// wrongMachineDeleted reports whether the owner of workers deleted a machine other than the machine
+// with the delete annotation, and would do so again, because another MachineSet loses a machine at
+// a scale-down. Within a MachineSet the marked machine is deleted first, so there another client
+// deleted the other machine.
 func (r remediation) wrongMachineDeleted() bool {
 	f := r.facts
 	if f.isControlPlane() || r.victim.DeleteAnnotation == "" || len(f.Owner.Sets) == 0 {

@@ -55,8 +55,10 @@ func (r remediation) relaxEvents() []Event {
 	return nil
 }
 
-// worsenedDeadline returns when to stop waiting for a requested surge, or zero for never. Its owner creates no machine while components of the machine are
-// broken, but would remediate the machine itself. Components that recover within a minute are no reason.
+// worsenedDeadline returns when to stop waiting for a requested surge, or zero for never. While
+// components of the machine are broken, its owner creates no additional machine, but would
+// remediate the broken machine. The deadline is a minute after the components broke, because they
+// may recover.
 func (r remediation) worsenedDeadline() time.Time {
 	if !r.maySwitchMethod() || r.Request.Relaxed || Blind(r.facts) {
 		return time.Time{} // with relaxed preflight checks the owner may still create a machine; a blind observation decides nothing
@@ -72,8 +74,9 @@ func (r remediation) worsenedDeadline() time.Time {
 	return dueIf(d.Verdict == OwnerRemediation, r.countFrom(r.victim.brokenSince()).Add(time.Minute))
 }
 
-// maySwitchMethod reports whether a control plane that was asked for a new machine may be asked for something else: no new machine exists, nothing freezes
-// the remediation, and no rollout creates a machine.
+// maySwitchMethod reports whether a control plane that was asked for a new machine may be asked to
+// use another method: no new machine exists, nothing freezes the remediation, and no rollout
+// creates a machine.
 func (r remediation) maySwitchMethod() bool {
 	return r.facts.isControlPlane() && r.Request.Method != OwnerRemediation && (r.Frozen == "" || r.Frozen == freezeRefused) && !r.facts.withinGracePeriod() && !r.ownerRollingOut() && len(r.newMachines) == 0
 }

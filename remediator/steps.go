@@ -2,8 +2,8 @@ package remediator
 
 import "time"
 
-// step is a state of a remediation with its meaning, its writes and its transitions. The transitions are tried in their order. The first one that
-// applies is recorded.
+// step is a state of a remediation with its meaning, its writes and its transitions. The
+// transitions are tried in order. The first transition that applies is recorded.
 //
 // The tables in docs/design/remediation-states.md are generated from steps.
 type step struct {
@@ -23,7 +23,8 @@ type transition struct {
 	deadline
 }
 
-// deadline is a time at which something happens without another change. The transitions and the outlook use it.
+// deadline is a time at which a transition is due even if no fact changes. The transitions and the
+// outlook use it.
 type deadline struct {
 	due  func(remediation) time.Time // zero if time alone does not cause it now; nil if it never does
 	then string                      // what happens then, for users
@@ -41,7 +42,8 @@ const (
 // are in transitions.go.
 var steps = []step{stepRequesting, stepReplacing, stepRemoving, stepDeleting, stepSettling, stepCancelling, stepSparing}
 
-// Transitions that several steps share: those of the machine, those of replicas, and those to a cancellation.
+// Transitions that several steps share: transitions that depend on the machine, transitions that
+// depend on replicas, and transitions to a cancellation.
 var (
 	victimTransitions  = []transition{ownerGone, victimGone, victimDeletionStarted}
 	replicaTransitions = []transition{raised, restored}
@@ -52,7 +54,8 @@ func stepOf(name Step) *step {
 	return find(steps, func(s *step) bool { return s.name == name })
 }
 
-// advance returns the next events of the remediations in progress. If the active one is resting, something may be due for another one.
+// advance returns the next events of the remediations in progress. If the active remediation is
+// resting, another remediation may have a transition that is due.
 func advance(s *State, f *Facts, now time.Time) []Event {
 	if s.Active == nil {
 		return nil

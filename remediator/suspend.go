@@ -26,14 +26,14 @@ const (
 	freezeDenied  = "write-denied"
 )
 
-// writeExtent is the extent of what is written while a remediation is frozen.
+// writeExtent defines which writes are permitted while a remediation is frozen.
 type writeExtent int
 
 // Extents from nothing to everything. Each one includes the previous ones.
 const (
 	writesNothing writeExtent = iota
 	writesMarks               // marks and SurgeRemediations, which users see
-	writesUndo                // undoing what is not needed: replicas for which a new machine exists, a request to remediate
+	writesUndo                // undoing requests that are not needed: replicas for which a new machine exists, a request to remediate
 	writesAll
 )
 
@@ -58,7 +58,7 @@ type suspension struct {
 	due func(r remediation) time.Time
 }
 
-// suspensions are in the order of their priority: the first one that applies is recorded.
+// suspensions are in the order of their priority: the first suspension that applies is recorded.
 var suspensions = []suspension{
 	{freezeMove, "the log has a move of the cluster in progress", writesNothing, func(r remediation) (string, string, bool) {
 		return "the cluster is being moved: " + r.facts.Move, "it continues when the move has ended", r.facts.Move != ""
@@ -239,8 +239,9 @@ type suspended struct {
 	reason, next string
 }
 
-// suspend returns the event that freezes or thaws a remediation. For the same rule, it returns another Frozen only if next has changed, or the reason
-// of a rule for which stated is true.
+// suspend returns the event that freezes or thaws a remediation. For the same rule, it returns
+// another Frozen only if next has changed, or if the reason has changed and comparesReason is true
+// for the rule.
 func (r remediation) suspend() []Event {
 	switch {
 	case r.by == nil && r.Frozen == "":

@@ -12,7 +12,7 @@ import (
 
 // decideControlPlane decides by the quorum table: rules b (maxSurge) to f. The dangers were checked before.
 //
-//	a  a majority of voters does not answer, or is unknown     -> Freeze (see blind)
+//	a  a majority of voters does not answer, or is unknown     -> Freeze (see Blind)
 //	b  maxSurge 0                                             -> the owner deletes first, if the policy accepts that
 //	   the machine never became a Node                        -> as c: the owner creates no machine until it is replaced
 //	   a rollout, or scaling, waits for this machine          -> as c: the owner remediates before it continues
@@ -104,8 +104,9 @@ func (c tableCase) describeSilent() string {
 	}
 }
 
-// external implements rule f. The owner checks the members of etcd before it deletes a machine in its own remediation. It does not know the members
-// of an external etcd, and refuses. So the replacement must come first, or a human must delete the machine.
+// external implements rule f. The owner checks the members of etcd before it deletes a machine in
+// its own remediation. It does not know the members of an external etcd, and refuses. So the
+// replacement must be created first, or an operator must delete the machine.
 func (c tableCase) external(blocks string) Decision {
 	f := c.f
 	why := "it never joined"
@@ -309,8 +310,9 @@ func (c tableCase) method(rule, reason string, relaxed bool) Decision {
 	return c.byReplicas(rule, reason, relaxed)
 }
 
-// byReplicas returns the decision to request more replicas. Only for these does the control plane report in its conditions why it cannot create a
-// machine: in a rollout it resets them in the same reconcile (updateStatus of KubeadmControlPlane's controller).
+// byReplicas returns the decision to request more replicas. Only when it scales up does the control
+// plane keep the conditions that report why it cannot create a machine. In a rollout it resets
+// these conditions in the same reconcile (updateStatus of the controller of KubeadmControlPlane).
 func (c tableCase) byReplicas(rule, reason string, relaxed bool) Decision {
 	f := c.f
 	if d := f.checkOtherAnnotations(c.m); d != nil {

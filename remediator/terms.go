@@ -12,20 +12,21 @@ type Subject struct {
 	UID  types.UID `json:"uid"`
 }
 
-// MarkState is the severity of a mark.
+// MarkState is the severity of the mark that a machine has while it is unhealthy (event
+// MachineMarked).
 type MarkState string
 
-// States of a mark.
+// States of the mark of a machine.
 const (
 	Failing   MarkState = "Failing"                   // a check fails, but its timeout has not expired
 	Unhealthy MarkState = "Unhealthy"                 // the timeout has expired
 	Scheduled MarkState = v1alpha1.UnhealthyScheduled // its replacement has started
 )
 
-// Source is the origin of a mark.
+// Source is what caused the mark of a machine.
 type Source string
 
-// Sources of marks.
+// Sources of the marks of machines.
 const (
 	FromHealthCheck Source = "MachineHealthCheck"
 	FromOperator    Source = "Operator"

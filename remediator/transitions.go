@@ -94,8 +94,9 @@ func formatIf(so bool, format string, args ...any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// raisedHint returns a hint if the owner is gone while its replicas were raised. If its Cluster was moved without a Move, they are still raised
-// there, and nothing there records the original value.
+// raisedHint returns a hint if the owner is gone while its replicas were raised. If its Cluster was
+// moved without a Move, the replicas are still raised in the target management cluster, where no
+// object records the original value.
 func (r remediation) raisedHint() string {
 	return formatIf(r.scales() && r.Scale != ScaleBack && (r.facts.Cluster.Paused || !r.facts.Cluster.Found),
 		"; scute requested %d replicas instead of %d: if the Cluster was moved, restore them there by hand", r.Request.To, r.Request.From)
@@ -107,13 +108,15 @@ func (r remediation) extendedDeadline(limit time.Duration) time.Time {
 	return dueIf(!r.ownerRollingOut() || r.Request.Method == OwnerRemediation, r.deadlineAfter(limit))
 }
 
-// deadlineAfter returns when a step has lasted for limit. It returns zero while no action is possible, because that time does not count.
+// deadlineAfter returns the time at which a step has lasted for limit. It returns zero while no
+// action is possible, because that time is not part of the duration.
 func (r remediation) deadlineAfter(limit time.Duration) time.Time {
 	return dueIf(r.Frozen == "" && !r.facts.withinGracePeriod(), r.Since.Add(limit))
 }
 
-// successor returns the new machine that becomes the replacement if there is none now, or nil. It is a machine that the log does not have, or else a
-// surplus machine without a delete annotation.
+// successor returns the new machine that becomes the replacement if there is no replacement now, or
+// nil. It prefers a machine that is not in the log over a surplus machine without a delete
+// annotation.
 func (r remediation) successor() *Machine {
 	other := func(m *Machine) bool { return m.UID != r.Replacement.UID }
 	return cmp.Or(
@@ -122,8 +125,9 @@ func (r remediation) successor() *Machine {
 	)
 }
 
-// newMachineEvents returns the events for new machines that the log does not have. The first one becomes the replacement if there is none. If replicas were
-// raised, the others are surplus machines, unless a rollout creates them, or no more machines are requested.
+// newMachineEvents returns the events for new machines that the log does not have. The first
+// machine becomes the replacement if there is none. If replicas were raised, the other machines are
+// surplus, unless a rollout creates them or no more machines are requested.
 func (r remediation) newMachineEvents() []Event {
 	var events []Event
 	replacement := r.facts.machine(r.Replacement)

@@ -13,10 +13,10 @@ import (
 //
 //	all machines are in the current MachineSet      a surge: the marked machine is deleted
 //	a rollout, and the victim is up to date         OwnerRemediation: a MachineSet remediates during the rollout
-//	OnDelete, and the victim is in
-//	  the oldest MachineSet, which loses machines   a surge
-//	  the current one, while an older one exists    OwnerRemediation
-//	  another one                                   nothing: its MachineSet neither loses machines nor remediates
+//	OnDelete, and the MachineSet of the victim is
+//	  the oldest, which a scale-down shrinks        a surge
+//	  the current, while an older one has machines  OwnerRemediation
+//	  neither                                       nothing: it is neither scaled down nor remediated
 func decideWorker(m *Machine, f *Facts) Decision {
 	gives := f.Owner.RollingOut == "" && (len(f.Owner.Sets) == 0 || f.shrinkingSet() == m.Set)
 	remediates := f.inCurrentSet(m)
@@ -58,8 +58,9 @@ func (f *Facts) inCurrentSet(m *Machine) bool {
 	return len(f.Owner.Sets) == 0 || m.Set == f.Owner.Sets[len(f.Owner.Sets)-1]
 }
 
-// leftByUpdate reports whether an update in place moves the machines beside a worker to another MachineSet without it. It moves no machine that never
-// joined, and deletes one that its owner is asked to remediate (startMoveMachines in Cluster API's MachineSet).
+// leftByUpdate reports whether an update in place moves the machines beside a worker to another
+// MachineSet without it. It moves no machine that never joined, and deletes a machine that its
+// owner is asked to remediate (startMoveMachines in Cluster API's MachineSet).
 func (f *Facts) leftByUpdate(m *Machine) bool {
 	return m.Node == "" && slices.Contains(f.Owner.Moving, m.Set) && f.Policy.allows(v1alpha1.MethodOwnerRemediation)
 }

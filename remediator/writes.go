@@ -10,9 +10,10 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Actions returns the writes that the state requires and the facts do not show, in their order: first those of the active remediation, then the marks
-// and requests of all machines. If a write fails, those that follow it are not performed (Action.DependsOn). Facts that lag behind cause a repeated
-// write, which does no harm.
+// Actions returns the writes that the state requires and the facts do not show yet, in order: first
+// the writes of the active remediation, then the marks and requests of all machines. If a write
+// fails, the later writes that depend on it are not performed (Action.DependsOn). If the facts lag
+// behind, a write is repeated, which is harmless.
 func Actions(s *State, f *Facts, now time.Time) []Action {
 	view, seen := s.activeView(f)
 	g := newGate(view, seen, now)
@@ -58,9 +59,11 @@ func (r remediation) removeUnneededAnnotations() []Action {
 	return slices.DeleteFunc(r.facts.removeDeleteAnnotations(), func(a Action) bool { return !slices.Contains(r.Request.Baseline, a.Machine) })
 }
 
-// removeSurplus asks the owner to remediate a surplus new machine if broken components of another machine, such as the unhealthy one, keep the owner from
-// deleting it. With an external etcd, the owner always refuses. First is a machine whose remediation is already requested, then the surplus machines
-// of the surge. The replacement is last, because the owner may be able to delete the unhealthy machine once the others are gone.
+// removeSurplus asks the owner to remediate a surplus new machine if broken components of another
+// machine, such as the unhealthy one, keep the owner from deleting it. With an external etcd, the
+// owner always refuses. It starts with a machine whose remediation is already requested, then
+// continues with the surplus machines of the surge. The replacement is last, because the owner may
+// be able to delete the unhealthy machine once the others are gone.
 func (r remediation) removeSurplus() []Action {
 	switch {
 	case !r.facts.isControlPlane() || r.facts.Owner.ExternalEtcd || !r.in(Sparing, Settling):
@@ -96,7 +99,8 @@ func (r remediation) ownerObserved() bool {
 	return r.victim == nil || r.victim.DeleteAnnotation == "" && (!r.in(Sparing) || r.reached(r.Since.Add(spareAfter)))
 }
 
-// byRemovalOrder returns the new machines: first those whose remediation is requested, then those that were surplus from the beginning, then the others.
+// byRemovalOrder returns the new machines: first the machines whose remediation is requested, then
+// the machines that were surplus from the beginning, then all others.
 func (r remediation) byRemovalOrder() []*Machine {
 	return slices.SortedStableFunc(slices.Values(r.newMachines), func(a, b *Machine) int {
 		return cmp.Or(cmp.Compare(boolToInt(handedOver(b)), boolToInt(handedOver(a))), cmp.Compare(boolToInt(r.isSurplus(b)), boolToInt(r.isSurplus(a))))
@@ -158,8 +162,9 @@ func newGate(s *State, f *Facts, now time.Time) gate {
 	return g
 }
 
-// permits reports whether the current facts permit a write. An earlier decision is no reason: since then a member of etcd may have stopped answering,
-// or a user may have asked scute to do nothing.
+// permits reports whether the current facts permit a write. An earlier decision does not suffice:
+// since then a member of etcd may have stopped answering, or a user may have asked scute to do
+// nothing.
 func (g gate) permits(a Action) bool {
 	switch {
 	case a.Type == SetNeeded && a.Value == "": // even if its owner is gone or the policy cannot be read
@@ -201,8 +206,8 @@ func (g gate) updatesMark(a Action) bool {
 	return a.Type == SetUnhealthy && m != nil && m.UnhealthyAnnotation != ""
 }
 
-// consents reports whether neither the policy nor a human objects. Pause requests do not stop a remediation that the owner was asked for, but they
-// stop any further step.
+// consents reports whether both the policy and the operator permit the remediation. Pause requests
+// do not stop a remediation that the owner was asked for, but they stop any further step.
 func (g gate) consents(a Action) bool {
 	m, u := g.facts.machine(a.Machine), g.state.record(a.Machine.UID)
 	switch {

@@ -45,7 +45,7 @@ func Join(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "; ")
 }
 
-// First returns the first names, and the number of the others.
+// First returns the first names, and the number of omitted elements.
 func First(names []string) string {
 	const most = 5
 	return strings.Join(plural.More(slices.Clone(names[:min(len(names), most)]), len(names)), ", ")

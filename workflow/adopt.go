@@ -203,7 +203,7 @@ func (s *State) keepUndoOrder(old *State) {
 	}
 }
 
-// isBelow reports whether a task can be reached from another one along the order of undos.
+// isBelow reports whether the task to is reachable from the task from in the order of undos.
 func (s *State) isBelow(from, to int) bool {
 	seen := map[int]bool{from: true}
 	for queue := []int{from}; len(queue) > 0; queue = queue[1:] {

@@ -183,8 +183,8 @@ func (s *State) deadlineAt() time.Time {
 	return s.deadline
 }
 
-// NextAt returns when Decide will return events although nothing else happens; zero if never. The time is in the past for an effect that is due and
-// waits for a free place.
+// NextAt returns when Decide will return events although nothing else happens; zero if never. The
+// time is in the past for an effect that is due and waits for a free slot.
 func NextAt(s *State) time.Time {
 	var at time.Time
 	sooner := func(t time.Time) {

@@ -36,8 +36,9 @@ type Header struct {
 	Workflow *NamedWorkflow `json:"workflow,omitempty"`
 	// ServiceAccount has the permissions that the tasks use in the daemon.
 	ServiceAccount string `json:"serviceAccount,omitempty"`
-	// Policy is the failure policy of the run, with the default filled in. The tasks have resolved policies, so here it only decides what the
-	// deadline does: Rollback rolls back, any other policy aborts.
+	// Policy is the failure policy of the run, with the default filled in. The tasks have resolved
+	// policies, so here it only determines what happens at the deadline: Rollback rolls the run
+	// back, and any other policy aborts it.
 	Policy   Policy   `json:"policy"`
 	Deadline Duration `json:"deadline,omitzero"`
 	// OnFailure are the failure handlers.
@@ -213,7 +214,7 @@ type Problem struct {
 	Task string
 	// Field is the field of the manifest, for example "spec.tasks[2].needs[0].task".
 	Field string
-	// Message is what is wrong, Remedy what to do.
+	// Message describes the problem, and Remedy how to fix it.
 	Message, Remedy string
 	// Warning is set if the run may start nevertheless.
 	Warning bool

@@ -38,11 +38,13 @@ type Effect struct {
 	TaskKind string
 	// Recreate is set if the objects of the failed attempt must be deleted first.
 	Recreate bool
-	// TimeoutAt is when the attempt times out, TotalAt when all attempts do; zero if never.
+	// TimeoutAt is when the attempt times out, and TotalAt is when all attempts together time out.
+	// Zero means never.
 	TimeoutAt, TotalAt time.Time
 	Undo               json.RawMessage
 	Output             json.RawMessage
-	// Cause and the fields below describe the failure for a handler. Those of a task include its kind and the attempt.
+	// Cause and the fields below describe the failure for a handler. A failure of a task includes
+	// its kind and the attempt.
 	Cause         Cause
 	Message       string
 	FailedKind    string
@@ -243,7 +245,8 @@ func CurrentPhase(s *State) Phase {
 	}
 }
 
-// idle reports whether nothing continues without an operator. A deadline alone is no work.
+// idle reports whether nothing continues without an operator. A pending deadline does not count as
+// work.
 func (s *State) idle() bool {
 	return s.inFlight() == 0 && len(s.handlers) == 0 && s.ready.n == 0 && s.unmeetable.n == 0 && len(s.retryClock) == 0 &&
 		(len(s.clock) == 0 || s.approvals > 0 && s.edgesIdle()) && !s.verify && s.undoable.n == 0 && len(s.undoClock) == 0

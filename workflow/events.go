@@ -138,14 +138,15 @@ type (
 		TimeoutAt time.Time `json:"timeoutAt,omitzero"`
 		TotalAt   time.Time `json:"totalAt,omitzero"`
 	}
-	// UndoRecorded has what an attempt is about to change, and its state before.
+	// UndoRecorded contains the record of what an attempt is about to change, and of the state
+	// before the change.
 	UndoRecorded struct {
 		Task    string          `json:"task"`
 		Step    string          `json:"step,omitempty"`
 		Undo    json.RawMessage `json:"undo,omitempty"`
 		Adopted bool            `json:"adopted,omitempty"`
 	}
-	// Progressed has what an attempt waits for.
+	// Progressed contains a sentence about what an attempt waits for.
 	Progressed struct {
 		Task    string `json:"task"`
 		Step    string `json:"step,omitempty"`

@@ -163,7 +163,7 @@ func (s *State) linksOfEnd(task string) []aggregate.Key {
 	return is
 }
 
-// linksOfSkip returns the keys of the events because of which a task can never start.
+// linksOfSkip returns the keys of the events that prevent a task from ever starting.
 func (s *State) linksOfSkip(task string) []aggregate.Key {
 	of := keys(aggregate.Key{Kind: linkExpired, Name: task})
 	if i, ok := s.index(task); ok {

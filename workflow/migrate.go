@@ -46,7 +46,8 @@ type Choices struct {
 	Keep, Rerun, Backfill []string
 }
 
-// Plan compares the current definition of a run with another one. ok is false while a task is undecided.
+// Plan compares the current definition of a run with another definition. ok is false while it is
+// undecided what to do with a task.
 func Plan(s *State, to *Definition, c Choices) (plan []Change, ok bool) {
 	ok = true
 	upstream := upstreamOfDone(s, to)

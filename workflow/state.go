@@ -141,8 +141,8 @@ type State struct {
 	byName   map[string]int
 	children [][]child
 	tasks    []taskState
-	// Alarms of edges, of attempts, of undos and of approvals. They are separate because attempts may have to wait for a free place, and edges time out
-	// nevertheless.
+	// Alarms of edges, of attempts, of undos and of approvals. They are separate because attempts
+	// may have to wait for a free slot, and edges time out nevertheless.
 	clock, retryClock, undoClock, expiryClock clock
 	deadline                                  time.Time
 

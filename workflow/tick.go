@@ -57,8 +57,9 @@ func (s *State) tick(in Tick, now time.Time) []Event {
 	return nil
 }
 
-// LostLimit is the number of consecutive attempts of a step that may be lost with their processes before the task fails, because the step may be what
-// ends the process. It also applies to failure handlers.
+// LostLimit is the number of consecutive attempts of a step that may be lost with their processes
+// before the task fails, because the step itself may end the process. It also applies to failure
+// handlers.
 const LostLimit = 3
 
 // lostDelay is the delay after the second consecutive lost attempt. The first is retried at once.

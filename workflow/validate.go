@@ -220,7 +220,7 @@ func (b *builder) checkSize(d *Definition) {
 	}
 }
 
-// use is a reference to an output in the inputs of a step, or in those of its undo.
+// use is a reference to an output in the inputs of a step or of its undo.
 type use struct {
 	Reference
 	task, step int // -1: a handler of failures

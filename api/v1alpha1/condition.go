@@ -8,9 +8,11 @@ const (
 	ConditionReconciling = "Reconciling"
 	// ConditionStalled is True when nothing more happens until a user acts.
 	ConditionStalled = "Stalled"
-	// ConditionThrottled is True while work that could start waits: for a free place (reason NoFreePlace), because the limit of driven runs or moves
-	// is reached (reason TooManyUnfinished), or because the namespace has reached its quota of events (reason QuotaExceeded). A run also waits for
-	// its WorkflowRun to adopt the events that a client wrote to the log (reason NotAdopted).
+	// ConditionThrottled is True while work that could start waits: for a free slot (reason
+	// NoFreePlace), because the limit of driven runs or moves is reached (reason
+	// TooManyUnfinished), or because the namespace has reached its quota of events (reason
+	// QuotaExceeded). A run also waits for its WorkflowRun to adopt the events that a client wrote
+	// to the log (reason NotAdopted).
 	ConditionThrottled = "Throttled"
 	// ConditionMassFailure is True during a mass failure of the fleet or of a failure domain, and until the cooldown after it has ended. No
 	// remediation begins in the fleet, or no replacement is created in the failure domain.

@@ -77,7 +77,8 @@ func (r *Reconciler) overdue(id string) (wait time.Duration) {
 	return wait
 }
 
-// orphans ends the schedules in the log whose BackupSchedule was deleted, is being deleted, or was replaced by another one of the same name.
+// orphans ends the schedules in the log whose BackupSchedule was deleted, is being deleted, or was
+// replaced by another resource of the same name.
 func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, b *v1alpha1.BackupSchedule) error {
 	name := resource.Orphans{Kind: "BackupSchedule", Key: req.NamespacedName, UID: b.UID, Open: r.Schedules.Open(req.Namespace, req.Name)}
 	if b.DeletionTimestamp.IsZero() {

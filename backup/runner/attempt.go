@@ -18,7 +18,7 @@ import (
 	"scute.dev/mover/transfer"
 )
 
-// begin makes a backup. It records the place before it writes anything there.
+// begin makes a backup. It records the path before it writes anything there.
 func (d *drive) begin(ctx, bounded context.Context, step schedule.Step) error {
 	id := string(uuid.NewUUID())
 	spec := d.State.Spec
@@ -32,7 +32,7 @@ func (d *drive) begin(ctx, bounded context.Context, step schedule.Step) error {
 	backup, written, err := d.attempt(bounded, &spec, id, d.State.Running.Path)
 	switch {
 	case ctx.Err() != nil:
-		return ctx.Err() // this process is stopping; the next one checks the place
+		return ctx.Err() // this process is stopping; the next one checks the path
 	case err != nil:
 		return d.record(ctx, schedule.Failed{ID: id, Problem: d.fail("a backup failed", wrapTimeout(bounded, err)), Unwritten: !written})
 	}
@@ -61,7 +61,8 @@ func (d *drive) resume(ctx, bounded context.Context) error {
 	return d.record(ctx, schedule.Completed{Backup: schedule.Backup{ID: head.ID, Path: running.Path, TakenAt: head.TakenAt}})
 }
 
-// attempt reads the clusters into a local folder, and copies the folder to its place. written reports whether the place may have files.
+// attempt reads the clusters into a local folder, and copies the folder to its path. written
+// reports whether the path may have files.
 func (d *drive) attempt(ctx context.Context, spec *schedule.Spec, id, place string) (backup schedule.Backup, written bool, err error) {
 	recipients, at, err := schedule.ParseRecipients(spec.Recipients)
 	if err != nil {

@@ -134,8 +134,8 @@ func TestProcessEnded(t *testing.T) {
 	}
 }
 
-// TestRemoved checks that expired backups are removed. If the place of one now has another backup, its files are kept,
-// and the expired backup is forgotten.
+// TestRemoved checks that expired backups are removed. If the path of one now has another backup,
+// its files are kept, and the expired backup is forgotten.
 func TestRemoved(t *testing.T) {
 	w := newFixture(t)
 	for i, name := range []string{"a", "b", "c"} {

@@ -15,7 +15,8 @@ const (
 	maxRemovedPerEvent = 100
 )
 
-// remove deletes backups that are no longer kept. If a place has other content, it does not change it, and stops tracking the place.
+// remove deletes backups that are no longer kept. If a path has other content, it does not change
+// it, and stops tracking the path.
 func (d *drive) remove(ctx, bounded context.Context) error {
 	if err := d.expire(ctx); err != nil {
 		return err

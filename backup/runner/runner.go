@@ -23,7 +23,7 @@ type Store interface {
 // Runner drives schedules. Its fields are set before use and not changed.
 type Runner struct {
 	Log aggregate.Log
-	// Incarnation identifies this process; a restarted process has another one.
+	// Incarnation identifies this process. A restarted process has a different value.
 	Incarnation string
 	// Program is the program that makes the backups, with its version.
 	Program string
@@ -50,7 +50,8 @@ type Runner struct {
 	volume    guardedVolume // the daemon's volume
 }
 
-// drivenLimit is the maximum number of schedules that are driven concurrently, most of which wait for a place.
+// drivenLimit is the maximum number of schedules that are driven concurrently, most of which wait
+// for a slot.
 const drivenLimit = 256
 
 // Supervisor returns a supervisor that drives the schedules of a view when they are due. The caller notifies it of changes in the view.

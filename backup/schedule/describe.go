@@ -71,7 +71,7 @@ func occasion(e Started) string {
 	}
 }
 
-// ids returns the first IDs and the number of the others.
+// ids returns the first IDs and the number of omitted elements.
 func ids(list []string) string {
 	text := strings.Join(list[:min(len(list), view.Named)], ", ")
 	if more := len(list) - view.Named; more > 0 {

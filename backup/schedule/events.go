@@ -54,7 +54,8 @@ type Destination struct {
 	Insecure bool   `json:"insecure,omitempty"`
 }
 
-// SameLocation reports whether two destinations are the same place. Region and credentials may differ.
+// SameLocation reports whether two destinations store backups in the same location. Region and
+// credentials may differ.
 func (d Destination) SameLocation(other Destination) bool {
 	return d.Folder == other.Folder && d.Endpoint == other.Endpoint && d.Bucket == other.Bucket && d.Prefix == other.Prefix
 }
@@ -107,7 +108,7 @@ type (
 		// Request is the value of the user's request.
 		Request string `json:"request,omitempty"`
 	}
-	// Completed records that the backup is complete at its place.
+	// Completed records that the backup is complete at its path.
 	Completed struct {
 		Backup
 	}
@@ -115,18 +116,20 @@ type (
 	Failed struct {
 		ID string `json:"id"`
 		Problem
-		// Unwritten means that nothing was written at its place.
+		// Unwritten means that nothing was written at its path.
 		Unwritten bool `json:"unwritten,omitempty"`
 	}
 	// RemovalStarted records the IDs of backups that are no longer kept and are about to be deleted.
 	RemovalStarted struct {
 		Backups []string `json:"backups"`
 	}
-	// Removed records backups that are no longer at the destination. Incomplete are the places of backups that were never complete.
+	// Removed records backups that are no longer at the destination. Incomplete are the paths of
+	// backups that were never complete.
 	Removed struct {
 		Backups    []Backup `json:"backups,omitempty"`
 		Incomplete []string `json:"incomplete,omitempty"`
-		// Foreign are places that were not changed, because this schedule has not written their content.
+		// Foreign are paths that were not changed, because this schedule has not written their
+		// content.
 		Foreign []string `json:"foreign,omitempty"`
 	}
 	// RemovalFailed records that a backup could not be deleted. The deletion is retried.

@@ -14,7 +14,8 @@ type State struct {
 	EndedAt time.Time
 	// LastDue is the last time of the schedule for which a backup was started. LastSuccess is when the last backup was complete.
 	LastDue, LastSuccess time.Time
-	// LastRequest is the value of the last request. Begun is the last value for which a backup was started.
+	// LastRequest is the value of the last request. BegunRequest is the last value for which a
+	// backup was started.
 	LastRequest, BegunRequest string
 
 	// Running is the backup that is being made, or nil. After a failure it is retained for the retry.
@@ -27,8 +28,9 @@ type State struct {
 	Failures int
 	FailedAt time.Time
 	Problem  Problem
-	// Kept are the backups at the destination, in the order of their completion. Expiring are about to be deleted. Incomplete are failed attempts
-	// that may have files there.
+	// Kept are the backups at the destination, in the order of their completion. Expiring are
+	// backups that are about to be deleted. Incomplete are failed attempts that may have files at
+	// the destination.
 	Kept       []KeptBackup
 	Expiring   []Backup
 	Incomplete []Attempt

@@ -42,7 +42,7 @@ func DestinationOf(d v1alpha1.BackupDestination) (to Destination) {
 	return to
 }
 
-// Location returns a place at a destination as users name it.
+// Location returns the location of a path at a destination, as users write it.
 func (d Destination) Location(place string) string {
 	if d.Bucket == "" {
 		return place

@@ -113,7 +113,8 @@ func TestBackup(t *testing.T) {
 	}
 }
 
-// TestBelow checks that ListBackups returns the newest complete backups below a place, of all schedules.
+// TestBelow checks that ListBackups returns the newest complete backups below a path, of all
+// schedules.
 func TestBelow(t *testing.T) {
 	f, _ := openFolder(t)
 	ctx := t.Context()

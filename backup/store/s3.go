@@ -27,7 +27,8 @@ type S3Options struct {
 	// Region defaults to us-east-1.
 	Region   string
 	Insecure bool
-	// AccessKeyID, SecretAccessKey and SessionToken are the credentials. CA are certificate authorities in PEM; if empty, those of the system.
+	// AccessKeyID, SecretAccessKey and SessionToken are the credentials. CA are certificate
+	// authorities in PEM. If it is empty, the system certificate authorities are used.
 	AccessKeyID, SecretAccessKey, SessionToken string
 	CA                                         []byte
 	// Dial connects to the endpoint without a proxy. If it is nil, the defaults of net/http apply.

@@ -60,5 +60,5 @@ const (
 	FieldVolume      = "volume"
 )
 
-// ErrForeign is returned if a place has another backup or other content.
+// ErrForeign is returned if a path has another backup or other content.
 var ErrForeign = errors.New("another backup or other files are there")

@@ -24,8 +24,9 @@ func run() int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()
-	// A reader that has gone away ends a listing by the error of the write, and a local run not at all. The signal is caught
-	// and not ignored: the commands of tasks would inherit that.
+	// If the reader of a pipe exits, a listing ends because the write fails, and a local run
+	// continues. The signal is caught instead of ignored, because the commands of tasks would
+	// inherit an ignored signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	context.AfterFunc(ctx, func() { // a second Ctrl-C ends the process at once, and a terminal that is closed sends more than one SIGHUP
 		signal.Ignore(syscall.SIGHUP)

@@ -84,8 +84,10 @@ func seconds(d time.Duration) *int32 {
 	return &s
 }
 
-// templateProblems returns the problems of MachineHealthChecks in a policy's clusters that refer to a missing or unreadable template of scute.
-// Cluster API reports these on no object of scute's. The policy's own template is created at each reconciliation.
+// templateProblems returns the problems of MachineHealthChecks in a policy's clusters that refer to
+// a missing or unreadable template of scute. Cluster API does not report these problems on any
+// object of scute. The policy's own template is never missing, because each reconciliation creates
+// it.
 func templateProblems(p *v1alpha1.RepairPolicy, s *scope, checks []clusterv1.MachineHealthCheck, templates []v1alpha1.SurgeRemediationTemplate) []string {
 	byName := make(map[string]*v1alpha1.SurgeRemediationTemplate, len(templates))
 	for i := range templates {

@@ -255,7 +255,8 @@ func (r *policyReconciler) adopt(p *v1alpha1.RepairPolicy, o client.Object) erro
 	return nil
 }
 
-// removeOwned removes what a deleted policy has left. The garbage collector does the same, where one runs.
+// removeOwned deletes the objects that a deleted policy owned. The garbage collector deletes them
+// too, if it runs.
 func (r *policyReconciler) removeOwned(ctx context.Context, req ctrl.Request) error {
 	checks, err := r.checks(ctx, req.Namespace)
 	if err != nil {

@@ -121,8 +121,9 @@ func (r *requestReconciler) reconcile(ctx context.Context, req ctrl.Request) err
 	return r.publish(ctx, request, machine, requestStatus(status, known, policy, machine))
 }
 
-// withoutMachine releases a request. A request that a Machine owns is deleted with the Machine. One that a user created remains, and its status
-// explains why it has no effect. The status of a remediation in the log is not overwritten.
+// withoutMachine releases a request. A request that a Machine owns is deleted with the Machine. A
+// request that a user created remains, and its status explains why it has no effect. The status of
+// a remediation in the log is not overwritten.
 func (r *requestReconciler) withoutMachine(ctx context.Context, request *v1alpha1.SurgeRemediation) error {
 	if err := resource.RemoveFinalizer(ctx, r.live, request, act.RequestFinalizer); err != nil || !request.DeletionTimestamp.IsZero() || machineUID(request) != "" || request.Status.RemediationID != "" {
 		return err

@@ -23,7 +23,7 @@ import (
 // scope is what one policy is responsible for, according to the caches.
 type scope struct {
 	clusters []string
-	// machines is the number of watched machines, planes are the control planes among their owners.
+	// machines is the number of watched machines. planes are the control planes among their owners.
 	machines int
 	planes   []plane
 	// workers are the watched workers by cluster.

@@ -45,9 +45,10 @@ type Objects[S any] interface {
 	Throttled(id string) supervise.Throttled
 }
 
-// LatestStatus returns the status of an object from the view. If the view does not contain the object, it may have ended: the view has deleted it, or
-// it ended in another log. Then the end is in own, the status of its resource, or, if the daemon stopped before it could write that, in the log. known
-// is false if the object was not requested.
+// LatestStatus returns the status of an object from the view. If the view does not contain the
+// object, it may have ended: the view has deleted it, or it ended in another log. The end is then
+// in own, the status of the resource, or only in the log if the daemon stopped before it could
+// write the status. known is false if the object was not requested.
 func LatestStatus[S any](
 	ctx context.Context, objects Objects[S], id string, own *S, ended bool,
 ) (status S, known bool, err error) {

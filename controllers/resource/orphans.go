@@ -23,11 +23,13 @@ type Orphans struct {
 	Own  string
 }
 
-// End ends the open objects of other resources of the name than the one in the cache. Such a resource was deleted after its finalizer was removed by
-// hand, or before the view contained its request.
+// End ends the open objects whose resource had the same name as the resource in the cache but was
+// deleted. Such a resource was deleted after its finalizer was removed by hand, or before the view
+// contained its request.
 //
-// It reads the resource with live before it ends an object, because the cache may lag and an ended object cannot be continued. If the API server has
-// another resource than the cache, End fails, and the caller retries.
+// It reads the resource with live before it ends an object, because the cache may lag and an ended
+// object cannot be continued. If the API server returns a different resource than the cache, End
+// fails, and the caller retries.
 func (n Orphans) End(ctx context.Context, live client.Reader, end func(id, reason string) error) error {
 	checked := false
 	for _, id := range n.Open {

@@ -79,7 +79,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		if over, err := r.publishEnded(ctx, &w, id); over || err != nil {
 			return ctrl.Result{}, err
 		}
-		if !adopted && w.Status.RunID != "" && w.Status.FinishedAt == nil { // only the status shows that the run has started: see strand
+		if !adopted && w.Status.RunID != "" && w.Status.FinishedAt == nil { // only the status shows that the run has started
 			return ctrl.Result{}, r.publishLost(ctx, &w)
 		}
 	}
@@ -108,8 +108,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{}, r.begin(ctx, &w, id)
 }
 
-// orphans aborts the runs in the log whose WorkflowRun was deleted, or replaced by another one of the same name. If there is none of the name, it
-// also removes the files of runs that have ended.
+// orphans aborts the runs in the log whose WorkflowRun was deleted, or replaced by another resource
+// of the same name. If no resource has the name, it also removes the files of runs that have ended.
 func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, w *v1alpha1.WorkflowRun, own string) error {
 	name := resource.Orphans{Kind: "WorkflowRun", Key: req.NamespacedName, UID: w.UID, Open: r.Runs.Open(req.Namespace, req.Name), Own: own}
 	err := name.End(ctx, r.Live, func(id, reason string) error {
@@ -138,8 +138,9 @@ func (r *Reconciler) discard(ctx context.Context, id string) {
 	}
 }
 
-// publishEnded writes the status of a run that has ended and that the view does not contain, because the view removed it or the log is another one. The end
-// is in the WorkflowRun's status, or, if the daemon stopped before it could write that, in the log.
+// publishEnded writes the status of a run that has ended and that the view does not contain,
+// because the view removed it or the log was replaced. The end is in the WorkflowRun's status, or
+// only in the log if the daemon stopped before it could write the status.
 func (r *Reconciler) publishEnded(ctx context.Context, w *v1alpha1.WorkflowRun, id string) (bool, error) {
 	s := &w.Status
 	if s.FinishedAt != nil && s.RunID == "" && s.ObservedGeneration == w.Generation { // the manifest was rejected

@@ -94,7 +94,8 @@ type backup struct {
 	manifest Manifest
 }
 
-// write adds the new commits to the backup. stats are those of the log when the backup began.
+// write adds the new commits to the backup. stats are the statistics of the log when the backup
+// began.
 func (b *backup) write(ctx context.Context, stats eventlog.Stats) (err error) {
 	if err := b.checkContinues(ctx, stats.Commits); err != nil {
 		return err

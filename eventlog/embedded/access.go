@@ -159,9 +159,10 @@ func (r Role) permissions() *server.Permissions {
 	}
 }
 
-// newAccounts creates a separate account for each role, which imports only the role's requests. The server publishes an answer with the server's
-// rights on the subject that a request names. In a separate account this answer only reaches the role. In the account of the log the subject could
-// be one of the log, or a request to delete it.
+// newAccounts creates a separate account for each role, which imports only the role's requests. The
+// server publishes an answer, with its own rights, on the subject that the request names. In a
+// separate account, the answer reaches only the role. In the account of the log, a client could
+// name a subject of the log, or the subject of a request that deletes the log.
 func newAccounts(srv *server.Server) (map[Role]*server.Account, error) {
 	log, accounts := srv.GlobalAccount(), make(map[Role]*server.Account)
 	for _, role := range Roles() {

@@ -100,8 +100,9 @@ func (f *folder) Close() error {
 // idFile contains the ID of the log in a folder, beside the server's files.
 const idFile = "scute.log-id"
 
-// recordID writes the ID of the log into its folder. It returns ErrMissing of package eventlog if the folder had another log, because the stream was
-// replaced. A log without commits may replace another one, because it is created again after a crash.
+// recordID writes the ID of the log into its folder. It returns ErrMissing of package eventlog if
+// the folder had another log, because the stream was replaced. A log without commits may replace
+// another log, because it is created again after a crash.
 func recordID(dir, id string, head uint64) error {
 	path := filepath.Join(dir, idFile)
 	kept, err := os.ReadFile(path) //nolint:gosec // the log's folder

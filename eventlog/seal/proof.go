@@ -157,8 +157,9 @@ func Continues(tree *Tree, from, to Checkpoint) (bool, error) {
 	return older == from.Root, nil
 }
 
-// Continues reports whether the checkpoint continues the earlier ones, according to the added commits. It returns an error if they do not match the
-// checkpoint, because then they prove nothing.
+// Continues reports whether the checkpoint continues the earlier checkpoints, according to the
+// added commits. It returns an error if they do not match the checkpoint, because then they prove
+// nothing.
 func (v *Verifier) Continues() (bool, error) {
 	if !v.complete || v.good != v.want.Size {
 		return false, fmt.Errorf("the commits do not match the checkpoint at %d, so they cannot be used for this check", v.want.Size)

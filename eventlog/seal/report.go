@@ -54,7 +54,8 @@ type Report struct {
 	LogID string `json:"logID"`
 	// Size is the number of commits that the checkpoint covers.
 	Size uint64 `json:"size"`
-	// Found is the number of commits that were found. Beyond is the number of them after the checkpoint, which it does not cover.
+	// Found is the number of commits that were found. Beyond is the number of commits after the
+	// checkpoint, which the checkpoint does not cover.
 	Found  uint64 `json:"found"`
 	Beyond uint64 `json:"beyond"`
 	// Findings are the differences; none if the log is intact.

@@ -56,7 +56,8 @@ func OpenSealer(dir string, log Log, key Key) (*Sealer, error) {
 	return s, nil
 }
 
-// last returns the last checkpoint in the folder. It returns the zero Checkpoint if that is of another log or key.
+// last returns the last checkpoint in the folder. It returns the zero Checkpoint if the last
+// checkpoint is of another log or key.
 func (s *Sealer) last() (Checkpoint, error) {
 	key, err := s.key.Public(s.log.ID())
 	if err != nil {

@@ -41,7 +41,7 @@ type move struct {
 	sealed uint64
 }
 
-// add adds a commit that differs from the one that was sealed with its sequence.
+// add adds a commit that differs from the commit that was sealed with the same sequence.
 func (s *search) add(r eventlog.Record, size uint64) error {
 	found, content, err := s.searchNearby(r, size)
 	if err != nil || found {

@@ -30,8 +30,8 @@ type Tree struct {
 	completed []tlog.Hash
 }
 
-// OpenTree opens the tree in a folder, which it creates if it does not exist. It drops leaves after the size synced, because a power loss may have
-// damaged them.
+// OpenTree opens the tree in a folder, which it creates if it does not exist. It keeps at most
+// synced leaves, because a power loss may have damaged the leaves after them.
 func OpenTree(dir string, synced uint64) (*Tree, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("opening the hashes of the log: %w", err)

@@ -58,8 +58,9 @@ func (s *Progress) Advance(p Position) {
 	s.position = p
 }
 
-// SaveEvery saves the position at each interval; 0 is 5 s. It calls before first, unless it is nil, and does not save if before fails. The returned
-// function stops that, and saves a last time.
+// SaveEvery saves the position at each interval; 0 is 5 s. If the function before is not nil,
+// SaveEvery calls it before each save, and skips the save if it fails. The returned function stops
+// SaveEvery, and saves the position a last time.
 func (s *Progress) SaveEvery(ctx context.Context, interval time.Duration, before func() error) (stop func() error) {
 	sctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var saving sync.WaitGroup

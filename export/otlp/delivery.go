@@ -49,7 +49,7 @@ type Delivery struct {
 type State struct {
 	// Sequence is the commit up to which all ended spans were sent.
 	Sequence uint64
-	// Sent and Refused count spans since the start.
+	// Sent and Rejected count spans since the process started.
 	Sent, Rejected uint64
 }
 

@@ -11,7 +11,8 @@ import (
 	"scute.dev/export/consume"
 )
 
-// retryInterval is how long a delivery waits after an error before it continues, and the interval at which a stopped one checks for another token.
+// retryInterval is how long a delivery waits after an error before it continues, and the interval
+// at which a stopped delivery checks for another token.
 const retryInterval = 10 * time.Second
 
 // Delivery posts the events of a log to a Sink.

@@ -20,7 +20,8 @@ type Secret string
 const (
 	// tokenFile contains the bearer token. It is read for each request, so that it can be changed.
 	tokenFile = "token"
-	// caFile contains the certificate authorities of the receiver, which replace those of the system.
+	// caFile contains the certificate authorities of the receiver, which replace the system
+	// certificate authorities.
 	caFile = "ca.crt"
 )
 

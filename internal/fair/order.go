@@ -35,8 +35,9 @@ func (o *Order[T]) Push(item T) {
 // Pop removes and returns the next item. It must not be called on an empty Order.
 func (o *Order[T]) Pop() T { return o.pop(o.turn[0]) }
 
-// PopLowest removes and returns the next item of the namespace with the lowest rank, and of these of the namespace whose turn is first. rank returns
-// false for a namespace that must wait. ok is false if all namespaces must wait.
+// PopLowest removes and returns the next item of the namespace with the lowest rank. Among
+// namespaces of equal rank, it chooses the namespace whose turn is first. rank returns false for a
+// namespace that must wait. ok is false if all namespaces must wait.
 func (o *Order[T]) PopLowest(rank func(namespace string) (int, bool)) (item T, ok bool) {
 	var next string
 	var lowest int

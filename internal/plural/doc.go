@@ -1,4 +1,4 @@
 // Package plural formats counts of things in a sentence.
 //
-// What never may live here: what the things are.
+// This package never contains the names of the counted things.
 package plural

@@ -8,8 +8,8 @@ import (
 // Removed replaces a secret.
 const Removed = "(removed)"
 
-// longest is the maximum length of a message, in bytes. considered is how much of a message is searched, because a server may send MiBs, and the
-// search takes seconds per MiB.
+// maxLength is the maximum length of a message, in bytes. maxInput is how many bytes of a message
+// are searched, because a server may send MiBs, and the search takes seconds per MiB.
 const (
 	maxLength = 1000
 	maxInput  = 8 << 10

@@ -135,7 +135,8 @@ const (
 	NotAdopted = "NotAdopted"
 )
 
-// Quota returns which limit of the log keeps a namespace from starting work, and until when, or "". Nil means that there is no limit.
+// Quota returns a text that names the limit of the log that keeps a namespace from starting work,
+// and the time at which it ends, or "". Nil means that there is no limit.
 type Quota func(namespace string) string
 
 // RecheckInterval is the delay after which an object is checked again that the quota of its namespace keeps from starting.

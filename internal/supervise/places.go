@@ -7,9 +7,10 @@ import (
 	"scute.dev/internal/fair"
 )
 
-// Slots bounds concurrent work, and shares the places fairly between namespaces. A free place goes to the namespace that holds the fewest places, among
-// these to the namespace that was served longest ago, and within a namespace to the first request. A namespace that holds less than an equal share
-// gets a place although all are in use, up to twice the limit in all.
+// Slots bounds concurrent work, and shares the slots fairly between namespaces. A free slot goes to
+// the namespace that holds the fewest slots, then to the namespace that was served longest ago.
+// Within a namespace, it goes to the first request. A namespace that holds less than an equal share
+// gets a slot although all are in use, up to twice the limit in all.
 //
 // A nil *Slots has no limit.
 type Slots struct {
@@ -18,7 +19,7 @@ type Slots struct {
 	waiting *fair.Order[*Slot]
 }
 
-// NewSlots returns limit places; limit is 1 or more.
+// NewSlots returns limit slots; limit is 1 or more.
 func NewSlots(limit int) *Slots {
 	return &Slots{share: newShare(limit), waiting: fair.NewOrder(func(s *Slot) string { return s.namespace })}
 }
@@ -27,14 +28,15 @@ func NewSlots(limit int) *Slots {
 type Slot struct {
 	slots     *Slots
 	namespace string
-	// granted is closed when the place is held. It is nil if the place was not requested.
+	// granted is closed when the slot is held. It is nil if the slot was not requested.
 	granted chan struct{}
 }
 
-// Slot returns a place that is not requested yet.
+// Slot returns a slot that is not requested yet.
 func (p *Slots) Slot(namespace string) *Slot { return &Slot{slots: p, namespace: namespace} }
 
-// Request requests the place, and returns a channel that is closed when the place is held. It is idempotent.
+// Request requests the slot, and returns a channel that is closed when the slot is held. It is
+// idempotent.
 func (p *Slot) Request() <-chan struct{} {
 	if p.granted != nil {
 		return p.granted
@@ -48,7 +50,7 @@ func (p *Slot) Request() <-chan struct{} {
 	return p.granted
 }
 
-// Held reports whether the place was granted.
+// Held reports whether the slot was granted.
 func (p *Slot) Held() bool {
 	select {
 	case <-p.granted: // blocks if it is nil
@@ -58,11 +60,11 @@ func (p *Slot) Held() bool {
 	}
 }
 
-// Pending reports whether the place was requested and is not held yet.
+// Pending reports whether the slot was requested and is not held yet.
 func (p *Slot) Pending() bool { return p.granted != nil && !p.Held() }
 
-// Acquire requests the place and waits until it is held. If ctx ends first, it withdraws the request and returns the error of ctx. A free place is held
-// even if ctx has ended.
+// Acquire requests the slot and waits until it is held. If ctx ends first, it withdraws the request
+// and returns the error of ctx. A free slot is held even if ctx has ended.
 func (p *Slot) Acquire(ctx context.Context) error {
 	select {
 	case <-p.Request():
@@ -76,7 +78,7 @@ func (p *Slot) Acquire(ctx context.Context) error {
 	}
 }
 
-// Release releases the place, or withdraws the request.
+// Release releases the slot, or withdraws the request.
 func (p *Slot) Release() {
 	if p.granted != nil && p.slots != nil {
 		p.slots.release(p)
@@ -102,7 +104,7 @@ func (p *Slots) release(place *Slot) {
 	p.grant()
 }
 
-// grant assigns the free places.
+// grant assigns the free slots.
 func (p *Slots) grant() {
 	for {
 		next, ok := p.waiting.PopLowest(func(namespace string) (int, bool) {
@@ -116,8 +118,9 @@ func (p *Slots) grant() {
 	}
 }
 
-// share counts the places of a limited resource by namespace. A namespace that holds less than an equal share of the limit, or nothing, always gets
-// a place while all namespaces together hold less than twice the limit. So a tenant that holds its places forever does not block others.
+// share counts the slots of a limited resource by namespace. A namespace that holds less than an
+// equal share of the limit, or nothing, always gets a slot while all namespaces together hold less
+// than twice the limit. So a tenant that holds its slots forever does not block others.
 type share struct {
 	limit, total int
 	held         map[string]int

@@ -39,7 +39,8 @@ type Reconciled struct {
 type Outcome struct {
 	// Name is KIND/ID, as in the log.
 	Name string `json:"name"`
-	// Log and World are the states of the object in the log and in its resource; "" if it does not exist there.
+	// Log and Resource are the states of the object in the log and in its resource; "" if the
+	// object does not exist there.
 	Log      string `json:"log,omitempty"`
 	Resource string `json:"resource,omitempty"`
 	// Next is what happens to the object next.

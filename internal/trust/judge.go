@@ -26,7 +26,7 @@ type Watermarks struct {
 type State struct {
 	// Cluster to which the log is bound, or "".
 	Cluster string
-	// Accepted are the marks at which an operator reconciled the log.
+	// Accepted are the high-water marks at which an operator reconciled the log.
 	Accepted []Watermark
 	// Reconciled are the times of these reconciliations.
 	Reconciled []string
@@ -57,8 +57,9 @@ func (s *State) Apply(e Event, at time.Time) {
 	}
 }
 
-// covers reports whether an operator accepted the log in spite of a mark as high as this one. A status whose commit was lost remains a mark, because
-// it is not overwritten if the log does not contain its object.
+// covers reports whether an operator accepted the log in spite of a high-water mark at least as
+// high as m. A status whose commit was lost keeps its sequence, because the status is not
+// overwritten if the log does not contain its object.
 func (s *State) covers(m Watermark) bool {
 	return slices.ContainsFunc(s.Accepted, func(a Watermark) bool { return a.LogID == m.LogID && a.Sequence >= m.Sequence })
 }

@@ -71,8 +71,9 @@ var (
 
 func maxValuesFor(text []byte) int { return max(maxValues, len(text)/bytesPerValue) }
 
-// decode calls do if the first document of a text is within the bounds, and returns the number of its values. It also calls do if the document
-// has a KeyError or ErrMultipleDocuments.
+// decode calls the function do if the first document of a text is within the bounds, and returns
+// the number of its values. It also calls do if the document has a KeyError or
+// ErrMultipleDocuments.
 func decode(text []byte, do func() error) (values int, err error) {
 	if len(text) > MaxSize {
 		return 0, errSize

@@ -186,7 +186,7 @@ func (a *boundedBody) count(part []byte) {
 	}
 }
 
-// pooledBody is a response that needs a place in a room when it is large.
+// pooledBody is a response that needs a slot in a pool when it is large.
 type pooledBody struct {
 	*boundedBody
 
@@ -198,12 +198,12 @@ type pooledBody struct {
 
 	mu       sync.Mutex
 	size     int     // the result of taken
-	slots    []*slot // by the index of the room
+	slots    []*slot // by the index of the pool
 	complete bool    // it was read to the end
 	closed   bool
 }
 
-// Read reads from the response. It waits for a place in a room when the response has become large.
+// Read reads from the response. It waits for a slot in a pool when the response has become large.
 func (v *pooledBody) Read(p []byte) (int, error) {
 	n, err := v.boundedBody.Read(p)
 	if cause := context.Cause(v.ctx); cause != nil { // if the connection is closed, a server may end its response as if it were complete
@@ -224,7 +224,8 @@ func (v *pooledBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// acquire waits for a place in a room. Meanwhile the time limits of its places in other rooms are suspended.
+// acquire waits for a slot in a pool. Meanwhile the time limits of its slots in other pools are
+// suspended.
 func (v *pooledBody) acquire(r *pool) error {
 	v.mu.Lock()
 	before := slices.Clone(v.slots)
@@ -249,7 +250,8 @@ func (v *pooledBody) acquire(r *pool) error {
 	return nil
 }
 
-// Close closes the response. It keeps the place of a complete response until the client has decoded it.
+// Close closes the response. It keeps the slot of a complete response until the client has decoded
+// it.
 func (v *pooledBody) Close() error {
 	v.mu.Lock()
 	if !v.closed {

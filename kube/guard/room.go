@@ -15,19 +15,23 @@ import (
 var ErrBusy = errors.New("too many large responses")
 
 const (
-	// maxReadTime is how long a response keeps its place while other namespaces wait, because a server may send arbitrarily slowly.
+	// maxReadTime is how long a response keeps its slot while other namespaces wait, because a
+	// server may send arbitrarily slowly.
 	maxReadTime = 10 * time.Second
-	// decodeGrace is how long a place is kept after reading, per MiB. The client decodes the response in that time, at 50 MiB a second on one core.
+	// decodeGrace is how long a slot is kept after reading, per MiB. The client decodes the
+	// response in that time, at 50 MiB a second on one core.
 	decodeGrace = 20 * time.Millisecond
-	// closeGrace is how long a place is kept after the request has ended, so that the client can close the response.
+	// closeGrace is how long a slot is kept after the request has ended, so that the client can
+	// close the response.
 	closeGrace = time.Second
 )
 
-// pool bounds the number of responses of a size that are read at once, and so their memory. Namespaces take turns. A slow response loses its place if
-// another namespace waits.
+// pool bounds the number of responses of a size that are read at once, and so their memory.
+// Namespaces take turns. A slow response loses its slot if another namespace waits.
 type pool struct {
 	limit int
-	// threshold is the size, in the bytes and memory that taken returns, above which a response needs a place.
+	// threshold is the size, in the bytes and memory that taken returns, above which a response
+	// needs a slot.
 	threshold int
 
 	mu      sync.Mutex
@@ -35,8 +39,8 @@ type pool struct {
 	active  map[*slot]struct{}
 }
 
-// newPools returns the rooms that all API servers share: one for large responses, and one for responses that are larger than a page of a list. The
-// latter need a place in both.
+// newPools returns the pools that all API servers share: one for large responses, and one for
+// responses that are larger than a page of a list. The larger responses need a slot in both pools.
 func newPools() []*pool {
 	return []*pool{newPool(2, 1<<20), newPool(1, pageLimit+pageMemory)}
 }
@@ -48,18 +52,18 @@ func newPool(places, above int) *pool {
 	}
 }
 
-// slot is the place of one response, or its request for a place.
+// slot is the right of one response to be read, or the request for that right.
 type slot struct {
 	namespace   string
 	cancel      context.CancelCauseFunc // ends its reading
-	acquired    chan struct{}           // closed when it has a place
-	stopRelease func() bool             // keeps the place after the context of its request has ended
+	acquired    chan struct{}           // closed when it has a slot
+	stopRelease func() bool             // keeps the slot after the context of its request has ended
 	timer       *time.Timer
-	deadline    time.Time // the time limit if another namespace waits; zero while it waits in another room
+	deadline    time.Time // the time limit if another namespace waits; zero while it waits in another pool
 }
 
-// acquire waits for a place until ctx ends. The place is released soon after ctx ends. enter calls end if the reading takes too long while other
-// namespaces wait.
+// acquire waits for a slot until ctx ends. The slot is released soon after ctx ends. acquire calls
+// end if the reading takes too long while other namespaces wait.
 func (r *pool) acquire(ctx context.Context, namespace string, end context.CancelCauseFunc) (*slot, error) {
 	v := &slot{namespace: namespace, cancel: end, acquired: make(chan struct{})}
 	r.mu.Lock()
@@ -82,7 +86,7 @@ func (r *pool) acquire(ctx context.Context, namespace string, end context.Cancel
 	return v, nil
 }
 
-// releaseAfter releases the place after a delay.
+// releaseAfter releases the slot after a delay.
 func (r *pool) releaseAfter(v *slot, d time.Duration) {
 	v.stopRelease()
 	r.mu.Lock()
@@ -91,7 +95,7 @@ func (r *pool) releaseAfter(v *slot, d time.Duration) {
 	time.AfterFunc(d, func() { r.release(v) })
 }
 
-// release releases the place, if the visit has one.
+// release releases the slot if it is held.
 func (r *pool) release(v *slot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -103,7 +107,7 @@ func (r *pool) release(v *slot) {
 	r.admit()
 }
 
-// admit assigns free places to the waiting visits, in turns.
+// admit grants free slots to the waiting responses, in turns by namespace.
 func (r *pool) admit() {
 	for len(r.active) < r.limit && r.waiting.Len() > 0 {
 		v := r.waiting.Pop()
@@ -113,7 +117,7 @@ func (r *pool) admit() {
 	}
 }
 
-// startTimer starts the time limit of a visit.
+// startTimer starts the time limit of a slot.
 func (r *pool) startTimer(v *slot) {
 	v.deadline = time.Now().Add(maxReadTime)
 	v.timer = time.AfterFunc(maxReadTime, func() {
@@ -123,7 +127,8 @@ func (r *pool) startTimer(v *slot) {
 	})
 }
 
-// suspendTimer stops the time limit of a visit, because it waits for a place in another room.
+// suspendTimer stops the time limit of a slot, because its response waits for a slot in another
+// pool.
 func (r *pool) suspendTimer(v *slot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -131,7 +136,7 @@ func (r *pool) suspendTimer(v *slot) {
 	v.deadline = time.Time{}
 }
 
-// resumeTimer restarts the time limit of a visit.
+// resumeTimer restarts the time limit of a slot.
 func (r *pool) resumeTimer(v *slot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -140,7 +145,8 @@ func (r *pool) resumeTimer(v *slot) {
 	}
 }
 
-// cancelOverdue ends visits that exceed their time limit, if another namespace waits.
+// cancelOverdue cancels the reading of responses that exceed their time limit, if another namespace
+// waits.
 func (r *pool) cancelOverdue() {
 	for v := range r.active {
 		if overdue := !v.deadline.IsZero() && !time.Now().Before(v.deadline); overdue && r.waiting.HasOthers(v.namespace) {

@@ -11,8 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Reference is a field of an object that names another one. Group and Kind of Ref are empty if the object does not state them, and
-// Namespace is that of the object if the reference has none.
+// Reference is a field of an object that names another object. Group and Kind of Ref are empty if
+// the field does not contain them. Namespace is the namespace of the referencing object if the
+// field does not contain one.
 type Reference struct {
 	Field string
 	Ref   Ref
@@ -145,7 +146,7 @@ func referenceAt(u *unstructured.Unstructured, of Ref, field string) *Ref {
 	return nil
 }
 
-// HasReference reports whether a field of the object names another one.
+// HasReference reports whether a field of the object names another object.
 func (o Observed) HasReference(field string) bool {
 	return slices.ContainsFunc(o.References, func(r Reference) bool { return r.Field == field })
 }

@@ -21,7 +21,8 @@ func Printable(text string) string {
 	return strings.Join(strings.Fields(clean), " ")
 }
 
-// Truncate returns the beginning of a text, made Printable, with at most so many bytes, and three dots if it was cut.
+// Truncate returns the beginning of a text, made Printable, with at most the given number of bytes,
+// and three dots if it was cut.
 func Truncate(text string, most int) string {
 	const wide = 4 // up to this factor of the output may be white space; the rest is ignored
 	if len(text) > wide*most {

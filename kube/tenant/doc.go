@@ -1,13 +1,13 @@
 // Package tenant connects to clusters of tenants, with limits against hostile answers. The owner of
 // a cluster decides what its API server, kubelets and etcd answer, and may want to harm the daemon:
 // to fill its memory, to delay it, or to have it send requests to addresses that only the daemon
-// can reach. All connections of the remediator to workload clusters are made here, and each has the
-// same bounds:
+// can reach. The remediator makes all connections to workload clusters with this package. Each
+// connection has these bounds:
 //
-//   - bytes: those received on one connection, one HTTP header, one frame and one output
+//   - bytes: received on one connection, in one HTTP header, in one frame and in one output
 //   - time: a connection ends with its context
-//   - number: connections at once to one cluster, and to all clusters
-//   - addresses: only those that the guard allows when they are dialled, and a few for one name
+//   - number: concurrent connections to one cluster, and to all clusters
+//   - addresses: only addresses that the guard allows when they are dialled, and only a few for one name
 //   - redirects: not followed; no proxy is used
 //
 // Use:

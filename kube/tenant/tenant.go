@@ -22,9 +22,11 @@ import (
 )
 
 const (
-	// maxConnections bounds the connections to all clusters, and maxPerNamespace the connections to the clusters of one namespace. The owner of a namespace may
-	// have many clusters that accept connections and never respond. maxPerNamespace suffices for four clusters at once, as many as are checked at once
-	// by default. maxPerCluster bounds the connections to one cluster: two to each etcd member that is checked at once, and those to the API server.
+	// maxConnections bounds the connections to all clusters, and maxPerNamespace the connections to
+	// the clusters of one namespace. The owner of a namespace may have many clusters that accept
+	// connections and never respond. maxPerNamespace suffices for four clusters at once, as many as
+	// are checked at once by default. maxPerCluster bounds the connections to one cluster: two to
+	// each etcd member that is checked at once, and the connections to the API server.
 	maxConnections  = 128
 	maxPerNamespace = 80
 	maxPerCluster   = 20
@@ -64,8 +66,9 @@ type Cluster struct {
 	base   *url.URL
 }
 
-// Cluster prepares connections to a cluster; it sends nothing. Callers with the same name share the places of the cluster. Names with the same text
-// before the slash share the places of the namespace.
+// Cluster prepares connections to a cluster; it sends nothing. Callers with the same name share the
+// limit of connections to the cluster. Names with the same text before the slash share the limit of
+// the namespace.
 func (d *Dialer) Cluster(name string, config *rest.Config) (*Cluster, error) {
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
@@ -124,8 +127,9 @@ func (c *Cluster) dial(ctx context.Context, address string, most int64) (net.Con
 	return made, nil
 }
 
-// acquire waits for a place of the cluster, then of its namespace, and then of all clusters. In this order, a caller that waits for a place of its
-// namespace does not block other namespaces.
+// acquire waits until the limits of connections to the cluster, to the clusters of its namespace,
+// and to all clusters permit another connection, in this order. A caller that waits for the limit
+// of its namespace therefore does not block other namespaces.
 func (d *Dialer) acquire(ctx context.Context, cluster string) (leave func(), err error) {
 	namespace, _, _ := strings.Cut(cluster, "/")
 	var taken []func()

@@ -23,7 +23,8 @@ import (
 // clusterctlFiles is the pattern of the files that clusterctl move --to-directory writes: one for each object, in plain text, without an index.
 const clusterctlFiles = "*_*_*.yaml"
 
-// listClusterctlFiles returns the files of a folder that clusterctl wrote, or none if the folder is another one.
+// listClusterctlFiles returns the files of a folder that clusterctl wrote, or none if the folder
+// has other content.
 func listClusterctlFiles(dir string) ([]string, error) {
 	there, err := os.ReadDir(dir) // not Glob, because the folder's name may contain special characters
 	if err != nil {

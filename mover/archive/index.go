@@ -31,11 +31,12 @@ type Index struct {
 	Providers map[string]string `json:"providers,omitempty"`
 	// Objects are sorted in the order of their creation.
 	Objects []Entry `json:"objects"`
-	// Excluded are objects near the selection that are not in the archive, and why.
+	// Excluded are objects that are related to the selection but not in the archive, and why.
 	Excluded []mover.ObjectReason `json:"excluded,omitempty"`
 	// Hosted are control planes that run as workloads of the source, so that the archive has only their objects, and why scute concludes so.
 	Hosted []mover.ObjectReason `json:"hosted,omitempty"`
-	// Changed are objects that changed until reading ended, so that they may be inconsistent with the others.
+	// Changed are objects that changed while the source was read, so that they may be inconsistent
+	// with the other objects.
 	Changed []object.Ref `json:"changed,omitempty"`
 }
 

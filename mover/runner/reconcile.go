@@ -15,9 +15,11 @@ type Continuation string
 const (
 	// Continues means that the move continues: the log has the whole plan, and the move reads both clusters before each step.
 	Continues Continuation = "goes on"
-	// BecomesLost means that the clusters may be ahead of the log. Nothing is done before both were read and an operator has resolved the move.
+	// BecomesLost means that the clusters may be ahead of the log. The move does nothing until both
+	// clusters are read and an operator has resolved the move.
 	BecomesLost Continuation = "is lost"
-	// Ends means that its resource reports the end, or was deleted. The actual end may differ from the one that this log would lead to.
+	// Ends means that the resource of the move reports the end, or was deleted. The actual outcome
+	// may differ from the outcome that this log would lead to.
 	Ends Continuation = "ends"
 )
 

@@ -33,7 +33,7 @@ type Runner struct {
 	Log aggregate.Log
 	// Home is the management cluster and the log of this process. Moves with another Home are not driven.
 	Home mover.Home
-	// Incarnation identifies this process; a restarted process has another one.
+	// Incarnation identifies this process. A restarted process has a different value.
 	Incarnation string
 	// Performer returns the Performer of a move.
 	Performer func(id string) Performer
@@ -112,8 +112,9 @@ type drive struct {
 	retry     *backoff.ExponentialBackOff
 }
 
-// step checks that the clusters of a step can be reached, acquires the place, and performs the step or the part that can be done now. If it had to
-// wait for the place, it performs nothing, because other processes may have appended meanwhile.
+// step checks that the clusters of a step can be reached, acquires the slot, and performs the step
+// or the part that can be done now. If it had to wait for the slot, it performs nothing, because
+// other processes may have appended meanwhile.
 func (d *drive) step(ctx context.Context, step mover.Step) error {
 	failed, err := d.performer.Reach(ctx, d.State, step)
 	switch {

@@ -96,9 +96,10 @@ func (t *Transfer) kind(ref object.Ref) (kube.Type, error) {
 	return typ, nil
 }
 
-// awaitAcks lists all objects once and evaluates each that has not acknowledged yet. It lists the whole graph each time, because objects created
-// after the pause must acknowledge too. Kinds without objects are listed again once nothing else is pending. Only such a complete listing may report
-// that everything is at rest.
+// awaitAcks lists all objects once and evaluates each that has not acknowledged yet. It lists the
+// whole graph each time, because objects created after the pause must acknowledge too. Kinds
+// without objects are listed again once nothing else is pending. Only such a complete listing may
+// report that all objects have acknowledged.
 func (t *Transfer) awaitAcks(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	depth := nonEmptyKinds
 	if t.allAcked {

@@ -193,7 +193,8 @@ func (b *Backup) compareStored(members mover.Members) (gone bool, todo []mover.M
 	return gone, todo, err
 }
 
-// fetch reads and stores objects. It returns the deleted ones and those whose content has changed.
+// fetch reads and stores objects. It returns the objects that were deleted and the objects whose
+// content has changed.
 func (b *Backup) fetch(ctx context.Context, todo []mover.Member) (changed []object.Ref, err error) {
 	want := make([]wanted, 0, len(todo))
 	for _, m := range todo {

@@ -84,8 +84,8 @@ func dropOwners(ctx context.Context, c *kube.Cluster, typ kube.Type, have *unstr
 	return setOwners(ctx, c, typ, have, rest)
 }
 
-// setOwners replaces the owner references of an object, of which some are added or removed. If another client has written to the object since it was
-// read, the step fails and is retried.
+// setOwners replaces the owner references of an object. If another client has written to the object
+// since it was read, the step fails and is retried.
 func setOwners(ctx context.Context, c *kube.Cluster, typ kube.Type, have *unstructured.Unstructured, owners []metav1.OwnerReference) error {
 	if len(owners) == len(have.GetOwnerReferences()) {
 		return nil

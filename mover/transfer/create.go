@@ -133,8 +133,9 @@ func (t *Transfer) ensureNamespaces(ctx context.Context, plan []mover.Item) erro
 	return nil
 }
 
-// createOne creates one copy unless it exists with the mark of this move, which means that an earlier process created it. source is the original, want
-// its copy, and have the object as just read from the target, or nil if it was absent or not read.
+// createOne creates one copy. If the copy exists with the annotations of this move, an earlier
+// process created it. source is the original, want is the copy, and have is the object as just read
+// from the target, or nil if it was absent or not read.
 func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.Item, source, want, have *unstructured.Unstructured) (createdObject, error) {
 	onto, err := t.typeOf(t.target, item.Ref, item.Version)
 	if err != nil {
@@ -158,7 +159,8 @@ func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.It
 	case hold.Holder{}:
 		return t.adopt(ctx, item, onto, want)
 	default:
-		// The other move created the object and may still delete it. It removes its mark when it ends.
+		// The other move created the object and may still delete it. It removes its annotations
+		// when it ends.
 		return createdObject{}, &waitError{
 			message: fmt.Sprintf("%s on the target is held by another move, %s: waiting until that move ends", item.Ref, holder),
 			next:    "wait for that move, or abort it",
@@ -170,7 +172,8 @@ func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.It
 	return createdObject{ref: item.Ref, uid: have.GetUID()}, nil
 }
 
-// checkPlanned returns an error unless an object of the source is the planned one. source is nil if the object was deleted.
+// checkPlanned returns an error unless an object of the source is the planned object. source is nil
+// if the object was deleted.
 func (t *Transfer) checkPlanned(item mover.Item, source *unstructured.Unstructured) error {
 	switch {
 	case t.archive != nil:

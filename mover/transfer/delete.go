@@ -20,9 +20,11 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// The pause is checked again before each chunk of a level. Once listInterval has passed, both clusters are also listed in full. The interval between
-// full listings is at least listShare times the duration of the last one, so a large move spends at most a sixth of its time on them. The pause is
-// checked before the first chunk too, unless the listing began less than maxListingAge ago, because the listing of a large move takes long.
+// The pause is checked again before each chunk of a level. Once listInterval has passed, both
+// clusters are also listed in full. The interval between full listings is at least listShare times
+// the duration of the last full listing, so a large move spends at most a sixth of its time on
+// them. The pause is checked before the first chunk too, unless the listing began less than
+// maxListingAge ago, because the listing of a large move takes long.
 const (
 	deleteChunk  = 250
 	listInterval = 10 * time.Second

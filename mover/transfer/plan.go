@@ -41,9 +41,10 @@ func (t *Transfer) draft(ctx context.Context, s *mover.State) (mover.Outcome, er
 	return mover.Drafted{Items: found.items, Excluded: found.excluded}, nil
 }
 
-// readForDraft returns the snapshot from which the plan is made. Every acknowledgement must be older than it. The snapshot that showed the source
-// at rest qualifies if it began less than maxListingAge ago and hashed the contents. Later changes are detected when the copies are created and
-// verified.
+// readForDraft returns the snapshot from which the plan is made. Every acknowledgement must be
+// older than it. The snapshot in which all objects had acknowledged qualifies if it began less than
+// maxListingAge ago and hashed the contents. Later changes are detected when the copies are created
+// and verified.
 func (t *Transfer) readForDraft(ctx context.Context, spec mover.Spec) (*snapshot, error) {
 	last := t.pausedSnapshot
 	if t.pausedSnapshot = nil; last != nil && time.Since(last.at) < t.maxListingAge() {
@@ -53,7 +54,8 @@ func (t *Transfer) readForDraft(ctx context.Context, spec mover.Spec) (*snapshot
 	return w, err
 }
 
-// survey contains the result of one observation of a source at rest.
+// survey contains the result of one observation of a source whose objects have acknowledged the
+// pause.
 type survey struct {
 	items    []mover.Item
 	excluded []mover.ObjectReason

@@ -89,8 +89,8 @@ func TestTheSourceIsJudgedAgainWhenThePlanIsMade(t *testing.T) {
 	}
 }
 
-// TestThePlanIsMadeFromALookAtRest checks that the plan is made from the read that found the source at rest, once, and
-// only if it is recent.
+// TestThePlanIsMadeFromALookAtRest checks that the plan is made from the read in which all objects
+// had acknowledged, once, and only if it is recent.
 func TestThePlanIsMadeFromALookAtRest(t *testing.T) {
 	for name, c := range map[string]struct {
 		age   time.Duration
@@ -131,8 +131,8 @@ func TestThePlanIsMadeFromALookAtRest(t *testing.T) {
 	}
 }
 
-// TestThePlanHasHashesWhereEveryKindHasObjects checks that the plan is not made from a read without hashes. If every
-// kind has objects, such a read can also find the source at rest.
+// TestThePlanHasHashesWhereEveryKindHasObjects checks that the plan is not made from a read without
+// hashes. If every kind has objects, such a read can also show that all objects have acknowledged.
 func TestThePlanHasHashesWhereEveryKindHasObjects(t *testing.T) {
 	f := moved(t, mover.AllAcknowledged{})
 	for _, kind := range []string{"Secret", "ConfigMap"} {

@@ -12,7 +12,7 @@ import (
 	"scute.dev/pause"
 )
 
-// polls counts how often this process has read what controllers of the target write.
+// polls counts how often this process has read the status that controllers of the target write.
 type polls struct {
 	first time.Time
 	pause.Patience

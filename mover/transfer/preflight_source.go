@@ -153,8 +153,9 @@ func inProgressFindings(m mover.Member) (found findings) {
 	return found
 }
 
-// holderFindings returns findings about marks on a root: another move, a Pause or a task of a run holds its pause. A move must be the only holder, because
-// the target keeps a root paused that the move finds paused.
+// holderFindings returns findings about a root that another move, a Pause or a task of a run holds.
+// A move must be the only holder, because a root that the move finds paused stays paused on the
+// target.
 func (t *Transfer) holderFindings(m mover.Member) (found findings) {
 	if backup, ok := hold.RestoredBackup(m.MoveID); ok {
 		found.AddError(m.Ref.String(), "it is being restored from backup "+backup, "run the restore command again to complete it; then create another Move")
@@ -175,8 +176,9 @@ func (t *Transfer) holderFindings(m mover.Member) (found findings) {
 
 func holderOf(m mover.Member) hold.Holder { return hold.MoveHolder(m.MoveID, m.MoveLogID) }
 
-// hasOwnAnnotation reports whether a root has the move's own mark before its pause. This happens only if the log that recorded the pause was lost or restored
-// to an earlier state. If the move continued, it would mistake its pause for a pause by the user.
+// hasOwnAnnotation reports whether a root has the move's own annotations before its pause. This
+// happens only if the log that recorded the pause was lost or restored to an earlier state. If the
+// move continued, it would mistake its pause for a pause by the user.
 func (t *Transfer) hasOwnAnnotation(members mover.Members) bool {
 	return slices.ContainsFunc(members.Objects, func(m mover.Member) bool { return pause.IsRoot(m.Ref) && holderOf(m) == t.holder() })
 }

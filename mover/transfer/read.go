@@ -45,7 +45,7 @@ func readEach[R any](ctx context.Context, t *Transfer, c *kube.Cluster, want []w
 ) error {
 	type found struct {
 		i int
-		u *unstructured.Unstructured // nil if it must be read alone
+		u *unstructured.Unstructured // nil if it must be read with a separate request
 	}
 	memory := semaphore.NewWeighted(maxInMemory)
 	read := func(ctx context.Context, group *group, put func(found)) error {

@@ -22,7 +22,8 @@ type traces struct {
 	byUID   map[types.UID]object.Ref // of the copies
 }
 
-// traces reads the members of the source, and the copies on the target that carry the move's mark.
+// traces reads the members of the source, and the copies on the target that have the move's
+// annotations.
 func (t *Transfer) traces(ctx context.Context, s *mover.State) (found traces, err error) {
 	if found.members, _, err = t.members(ctx, s.Spec, everyKind); err != nil {
 		return found, err
@@ -153,7 +154,8 @@ func (found traces) level(ref object.Ref, known map[object.Ref]int) int {
 	return level
 }
 
-// rootsOfTraces returns the roots that the move paused: roots of the source with its mark, and roots that only the target has.
+// rootsOfTraces returns the roots that the move paused: roots of the source with its annotations,
+// and roots that only the target has.
 func (t *Transfer) rootsOfTraces(found traces) []pause.Root {
 	var roots []pause.Root
 	seen := make(map[object.Ref]bool)

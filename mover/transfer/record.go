@@ -19,8 +19,9 @@ import (
 // errTakenOver means that another process works on the same restore.
 var errTakenOver = errors.New("another process has taken over this restore and continues it; this process has stopped")
 
-// record is a ConfigMap on the target that records the progress of a restore and which process works on it. The marks of the copies are not enough,
-// because they are removed when the copies are resumed.
+// record is a ConfigMap on the target that records the progress of a restore and which process
+// works on it. The annotations of the copies are not sufficient, because they are removed when the
+// copies are resumed.
 type record struct {
 	cluster *kube.Cluster
 	index   *archive.Index

@@ -21,9 +21,10 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// Restore creates the objects of an archive in a management cluster. Every object is created paused. Once all objects match the archive, the pause
-// states are restored as they were found. The progress of an earlier process is read from the cluster: from the marks of the copies and from a
-// record.
+// Restore creates the objects of an archive in a management cluster. Every object is created
+// paused. Once all objects match the archive, the pause states are restored as they were found. The
+// progress of an earlier process is read from the cluster: from the annotations of the copies and
+// from a record.
 type Restore struct {
 	Target  *kube.Cluster
 	Archive *archive.Archive

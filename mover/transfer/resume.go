@@ -15,8 +15,8 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// restorePauses removes scute's marks from the copies and restores the pause states that the roots had at the source. It first checks that the source
-// is still empty.
+// restorePauses removes scute's annotations from the copies and restores the pause states that the
+// roots had at the source. It first checks that the source is still empty.
 func (t *Transfer) restorePauses(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	if err := t.checkSourceEmpty(ctx, s); err != nil {
 		return nil, err
@@ -24,14 +24,16 @@ func (t *Transfer) restorePauses(ctx context.Context, s *mover.State) (mover.Out
 	return mover.PausesRestored{}, t.resumeCopies(ctx, s)
 }
 
-// resumeCopies removes the marks from the copies and restores the pause states: first of objects outside Clusters, ClusterClasses before their
-// Clusters, then of one Cluster after the other. A resumed Cluster's controllers may work while other Clusters still have marks. A Cluster is resumed
-// only after the marks of templates and of all its objects are removed, because its topology controller immediately copies the annotations of the
-// class's templates, and other controllers copy those of an owner. A rejected write to one Cluster or ClusterResourceSet does not keep the others
-// paused.
+// resumeCopies removes the annotations from the copies and restores the pause states: first of
+// objects outside Clusters, ClusterClasses before their Clusters, then of one Cluster after the
+// other. A resumed Cluster's controllers may work while other Clusters still have annotations. A
+// Cluster is resumed only after the annotations of templates and of all its objects are removed,
+// because its topology controller immediately copies the annotations of the class's templates, and
+// other controllers copy those of an owner. A rejected write to one Cluster or ClusterResourceSet
+// does not keep the others paused.
 func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 	roots := rootsOf(s)
-	marked := t.verified // this process has seen the mark on all copies
+	marked := t.verified // this process has read all copies with the annotations
 	var there objects
 	if t.verified = false; !marked {
 		var err error
@@ -195,7 +197,8 @@ func (t *Transfer) checkCopyRemoval(ctx context.Context, s *mover.State) (object
 	return there, t.checkUnpause(ctx, s)
 }
 
-// removeCopy deletes an object with the move's mark, even if no event records it. An object without the mark is not the move's copy.
+// removeCopy deletes an object with the move's annotations, even if no event records it. An object
+// without them is not the move's copy.
 func (t *Transfer) removeCopy(ctx context.Context, item mover.Item, have *unstructured.Unstructured) error {
 	if have == nil || !t.isOurs(have) {
 		return nil

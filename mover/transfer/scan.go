@@ -55,9 +55,10 @@ const (
 	hashed
 )
 
-// readSnapshot reads the source once: the namespace of the move, the namespaces of its ClusterClasses, all Clusters (because other Clusters may use a class),
-// the objects labelled for moving in the whole cluster, and their credentials. Except at depth occupied, it also reads objects of other namespaces
-// that these objects reference, and those that reference them.
+// readSnapshot reads the source once: the namespace of the move, the namespaces of its
+// ClusterClasses, all Clusters (because other Clusters may use a class), the objects labelled for
+// moving in the whole cluster, and their credentials. Except at depth occupied, it also reads
+// objects of other namespaces that these objects reference, and the objects that reference them.
 func (t *Transfer) readSnapshot(ctx context.Context, spec mover.Spec, depth depth) (*snapshot, error) {
 	w := newSnapshot()
 	clusterType, err := t.clusterType()
@@ -243,7 +244,8 @@ func isElsewhere(ref object.Ref, namespace string) bool {
 // shareAdvice describes how an operator shares objects of other namespaces with a namespace.
 const shareAdvice = "ask the operator of scute to add the namespace to shareCredentialsWith of the chart (--share-credentials-with)"
 
-// readReferenced reads objects of other namespaces that a snapshot's objects reference, and those that reference objects in the move's namespace.
+// readReferenced reads the objects of other namespaces that objects of a snapshot reference, and
+// the objects that reference objects in the move's namespace.
 func (t *Transfer) readReferenced(ctx context.Context, w *snapshot, own string, hash bool) error {
 	have := make(map[object.Ref]bool, len(w.objects))
 	for _, o := range w.objects {
@@ -332,7 +334,8 @@ func (t *Transfer) searchUnqualified(ctx context.Context, w *snapshot, own strin
 	return t.readAllowed(ctx, w, secrets, hash, func(o object.Observed) bool { return wanted[o.Ref.Name] && fresh(o) })
 }
 
-// readAllowed reads the listings that are permitted, and records the kinds of the others.
+// readAllowed reads the listings that are permitted, and records the kinds whose listing is
+// forbidden.
 func (t *Transfer) readAllowed(ctx context.Context, w *snapshot, parts []listing, hash bool, wanted func(object.Observed) bool) error {
 	return kube.ForEach(ctx, t.workers(), parts, func(ctx context.Context, p listing) error {
 		err := t.read(ctx, w, []listing{p}, hash, wanted)

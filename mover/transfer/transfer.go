@@ -43,7 +43,7 @@ type Transfer struct {
 
 	command     bool             // a backup or a restore, without a Move
 	archive     *archive.Archive // the archive that a restore reads instead of the source
-	log         string           // the log ID in the move's marks
+	log         string           // the log ID in the move's annotations
 	target      *kube.Cluster
 	targetID    string
 	sourceTypes map[string]kube.Type // the source's movable kinds by Kind.group
@@ -52,23 +52,27 @@ type Transfer struct {
 	unserved    []string             // labelled definitions of the source that are not served
 	sizes       sizes
 
-	// pauseLifted is set if the pause was removed while the source was emptied, and the source was not observed at rest since.
+	// pauseLifted is set if the pause was removed while the source was emptied, and since then the
+	// objects of the source have not all acknowledged the pause again.
 	pauseLifted atomic.Bool
 
 	watch   pause.Watch
 	touches hold.Touches
 	// allAcked is set if the last listing showed no pending acknowledgement.
 	allAcked bool
-	// pausedSnapshot is the snapshot that showed the source at rest, until the plan is made.
+	// pausedSnapshot is the snapshot in which all objects of the source had acknowledged the pause.
+	// It is kept until the plan is made.
 	pausedSnapshot *snapshot
-	// verified is set if this process has seen all copies with their marks and has not removed any.
+	// verified is set if this process has read all copies with their annotations and has not
+	// removed any annotation.
 	verified bool
 	// listedAt is when this process last listed every kind of the source in order to find objects outside the plan.
 	listedAt time.Time
 	// listInterval is the interval between such listings while the source is emptied. A listing counts as current for a tenth of it. The default is 10
 	// seconds.
 	listInterval time.Duration
-	// ackPolls and awake count how often this process has read what controllers of the target write to the copies.
+	// ackPolls and awake count how often this process has read the conditions that controllers of
+	// the target write to the copies.
 	ackPolls, awakePolls polls
 	// acknowledged contains the copies whose pause the controllers of the target have acknowledged.
 	acknowledged map[object.Ref]bool
@@ -89,7 +93,8 @@ func finalError(next, format string, args ...any) error {
 	return &FinalError{Err: fmt.Errorf(format, args...), Next: next}
 }
 
-// waitError is a failure that a later retry may avoid, because others may act meanwhile. The step has made no change because of it.
+// waitError is a failure that a later retry may avoid, because another client may act in the
+// meantime. The step has made no change because of it.
 type waitError struct {
 	message, next string
 	// stranded is set if a cluster does not have what the log records.
@@ -205,7 +210,8 @@ func (t *Transfer) perform(ctx context.Context, s *mover.State, step mover.Step,
 	}
 }
 
-// needsTarget reports whether a step needs the target. Steps before the first copy is created work on the source alone.
+// needsTarget reports whether a step needs the target. Steps before the first copy is created use
+// only the source.
 func needsTarget(step mover.Step) bool {
 	switch step {
 	case mover.RecordBaseline, mover.PauseSource, mover.AwaitAcks, mover.DraftPlan, mover.RestoreSource, mover.AbandonTarget:
@@ -294,7 +300,8 @@ func isFinal(err error) bool {
 
 func (t *Transfer) holder() hold.Holder { return hold.MoveHolder(t.ID, t.log) }
 
-// isOurs reports whether an object has the mark of this move. A move with the same ID of another log is another move.
+// isOurs reports whether an object has the annotations of this move. A move with the same ID in
+// another log is a different move.
 func (t *Transfer) isOurs(u *unstructured.Unstructured) bool {
 	return hold.FirstHolder(u) == t.holder()
 }

@@ -73,7 +73,8 @@ func byKind(plan []mover.Item) [][]mover.Item {
 	return parts
 }
 
-// compare reads the objects of a part of the plan on both sides in parallel, and returns those that differ.
+// compare reads the objects of a part of the plan on both sides in parallel, and returns the
+// objects that differ.
 func (t *Transfer) compare(ctx context.Context, s *mover.State, items []mover.Item) (differences []mover.ObjectReason, err error) {
 	onto, err := t.wantedOf(t.target, items)
 	if err != nil {

@@ -17,10 +17,10 @@ import (
 	"scute.dev/pause"
 )
 
-// ErrHeld is returned if the root has another holder's mark.
+// ErrHeld is returned if the root has the annotation of another holder.
 var ErrHeld = errors.New("it is held")
 
-// ErrReplaced is returned if the object is not the recorded one, but another one with the same name.
+// ErrReplaced is returned if the recorded object was deleted and another object has its name.
 var ErrReplaced = errors.New("it was deleted and recreated with the same name")
 
 // ErrChanged is returned if a client other than the holder has changed the recorded pause state of the root.
@@ -29,19 +29,21 @@ var ErrChanged = errors.New("another client paused or resumed it after its pause
 // errEmptying is returned for a root whose objects a move is deleting.
 var errEmptying = errors.New("it stays paused, because a move has started to delete its dependents")
 
-// Holder identifies the holder of a pause on a root. One annotation contains the holder's ID, and another one the ID of the event log with the holder.
-// LogID is empty in the marks of runs and Pauses, and of moves of a local run.
+// Holder identifies the holder of a pause on a root. The annotation named Annotation contains the
+// holder's ID. Another annotation contains LogID, the ID of the event log that records the holder.
+// LogID is empty for runs and Pauses, and for moves of a local run.
 type Holder struct{ Annotation, ID, LogID string }
 
-// MoveHolder returns the mark of a move in a log.
+// MoveHolder returns the holder that represents a move in a log.
 func MoveHolder(id, log string) Holder {
 	return Holder{Annotation: object.MoveAnnotation, ID: id, LogID: log}
 }
 
-// restorePrefix is the prefix of a holder that restores a backup. The ID of the backup follows.
+// restorePrefix precedes the ID of the backup in the ID of a holder that restores the backup.
 const restorePrefix = "restore-"
 
-// RestoreHolder returns the mark of the restore of a backup. It holds an object alone, as a move does.
+// RestoreHolder returns the holder that represents the restore of a backup. Like a move, it must be
+// the only holder of an object.
 func RestoreHolder(backup string) Holder { return MoveHolder(restorePrefix+backup, "backup-"+backup) }
 
 // RestoredBackup returns the ID of the backup that a holder restores; ok is false for other holders.
@@ -71,7 +73,8 @@ func (m Holder) Describe() string {
 	}
 }
 
-// annotationsToSet returns the annotations to write for the mark. Only roots can have several holders, which share the earlier state.
+// annotationsToSet returns the annotations that record the holder on a root. Only roots can have
+// several holders, which share the earlier state.
 func (m Holder) annotationsToSet(root pause.Root) map[string]any {
 	set := map[string]any{m.Annotation: m.ID}
 	if m.isShared() && pause.IsRoot(root.Ref) {
@@ -86,7 +89,8 @@ func (m Holder) annotationsToSet(root pause.Root) map[string]any {
 	return set
 }
 
-// annotationsToRemove returns the annotations to delete. The last mark also deletes the shared annotations.
+// annotationsToRemove returns the annotations to delete. They include the shared annotations if
+// this is the last holder.
 func (m Holder) annotationsToRemove(last bool) map[string]any {
 	switch {
 	case m.isShared() && !last:
@@ -100,18 +104,20 @@ func (m Holder) annotationsToRemove(last bool) map[string]any {
 	}
 }
 
-// RunHolder returns the mark of a task of a run.
+// RunHolder returns the holder that represents a task of a run.
 func RunHolder(key string) Holder { return Holder{Annotation: object.PauseAnnotation, ID: key} }
 
-// PauseHolder returns the mark of a Pause. Each Pause has another annotation, so that several Pauses can hold a root.
+// PauseHolder returns the holder that represents a Pause. Each Pause has its own annotation, so
+// that several Pauses can hold a root.
 func PauseHolder(uid, namespace, name string) Holder {
 	return Holder{Annotation: object.PausePrefix + uid, ID: namespace + "/" + name}
 }
 
-// isShared reports whether other holders may hold the root too, which a move does not allow.
+// isShared reports whether other holders may hold the root at the same time. A move must be the
+// only holder.
 func (m Holder) isShared() bool { return m.Annotation != object.MoveAnnotation }
 
-// admits reports whether a root with the mark m may get the mark other.
+// admits reports whether a root that m holds may also be held by other.
 func (m Holder) admits(other Holder) bool {
 	return m == other || m.isShared() && other.isShared() && m.Annotation != other.Annotation
 }
@@ -125,7 +131,7 @@ func holders(u *unstructured.Unstructured) []Holder {
 	return append(marks, SharedHolders(o)...)
 }
 
-// SharedHolders returns the marks of Pauses and of a task of a run on an object.
+// SharedHolders returns the Pauses and the task of a run that hold an object.
 func SharedHolders(o object.Observed) (marks []Holder) {
 	for _, name := range slices.Sorted(maps.Keys(o.PauseHolders)) {
 		marks = append(marks, Holder{Annotation: name, ID: o.PauseHolders[name]})
@@ -133,7 +139,7 @@ func SharedHolders(o object.Observed) (marks []Holder) {
 	return marks
 }
 
-// FirstHolder returns the first mark of an object; empty if it has none.
+// FirstHolder returns the first holder of an object, or the zero value if there is none.
 func FirstHolder(u *unstructured.Unstructured) Holder {
 	if marks := holders(u); len(marks) > 0 {
 		return marks[0]
@@ -141,15 +147,17 @@ func FirstHolder(u *unstructured.Unstructured) Holder {
 	return Holder{}
 }
 
-// RootOf returns a root with the pause state from before every holder. If Pauses or a run hold it, this is the state that the first holder recorded.
-// If it is held but not paused, somebody has resumed it since, and the recorded state is obsolete.
+// RootOf returns a root with the pause state that it had before any holder paused it. If Pauses or
+// a run hold the root, the first holder recorded that state. If the root is held but not paused, a
+// client has resumed it since, and the recorded state is obsolete.
 func RootOf(u *unstructured.Unstructured) pause.Root {
 	root := pause.RootOf(object.Observe(u))
 	root.Found = SwitchOf(root.Ref).wasPaused(u)
 	return root
 }
 
-// Set turns the switch of an object on and adds the mark in one write. It is idempotent.
+// Set turns the switch of an object on and adds the holder's annotations in one write. It is
+// idempotent.
 func (s Switch) Set(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Holder) error {
 	for {
 		u, err := c.Get(ctx, t, root.Ref.Namespace, root.Ref.Name)
@@ -179,7 +187,7 @@ func (s Switch) Set(ctx context.Context, c *kube.Cluster, t kube.Type, root paus
 	}
 }
 
-// exclusiveHolder returns the holder that does not admit the mark.
+// exclusiveHolder returns the first holder in held that does not admit another holder (mark).
 func exclusiveHolder(held []Holder, mark Holder) (by Holder, exclusive bool) {
 	for _, other := range held {
 		if !other.admits(mark) {
@@ -189,10 +197,12 @@ func exclusiveHolder(held []Holder, mark Holder) (by Holder, exclusive bool) {
 	return by, false
 }
 
-// Restore restores the earlier value of the switch and removes the mark in one write. It keeps a pause that another client has set since, and does
-// not set a pause again that another client has removed. While the object has other holders, it only removes the mark: the last holder restores. It
-// does not change an object without the mark, because this holder has not paused it or has restored it already. It returns an error for a root that a
-// move is emptying, unless the mark is that of a move.
+// Restore restores the earlier value of the switch and removes the holder's annotations in one
+// write. It keeps a pause that another client has set since, and does not set a pause again that
+// another client has removed. While the object has other holders, it only removes the annotation,
+// and the last holder restores the value. It does not change an object without the holder's
+// annotation, because this holder has not paused the object or has already restored it. It returns
+// an error for a root that a move is emptying, unless the holder is a move.
 func (s Switch) Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Holder) error {
 	for {
 		u, err := c.Find(ctx, t, root.Ref)

@@ -39,7 +39,7 @@ type Pause struct {
 
 const workers = 16
 
-// NewPause returns a pause that sets the mark on its roots.
+// NewPause returns a pause that records a holder (mark) on its roots.
 func NewPause(c *kube.Cluster, graph Graph, mark Holder) *Pause {
 	p := &Pause{Graph: graph, holder: mark}
 	p.writer = Writer{Cluster: c, Kind: func(ref object.Ref) (kube.Type, error) { return p.Graph.Kind(ref) }, Workers: workers, TouchValue: mark.ID}
@@ -63,7 +63,8 @@ type InitialState struct {
 	Stale map[object.Ref]pause.Baseline
 	// AlreadyPaused are the objects that were paused before, by a user or another holder.
 	AlreadyPaused map[object.Ref]pause.Baseline
-	// Exclusive are the Clusters that another holder holds alone. They are not in Roots, because their state before that holder is unknown.
+	// Exclusive are the Clusters with another holder that admits no further holder. They are not in
+	// Roots, because their state before that holder is unknown.
 	Exclusive map[object.Ref]Holder
 	// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set for objects of their kinds, by Kind.group.
 	AckKinds map[string]pause.Duration
@@ -77,8 +78,9 @@ func (f InitialState) Baseline() map[object.Ref]pause.Baseline {
 	return baseline
 }
 
-// Inspect returns the state before the pause. known are the roots of an earlier call. Inspect returns them for roots with the holder's mark, because the
-// holder has changed these roots since.
+// Inspect returns the state before the pause. known are the roots of an earlier call. Inspect
+// returns them for roots with the holder's annotation, because the holder has changed these roots
+// since.
 func (p *Pause) Inspect(ctx context.Context, known []Root) (InitialState, error) {
 	f := InitialState{Stale: make(map[object.Ref]pause.Baseline), AlreadyPaused: make(map[object.Ref]pause.Baseline), Exclusive: make(map[object.Ref]Holder)}
 	below, _, err := p.Graph.Below(ctx)
@@ -161,7 +163,7 @@ func (p *Pause) addRoot(ctx context.Context, f *InitialState, ref object.Ref, kn
 	return root.Found || len(held) > 1 || len(held) == 1 && !own, nil
 }
 
-// Set pauses roots and adds the mark.
+// Set pauses roots and adds the holder's annotations.
 func (p *Pause) Set(ctx context.Context, roots ...pause.Root) error {
 	return p.writer.Set(ctx, roots, p.holder)
 }
@@ -177,7 +179,8 @@ func (p *Pause) Evaluate(ctx context.Context, s *pause.State) (below []pause.Sub
 	return below, look, nil
 }
 
-// Restore restores the earlier pause states and wakes the controllers that acknowledged the pause. A root without the holder's mark is not changed.
+// Restore restores the earlier pause states and wakes the controllers that acknowledged the pause.
+// A root without the holder's annotation is not changed.
 func (p *Pause) Restore(ctx context.Context, roots []pause.Root) error {
 	if err := p.writer.Restore(ctx, roots, p.holder); err != nil {
 		return err
@@ -189,8 +192,9 @@ func (p *Pause) Restore(ctx context.Context, roots []pause.Root) error {
 	return p.writer.Wake(ctx, &p.touches, below)
 }
 
-// Asleep returns the objects below the roots whose condition Paused is True although nothing holds them. It wakes their controllers, because the
-// controller of Machines does not watch the pause of their Cluster.
+// Asleep returns the objects below the roots whose condition Paused is True although nothing pauses
+// them any more. It touches the objects so that their controllers reconcile them, because the
+// controller of Machines does not watch spec.paused of the Cluster.
 func (p *Pause) Asleep(ctx context.Context) ([]pause.PendingObject, error) {
 	below, _, err := p.Graph.Below(ctx)
 	if err != nil {

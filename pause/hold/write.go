@@ -24,8 +24,9 @@ type Writer struct {
 	TouchValue string
 }
 
-// Set pauses roots and adds the mark. It is idempotent. It writes the first root before the others: if two moves of the same clusters start at the
-// same time, only one gets the first root, and then the others. Otherwise each could get one root, and both would fail.
+// Set pauses roots and adds the holder's annotations. It is idempotent. It writes the first root
+// before the others: if two moves of the same clusters start at the same time, only one gets the
+// first root, and then the others. Otherwise each could get one root, and both would fail.
 func (w Writer) Set(ctx context.Context, roots []pause.Root, mark Holder) error {
 	set := func(ctx context.Context, root pause.Root) error {
 		typ, err := w.Kind(root.Ref)
@@ -41,8 +42,8 @@ func (w Writer) Set(ctx context.Context, roots []pause.Root, mark Holder) error 
 	return kube.ForEach(ctx, w.Workers, roots[first:], set)
 }
 
-// Restore restores the earlier pause states. A root without the mark is not changed. After a failure it restores the other roots, and returns the
-// error of the first root that failed.
+// Restore restores the earlier pause states. A root without the holder's annotation is not changed.
+// After a failure it restores the other roots, and returns the error of the first root that failed.
 func (w Writer) Restore(ctx context.Context, roots []pause.Root, mark Holder) error {
 	failed := make([]error, len(roots))
 	indices := make([]int, len(roots))

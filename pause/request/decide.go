@@ -49,7 +49,8 @@ func (Failed) observation()         {}
 func (Unpaused) observation()       {}
 func (AwakeEvaluated) observation() {}
 
-// maxNamedPending limits the pending objects in an event, and maxBatch the other objects and the Clusters.
+// maxNamedPending limits the pending objects that one event names. maxBatch limits the roots, or
+// the objects in any other list, that one event contains.
 const maxNamedPending, maxBatch = 50, 1000
 
 // Decide returns the events that follow from an observation.
@@ -165,7 +166,8 @@ func (s *State) AcknowledgeBy(groupKind string) time.Time {
 	return s.PendingSince.Add(time.Duration(limit))
 }
 
-// AwakeBy returns when a restored pause ends even if objects are still asleep; zero if it is not restored.
+// AwakeBy returns when a restored pause ends even if objects still report that they are paused. It
+// returns zero if the pause is not restored.
 func (s *State) AwakeBy() time.Time {
 	if s.RestoredAt.IsZero() {
 		return time.Time{}

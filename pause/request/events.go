@@ -13,7 +13,7 @@ type Event interface{ event() }
 type Spec struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// UID is the UID of the resource, which the marks on the Clusters contain.
+	// UID is the UID of the Pause, which the annotations on the Clusters contain.
 	UID      string   `json:"uid"`
 	Clusters []string `json:"clusters,omitempty"`
 	// Selector is a label selector in its text form. BySelector means that it is set, because an empty selector selects all.
@@ -36,7 +36,7 @@ type Ack struct {
 	BlockMove bool `json:"blockMove,omitempty"`
 }
 
-// Pending counts the pending objects, and lists the first ones.
+// Pending counts the pending objects, and lists the first of them.
 type Pending struct {
 	Objects []pause.PendingObject `json:"objects,omitempty"`
 	Total   int                   `json:"total,omitempty"`
@@ -79,7 +79,7 @@ type (
 	Waiting struct {
 		Pending
 	}
-	// AllAcknowledged records that every object is at rest.
+	// AllAcknowledged records that every object has acknowledged the pause.
 	AllAcknowledged struct {
 		Objects int `json:"objects"`
 	}
@@ -88,7 +88,8 @@ type (
 		Objects []pause.PendingObject `json:"objects"`
 		Total   int                   `json:"total"`
 	}
-	// Dropped records that these Clusters were deleted or replaced by others with the same name. They are not restored.
+	// Dropped records that these Clusters were deleted, or replaced by other Clusters with the same
+	// name. They are not restored.
 	Dropped struct {
 		Roots []object.Ref `json:"roots"`
 	}
@@ -101,7 +102,8 @@ type (
 	ReleaseRequested struct {
 		Reason string `json:"reason,omitempty"`
 	}
-	// Restored records that every Cluster has its earlier pause state, or is still held by others.
+	// Restored records that every Cluster has its earlier pause state, or is still paused by
+	// another holder.
 	Restored struct{}
 	// Released ends a pause. Asleep are the first of Total objects whose controllers have not resumed in time.
 	Released struct {

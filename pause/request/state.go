@@ -25,7 +25,8 @@ type State struct {
 	// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set for their kinds. The Spec overrides them.
 	AckKinds map[string]pause.Duration
 	Acks     map[object.Ref]Ack
-	// Pending are the objects that have not acknowledged. After the release, it keeps those that had not acknowledged by then.
+	// Pending are the objects that have not acknowledged. After the release, it keeps the objects
+	// that had not acknowledged by then.
 	Pending Pending
 	// Late means that objects did not acknowledge in time. Timeout lists the first ones.
 	Late    bool

@@ -97,7 +97,8 @@ func (d *drive) maintain(ctx context.Context, before uint64) (time.Duration, err
 	return d.pollBackOff.NextBackOff(), nil
 }
 
-// selectedNames returns the names of the pause's Clusters: the named ones, the recorded ones, and those that match the selector now.
+// selectedNames returns the names of the pause's Clusters: the Clusters that the spec names, the
+// recorded Clusters, and the Clusters that match the selector now.
 func (d *drive) selectedNames(ctx context.Context) ([]string, error) {
 	names := append(d.recordedNames(), d.State.Spec.Clusters...)
 	if d.State.Spec.BySelector {
@@ -146,7 +147,8 @@ func (d *drive) pauseState() *pause.State {
 	return out
 }
 
-// recordIntended records new Clusters with their pause state before they are changed. It returns the Clusters that another holder holds alone as waits.
+// recordIntended records new Clusters with their pause state before they are changed. It returns
+// the Clusters with another holder that admits no further holder as waits.
 func (d *drive) recordIntended(ctx context.Context) (waits []pause.PendingObject, err error) {
 	known := d.recordedNames()
 	if !slices.ContainsFunc(d.names, func(name string) bool { return !slices.Contains(known, name) }) {

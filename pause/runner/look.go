@@ -28,7 +28,8 @@ func (g pausedGraph) Below(ctx context.Context) (below []pause.Subject, others [
 	return below, others, err
 }
 
-// evaluate evaluates all objects and records the result. held are the Clusters that another holder holds alone.
+// evaluate evaluates all objects and records the result. held are the Clusters with another holder
+// that admits no further holder.
 func (d *drive) evaluate(ctx context.Context, held []pause.PendingObject) error {
 	below, look, err := d.hold.Evaluate(ctx, d.pauseState())
 	if err != nil {
@@ -51,7 +52,8 @@ func (d *drive) evaluate(ctx context.Context, held []pause.PendingObject) error 
 type evaluation struct {
 	request.Evaluated
 	state *request.State
-	// subjects contains all evaluated objects. set contains the names of all existing Clusters; a value is true if the Cluster has this pause.
+	// subjects contains all evaluated objects. paused contains the names of all existing Clusters;
+	// a value is true if this pause holds the Cluster.
 	subjects    map[object.Ref]pause.Subject
 	paused      map[string]bool
 	pendingRefs map[object.Ref]bool
@@ -109,7 +111,8 @@ func (l *evaluation) clusterRef(name string) object.Ref {
 	return object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: l.state.Spec.Namespace, Name: name}
 }
 
-// collectPending collects the objects that have not acknowledged. It adds those that their providers hold to blocked.
+// collectPending collects the objects that have not acknowledged. It adds the objects that their
+// providers block to blocked.
 func (l *evaluation) collectPending(pending []pause.PendingObject, blocked map[object.Ref]bool) {
 	for _, w := range pending {
 		b := l.subjects[w.Ref]

@@ -16,7 +16,8 @@ func TestRest(t *testing.T) {
 	}
 }
 
-// TestPausesAtRestAreCounted checks that a pause counts as resting while it waits, and no longer after an event.
+// TestPausesAtRestAreCounted checks that a pause counts as idle while it waits, and no longer after
+// an event.
 func TestPausesAtRestAreCounted(t *testing.T) {
 	r := &Runner{}
 	news := make(chan uint64)

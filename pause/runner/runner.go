@@ -28,7 +28,7 @@ type Finder interface {
 // Runner drives pauses. Its fields are set before use and not changed.
 type Runner struct {
 	Log aggregate.Log
-	// Incarnation identifies this process; a restarted process has another one.
+	// Incarnation identifies this process. A restarted process has a different value.
 	Incarnation string
 	// Cluster is the management cluster with the Clusters that Finder finds.
 	Cluster *kube.Cluster
@@ -41,7 +41,7 @@ type Runner struct {
 
 	supervise.Drivers
 
-	idle atomic.Int64 // number of pauses that wait at rest for their next turn
+	idle atomic.Int64 // number of pauses whose objects have all acknowledged, and that wait for their next turn
 }
 
 // maxDriven limits the pauses that are driven concurrently. Most of them wait for their next turn.
@@ -53,7 +53,8 @@ const (
 	longestPoll = 2 * time.Second
 	// maxTurn is the maximum duration that is assumed for a turn, because the clock may be set, or the machine suspended, meanwhile.
 	maxTurn = time.Minute
-	// idlePoll is the minimum wait if all objects are at rest, or the acknowledgement has timed out.
+	// idlePoll is the minimum wait if all objects have acknowledged, or the acknowledgement has
+	// timed out.
 	idlePoll = 15 * time.Second
 	// A turn that failed is retried after firstRetry, then less and less often.
 	firstRetry   = 500 * time.Millisecond
@@ -93,8 +94,9 @@ func (r *Runner) Release(ctx context.Context, id, actor, reason string) error {
 	})
 }
 
-// idleInterval returns how long a pause waits when this number of pauses is at rest, including itself. All of them together have at most two turns a second,
-// because a turn lists every kind of a namespace.
+// idleInterval returns how long a pause waits when this number of pauses is idle, including itself.
+// All of them together have at most two turns a second, because a turn lists every kind of a
+// namespace.
 func idleInterval(pauses int64) time.Duration {
 	return max(idlePoll, time.Duration(pauses)*time.Second/2)
 }

@@ -116,7 +116,8 @@ func (d *execution) machineKey() types.NamespacedName {
 	return types.NamespacedName{Namespace: d.facts.Owner.Namespace, Name: d.Machine.Name}
 }
 
-// machine reads the Machine. It returns errGone if the Machine is gone, or another one has its name.
+// machine reads the Machine. It returns errGone if the Machine is gone, or if another Machine has
+// its name.
 func (d *execution) machine(ctx context.Context) (*clusterv1.Machine, error) {
 	m := &clusterv1.Machine{}
 	switch err := d.get(ctx, d.machineKey(), m); {

@@ -114,7 +114,7 @@ func (d *execution) setHealthy(ctx context.Context) error {
 	})
 }
 
-// setHealthyV1Beta1 does the same with the v1beta1 conditions, if an owner has written them.
+// setHealthyV1Beta1 sets the v1beta1 conditions of a healthy Machine, if an owner has written them.
 func setHealthyV1Beta1(m *clusterv1.Machine) {
 	older := slices.DeleteFunc(m.GetV1Beta1Conditions(), func(c clusterv1.Condition) bool { //nolint:staticcheck // deprecated, but still read by tools
 		return c.Type == clusterv1.MachineOwnerRemediatedV1Beta1Condition

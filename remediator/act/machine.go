@@ -60,8 +60,9 @@ func (d *execution) setDelete(ctx context.Context) error {
 	})
 }
 
-// skipping sets an annotation with which the deletion of the machine continues without a drain or a volume detach. The machine's timeouts would have the
-// same effect, but its owner sets them to those of its template again, also during the deletion.
+// skipping sets an annotation that lets the deletion of the machine continue without draining the
+// node or detaching its volumes. Changing the timeouts of the Machine would have the same effect,
+// but its owner resets them to the timeouts of its template, even during the deletion.
 func skipping(annotation string) performer {
 	return func(d *execution, ctx context.Context) error {
 		return d.updateMachine(ctx, d.patch, false, func(m *clusterv1.Machine) error {

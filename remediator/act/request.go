@@ -91,9 +91,10 @@ func (d *execution) requestedSpec() (requestedSpec v1alpha1.SurgeRemediationSpec
 	return requestedSpec, nil
 }
 
-// deleteRequest deletes the Machine's request and removes its finalizer. The request stays if the Machine is unhealthy (again) by its condition,
-// because a MachineHealthCheck only reports a machine as healthy if its request exists. It also stays until the log has the latest change of an
-// operator: an abort or hold that was removed, or the first one on the request.
+// deleteRequest deletes the Machine's request and removes its finalizer. The request stays if the
+// Machine is unhealthy (again) by its condition, because a MachineHealthCheck only reports a
+// machine as healthy if its request exists. It also stays until the log has the latest change of an
+// operator: an abort or hold that was removed, or the first abort or hold on the request.
 func (d *execution) deleteRequest(ctx context.Context) error {
 	r := &v1alpha1.SurgeRemediation{}
 	if err := d.get(ctx, d.machineKey(), r); err != nil {

@@ -62,8 +62,8 @@ func (d *dialer) survey(ctx context.Context, nodes []string) *remediator.Etcd {
 	return mergeAnswers(heard.list, heard.alarms, heard.each)
 }
 
-// queryMembers queries the members on the nodes, then listed members without a machine, whose pods may exist, and then the peers of members that did
-// not respond.
+// queryMembers queries the members on the nodes. Then it queries the listed members without a
+// machine, because their pods may still exist, and then the peers of members that did not respond.
 func (d *dialer) queryMembers(ctx context.Context, nodes []string) responses {
 	heard := responses{each: d.queryNodes(ctx, nodes)}
 	if heard.list, heard.alarms = agreedMembers(heard.each); heard.list == nil {
@@ -97,7 +97,8 @@ func (d *dialer) queryNodes(ctx context.Context, nodes []string) []answer {
 	return answers
 }
 
-// discardForeign discards an answer of another member than the node's: a removed member that still runs, or one that has the node's address now.
+// discardForeign discards an answer that does not come from the member of the node, but from a
+// removed member that still runs, or from a member that now has the node's address.
 func discardForeign(list []*etcd.Member, answers []answer) {
 	for i := range answers {
 		a := &answers[i]

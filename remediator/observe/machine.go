@@ -78,8 +78,9 @@ func setStartup(m *remediator.Machine, cluster *clusterv1.Cluster, controlPlane 
 	begins(own.Status == object.True, own.Since)
 }
 
-// waitingSince returns since when a machine's deletion has waited for the drain of its Node or for its volumes. The times remain after the wait, so the
-// condition determines which wait continues.
+// waitingSince returns the times since which the deletion of a machine has waited for the drain of
+// its Node and for the detachment of its volumes. The times remain after the wait, so the condition
+// determines which wait continues.
 func waitingSince(m *clusterv1.Machine) (drain, detach time.Time) {
 	deleting := meta.FindStatusCondition(m.Status.Conditions, clusterv1.MachineDeletingCondition)
 	switch {

@@ -23,7 +23,8 @@ import (
 const (
 	// nodesTTL is how long Nodes that were read are reused, because an owner may be reconciled many times a second.
 	nodesTTL = 10 * time.Second
-	// nodeTimeout bounds reading one Node, nodesTimeout reading all Nodes of an owner.
+	// nodeTimeout bounds the time to read one Node. nodesTimeout bounds the time to read all Nodes
+	// of an owner.
 	nodeTimeout, nodesTimeout = 3 * time.Second, 10 * time.Second
 	// maxParallelNodes bounds the Nodes read in parallel.
 	maxParallelNodes = 16

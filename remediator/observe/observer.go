@@ -42,9 +42,10 @@ type Observer struct {
 	Limits client.Reader
 }
 
-// New returns an Observer with a cache that the caller starts: Cache().Start. The API server must serve Machine in v1beta2. Workload clusters are
-// reached at private addresses and at the addresses that the guard allows. held returns why nothing may be changed in workload clusters at the
-// moment; nil always allows it.
+// New returns an Observer with a cache that the caller starts: Cache().Start. The API server must
+// serve Machine in v1beta2. Workload clusters are reached at private addresses and at the addresses
+// that the guard allows. held returns why nothing may be changed in workload clusters at the
+// moment. If held is nil, changes are always allowed.
 func New(ctx context.Context, config *rest.Config, g *guard.Guard, held func() error) (*Observer, error) {
 	c, live, err := connect(ctx, config)
 	if err != nil {
@@ -55,14 +56,16 @@ func New(ctx context.Context, config *rest.Config, g *guard.Guard, held func() e
 	return &Observer{cache: c, live: live, tenants: tenants, nodes: utilcache.NewExpiring(), now: time.Now}, nil
 }
 
-// Cache returns the cache that Observe reads. Controllers watch it too, so they add no other watch. It stores only what facts need (see strip.go): never
-// write an object that was read from it.
+// Cache returns the cache that Observe reads. Controllers watch it too, so they add no other watch.
+// It stores only the parts of objects that facts need (see strip.go), so never write an object that
+// was read from it.
 func (o *Observer) Cache() cache.Cache { return o.cache }
 
 // Client returns the client that does not cache. Writes use it too, so they add no other connection.
 func (o *Observer) Client() client.Client { return o.live }
 
-// Observe returns an owner's facts. An owner that is gone is not Found, without an error. made are the objects of escalation steps recorded in the log.
+// Observe returns an owner's facts. For an owner that is gone it returns facts whose Owner.Found is
+// false, and no error. made are the objects of escalation steps recorded in the log.
 func (o *Observer) Observe(ctx context.Context, owner remediator.Owner, made remediator.CreatedObjects) (*remediator.Facts, error) {
 	kind, _ := ownerkind.Named(owner.Kind)
 	l := &observation{observer: o, kind: kind, created: made, facts: &remediator.Facts{Owner: remediator.OwnerFacts{Owner: owner}}}
@@ -74,7 +77,8 @@ func (o *Observer) Observe(ctx context.Context, owner remediator.Owner, made rem
 	return l.facts, nil
 }
 
-// observation is one observation of one owner: what its steps read, and the facts that they fill.
+// observation is one observation of one owner: the objects that its steps read, and the facts that
+// the steps fill.
 type observation struct {
 	observer *Observer
 	facts    *remediator.Facts

@@ -25,8 +25,9 @@ type testedProviders struct {
 	until     time.Time
 }
 
-// Tested reports whether every control plane provider of the kind has a minor version whose internal bookkeeping was tested. It reads the versions in
-// clusterctl's inventory and those of Cluster API Operator. It returns false if neither records one.
+// Tested reports whether every control plane provider of the kind has a minor version whose
+// internal bookkeeping was tested. It reads the versions in clusterctl's inventory and those of
+// Cluster API Operator. It returns false if neither records a version.
 func (o *Observer) Tested(ctx context.Context, kind ownerkind.Kind) bool {
 	if kind.Provider == "" {
 		return false

@@ -26,7 +26,8 @@ const (
 	portDelay = 500 * time.Millisecond
 	// portTimeout bounds a query on one address. It is the time lost if the connection is blocked.
 	portTimeout = time.Second
-	// maxAddresses bounds the addresses stored for a machine, and those tried for a node, which several Machines may name.
+	// maxAddresses bounds the addresses stored for a machine, and the addresses tried for a node,
+	// because several Machines may name the same node.
 	maxAddresses = 2
 )
 
@@ -171,7 +172,7 @@ func clientPorts(machines []clusterv1.Machine) map[string][]string {
 	of := make(map[string][]string)
 	for i := range machines {
 		node := nodeOf(&machines[i])
-		for _, a := range machines[i].Status.Addresses { // the cache has only those of a control plane
+		for _, a := range machines[i].Status.Addresses { // the cache has the addresses only for control plane machines
 			port := net.JoinHostPort(a.Address, strconv.Itoa(etcdPort))
 			if len(of[node]) < maxAddresses && !slices.Contains(of[node], port) {
 				of[node] = append(of[node], port)

@@ -35,7 +35,7 @@ type Executor interface {
 // Runner performs turns. Its exported fields are set before use and not changed.
 type Runner struct {
 	Log aggregate.Log
-	// Incarnation identifies this process; a restarted process has another one.
+	// Incarnation identifies this process. A restarted process has a different value.
 	Incarnation string
 	Observer    Observer
 	Executor    Executor
@@ -55,7 +55,9 @@ type Runner struct {
 	marked remediator.NamespaceCounts
 	// startMu serializes starts: each start counts all earlier ones, so that the limits hold.
 	startMu sync.Mutex
-	// uncounted contains the passages through the turnstile that this process has not counted yet. startMu guards both fields.
+	// turnstile is the aggregate in which each process records that it is about to start something.
+	// uncounted contains the records of other processes that this process has not counted yet.
+	// startMu guards both fields.
 	turnstile *root
 	uncounted admissions
 }
@@ -74,8 +76,9 @@ const (
 	maxFailures = 4
 )
 
-// Reconcile performs one turn of an owner: it reads the facts, records what follows, and performs the writes that are due. again is when to reconcile
-// again even if no watch reports anything; zero for never. Turns of one owner must not overlap.
+// Reconcile performs one turn of an owner: it reads the facts, records what follows, and performs
+// the writes that are due. again is the time after which the owner must be reconciled again even if
+// no watch reports a change, or zero for never. Turns of one owner must not overlap.
 func (r *Runner) Reconcile(ctx context.Context, owner remediator.Owner) (again time.Duration, err error) {
 	e := r.tracker(owner)
 	defer func() { e.claimed, e.behind, e.agg.State = e.agg.State.Holder == r.Incarnation, err != nil, nil }() // the view has the state
@@ -274,7 +277,8 @@ func (r *Runner) withOwner(agg *root, events []remediator.Event) []remediator.Ev
 	return events
 }
 
-// refresh applies what others appended. It returns an error if one of them has claimed the owner from this process.
+// refresh applies the commits that other processes appended. It returns an error if another process
+// has claimed the owner.
 func (r *Runner) refresh(ctx context.Context, e *tracker) error {
 	ours := e.agg.State.Holder == r.Incarnation
 	if err := e.agg.Read(ctx); err != nil {

@@ -11,21 +11,25 @@ import (
 	"scute.dev/remediator"
 )
 
-// turnstile is the aggregate in which every start is recorded first, so that two processes that both act as the leader do not exceed a limit
-// together. An owner's aggregate does not contain what is started for other owners.
+// turnstile is the aggregate in which every start is recorded first, so that two processes that
+// both act as the leader do not exceed a limit together. The aggregate of an owner does not contain
+// the starts for other owners.
 //
-// A process first names the owner there, and then appends the start to the owner's aggregate. If other processes have passed since its last read, it
-// counts what was started for the owners that they named, and decides again. The start of the last of these may not have been appended yet. So the
-// process claims that owner: then the start is in the log, or never will be. A process that passes has done so for all earlier passages. As long as
-// no other process has passed since, a passage is valid for any process that starts something for the named owner. If a process dies after the
-// turnstile, the next one does not have to pass again.
+// A process first appends the name of the owner to the turnstile (a passage), and then appends the
+// start to the aggregate of the owner. If other processes have appended to the turnstile since its
+// last read, it counts the starts for the owners that they named, and decides again. The start for
+// the last named owner may not have been appended yet. So the process claims that owner: after the
+// claim, the start either is in the log or can no longer be appended. A process that passes the
+// turnstile has counted all earlier passages in this way. A passage is valid for any process that
+// starts something for the named owner, until another process appends to the turnstile. If a
+// process dies after its passage, the next process does not have to pass again.
 const turnstile = "fleet"
 
 // admissions are passages through the turnstile.
 type admissions struct {
 	seq    uint64
 	owners []remediator.Owner // the named owners
-	holder string             // the process that named the last one
+	holder string             // the process that named the last owner
 }
 
 // apply adds the passages in a commit.
@@ -41,8 +45,9 @@ func (p *admissions) apply(catalog *eventlog.Catalog[remediator.Event], r eventl
 	return err
 }
 
-// admit passes the turnstile before something is started for an owner. again reports whether other processes have passed since this process read it
-// last, so that everything must be decided again. The caller holds gate.
+// admit passes the turnstile before something is started for an owner. again reports whether other
+// processes have passed since this process read it last, so that everything must be decided again.
+// The caller holds startMu.
 func (r *Runner) admit(ctx context.Context, owner remediator.Owner) (again bool, err error) {
 	if len(r.uncounted.owners) == 0 {
 		err := r.turnstile.Append(ctx, remediator.Admitted{Holder: r.Incarnation, Owner: owner})
@@ -72,8 +77,10 @@ func (r *Runner) admit(ctx context.Context, owner remediator.Owner) (again bool,
 	return true, nil
 }
 
-// countOwner counts what the log has started for an owner. With claim, it also claims the owner, so that no other process can start anything for it. If
-// this program cannot read an event of the owner, it counts the events before: the owner's turns fail, and no other owner waits for it.
+// countOwner counts the starts in the log for an owner. If claim is set, it also claims the owner,
+// so that no other process can start anything for it. If this program cannot read an event of the
+// owner, it counts only the earlier events: the turns of this owner fail, but no other owner waits
+// for it.
 func (r *Runner) countOwner(ctx context.Context, owner remediator.Owner, claim bool) error {
 	agg := r.root(owner.ID(), new(remediator.State), 0)
 	for {

@@ -10,8 +10,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// tracker contains what the runner knows about one owner between its turns. The owner's turn uses the aggregate, other turns read the usage under the
-// runner's lock.
+// tracker contains the information about one owner that the runner keeps between turns. Only a turn
+// of the owner uses the aggregate. Turns of other owners read the usage under the runner's lock.
 type tracker struct {
 	// agg is the owner's aggregate. It has a state only during a turn: see open.
 	agg *root
@@ -20,7 +20,8 @@ type tracker struct {
 	// behind means that the last turn failed, so that the log may have what this process appended, although it did not learn that.
 	behind   bool
 	failures int
-	// blindSince is when the first of the latest consecutive observations failed; zero if the last one succeeded.
+	// blindSince is the time of the first of the latest consecutive failed observations, or zero if
+	// the last observation succeeded.
 	blindSince time.Time
 	// reach and etcd are the last answer of the cluster, answeredAt is its time.
 	reach      object.ConditionStatus
@@ -31,7 +32,8 @@ type tracker struct {
 	// attempted identifies the defragmentation that was carried out last, by its deadline. attemptErr is its error.
 	attempted  time.Time
 	attemptErr string
-	// queued is since when its etcd has waited for others, zero if it does not. The runner's lock guards it.
+	// queued is the time since which its etcd has waited for other defragmentations, or zero if it
+	// does not wait. The runner's lock guards it.
 	queued time.Time
 	usage
 }
@@ -45,7 +47,7 @@ const (
 	queueTTL = 6 * time.Minute
 )
 
-// usage is what counts for the limits of a policy and of the fleet.
+// usage contains the counts of one owner that the limits of a policy and of the fleet use.
 type usage struct {
 	group   remediator.PolicyGroup
 	policy  string // namespace/name of the policy that selected the owner at its last turn
@@ -61,7 +63,8 @@ type usage struct {
 	turnedAt time.Time
 }
 
-// remembered returns the facts with the last answer of the cluster. It returns nil if the cluster must be asked again.
+// remembered returns the facts with the last answer of the cluster. It returns nil if the cluster
+// must be queried again.
 func (e *tracker) remembered(f *remediator.Facts, now time.Time) *remediator.Facts {
 	if !remediator.Surging(e.agg.State) || e.answeredAt.IsZero() || now.Before(e.answeredAt) || now.Sub(e.answeredAt) >= answerTTL {
 		return nil
@@ -71,7 +74,8 @@ func (e *tracker) remembered(f *remediator.Facts, now time.Time) *remediator.Fac
 	return &known
 }
 
-// recordAnswer records the answer in the facts, or since when there is none. It returns the facts with the times of the requests.
+// recordAnswer records the answer in the facts, or the time since which there is no answer. It
+// returns the facts with the times of the requests.
 func (e *tracker) recordAnswer(answered *remediator.Facts, now time.Time) *remediator.Facts {
 	f, blind := *answered, remediator.Blind(answered)
 	e.requests.Before, e.requests.Last, e.requests.Blind = e.requests.Last, now, blind
@@ -161,7 +165,8 @@ func (r *Runner) load() {
 	}
 }
 
-// setPast sets the usage of an owner by its state alone, until its next turn. The caller holds the lock.
+// setPast sets the usage of an owner from its recorded state only, until its next turn. The caller
+// holds the lock.
 func (r *Runner) setPast(e *tracker, namespace string, s *remediator.State) {
 	policy, dryRun := e.policy, e.group.DryRun
 	if policy == "" {
@@ -172,9 +177,10 @@ func (r *Runner) setPast(e *tracker, namespace string, s *remediator.State) {
 	r.setUsage(e, past)
 }
 
-// open sets the state of an owner's aggregate to a copy of that in the view. It reads from the log what the view does not have: what this process
-// has appended since, and the events of an owner that the view cannot read or has forgotten. It returns an error if another process has claimed the
-// owner since the last turn. A view that has forgotten the owner does not have the claim.
+// open sets the state of an owner's aggregate to a copy of the state in the view. It reads from the
+// log the commits that the view lacks: commits that this process has appended since, and the events
+// of an owner that the view cannot read or has forgotten. It returns an error if another process
+// has claimed the owner since the last turn. A view that has forgotten the owner lacks the claim.
 func (r *Runner) open(ctx context.Context, e *tracker) error {
 	appended := e.agg.Seq
 	var last uint64
@@ -213,7 +219,7 @@ func (r *Runner) forget(owner remediator.Owner) {
 	}
 }
 
-// counts reports whether something of the past still counts for a limit or a cooldown.
+// counts reports whether a past start or mass failure still counts toward a limit or a cooldown.
 func (u *usage) counts(now time.Time) bool {
 	past := append(slices.Collect(maps.Values(u.massFailuresEnded)), u.massFailureEnded)
 	if n := len(u.started); n > 0 {
@@ -222,7 +228,8 @@ func (u *usage) counts(now time.Time) bool {
 	return slices.ContainsFunc(past, func(at time.Time) bool { return remediator.StillCounts(at, now) })
 }
 
-// recordUsage records what the limits count. The starts of an owner that is gone count for the policy that it had.
+// recordUsage updates the counts that the limits use. The starts of an owner that is gone count for
+// the policy that selected it.
 func (r *Runner) recordUsage(e *tracker, f *remediator.Facts) {
 	policy, watched := policyKey(f), 0
 	if policy != "" {
@@ -246,7 +253,8 @@ func policyKey(f *remediator.Facts) string {
 	return f.Owner.Namespace + "/" + f.Policy.Name
 }
 
-// withOthers returns the facts with what all other owners use of the limits at this moment, and with what this process knows about defragmentations.
+// withOthers returns the facts with the current usage of the limits by all other owners, and with
+// the information of this process about defragmentations.
 func (r *Runner) withOthers(self *tracker, f *remediator.Facts) *remediator.Facts {
 	now, known := r.now(), *f
 	r.mu.Lock()
@@ -268,9 +276,11 @@ func (r *Runner) withOthers(self *tracker, f *remediator.Facts) *remediator.Fact
 	return &known
 }
 
-// queuedBefore returns the owner whose etcd is being defragmented, or has waited longer and had a turn recently. It also returns the deadline of the
-// defragmentation. In the whole fleet one member is defragmented at a time, because that occupies one of the few concurrent reconciliations. Owners
-// wait in a queue, so that an owner whose defragmentations fail again and again does not keep others waiting. The caller holds the lock.
+// queuedBefore returns the owner whose etcd is being defragmented, or an owner that has waited
+// longer than self and had a turn recently. It also returns the deadline of the defragmentation. In
+// the whole fleet one member is defragmented at a time, because that occupies one of the few
+// concurrent reconciliations. Owners wait in a queue, so that an owner whose defragmentations fail
+// repeatedly does not block other owners. The caller holds the lock.
 func (r *Runner) queuedBefore(self *tracker, now time.Time) (owner string, until time.Time) {
 	for id, e := range r.owners {
 		switch {
@@ -302,7 +312,8 @@ func (r *Runner) ledger(self *tracker, f *remediator.Facts, now time.Time) remed
 // Totals contains the totals of one policy.
 type Totals struct {
 	Machines, Unhealthy, Active int
-	// MassFailure is whether a mass failure is in progress for at least one owner; MassFailureEnded is when the last one ended.
+	// MassFailure reports whether a mass failure is in progress for at least one owner;
+	// MassFailureEnded is when the last one ended.
 	MassFailure      bool
 	MassFailureEnded time.Time
 	// Started are the times at which remediations were started.
@@ -360,8 +371,9 @@ func (r *Runner) usedByOthers(self *tracker, seen remediator.Fleet, now time.Tim
 	return f
 }
 
-// massFailuresEnded returns when the mass failures that count for a namespace ended. Of the other namespaces, the one whose mass failure ended last does not
-// count. For the namespace "" all count. The caller holds the lock.
+// massFailuresEnded returns when the mass failures that count for a namespace ended. Among the
+// other namespaces, the namespace whose mass failure ended last is ignored. For the namespace "",
+// all namespaces count. The caller holds the lock.
 func (r *Runner) massFailuresEnded(namespace string) map[string]time.Time {
 	by := make(map[string]map[string]time.Time)
 	for _, e := range r.owners {

@@ -14,8 +14,9 @@ import (
 	"scute.dev/remediator"
 )
 
-// Remediations is the view of the owners in the log. A projector applies the commits; reading is safe for concurrent use. Forget deletes owners of
-// which nothing counts any more.
+// Remediations is the view of the owners in the log. A projector applies the commits; reading is
+// safe for concurrent use. Forget deletes owners whose history no longer counts toward a limit or a
+// cooldown.
 type Remediations struct {
 	// Changed is called after an owner has changed, from the projector's goroutine; it must not block. It is set before use. May be nil.
 	Changed func(Change)
@@ -37,7 +38,8 @@ type Change struct {
 	Owner remediator.Owner
 	// Actor is the author of the commit.
 	Actor string
-	// Machines are the machines that are unhealthy, and those that were before the commit. Policies are the policies of the decisions about them.
+	// Machines are the machines that are unhealthy after the commit or were unhealthy before it.
+	// Policies are the policies of the decisions about them.
 	Machines, Policies []string
 }
 
@@ -207,15 +209,17 @@ func (v *Remediations) Pending() []remediator.Owner {
 	return owners
 }
 
-// Ongoing contains what was started for the machines of one owner and has not ended.
+// Ongoing lists the remediations and escalation steps of one owner's machines that have not ended.
 type Ongoing struct {
 	Owner    remediator.Owner
 	Machines []remediator.Progress
-	// Err is why the owner's events cannot be read. Then it is unknown whether anything was started.
+	// Err is why the owner's events cannot be read. It is then unknown whether anything was
+	// started.
 	Err error
 }
 
-// Ongoing returns the owners with machines for which something was started that has not ended, and the owners with unreadable events.
+// Ongoing returns the owners with remediations or escalation steps that have not ended, and the
+// owners with unreadable events.
 func (v *Remediations) Ongoing() []Ongoing {
 	v.mu.RLock()
 	defer v.mu.RUnlock()

@@ -1,6 +1,6 @@
 package draw
 
-// Edge connects a vertex with one that needs it, by their indexes.
+// Edge connects a vertex with a vertex that needs it. Both are indexes.
 type Edge struct{ From, To int }
 
 // layered is a graph whose edges connect adjacent layers: a longer edge has a waypoint in every layer that it crosses.
@@ -11,8 +11,8 @@ type layered struct {
 	routes [][]int // vertices of each edge, both ends included
 }
 
-// Ranks returns the layer of each vertex: the first layer after those of all vertices that it needs. Vertices on a cycle, which no valid definition
-// contains, are in the first layer.
+// Ranks returns the layer of each vertex: the first layer after the layers of all vertices that it
+// needs. Vertices on a cycle, which no valid definition contains, are in the first layer.
 func Ranks(n int, edges []Edge) []int {
 	waiting, next := make([]int, n), make([][]int, n)
 	for _, e := range edges {

@@ -53,7 +53,7 @@ type Offer struct {
 	Kind, State, Message, Effect string
 	// Reason: a reason may be given. Needed: a reason is required. Timed: a duration may be given.
 	Reason, Needed, Timed bool
-	// Choices are options of which the user must choose one, if there are any.
+	// Choices are options. If there are any, the user must choose one of them.
 	Choices []string
 	// Command is the equivalent scutectl command, "" if there is none.
 	Command string
@@ -66,7 +66,7 @@ type Confirmation struct {
 	kit.Action
 	// Offer is nil for a result.
 	Offer *Offer
-	// Said is the output of the action, and Err why it failed.
+	// Said is the output of the action, and Err is why it failed.
 	Said []string
 	Err  error
 }

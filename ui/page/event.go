@@ -29,7 +29,7 @@ type eventPage struct {
 	Cut                   bool
 	// Others are the other events of the commit.
 	Others []Fact
-	// Leaf is the hash that seals the commit, and Proof the page that proves it.
+	// Leaf is the hash that seals the commit, and Proof is the page that proves it.
 	Leaf, Proof string
 	Commands    []string
 }

@@ -86,7 +86,7 @@ func edgesOf(tasks []workflow.Task) (edges []draw.Edge, needs []workflow.Need) {
 // maxStageEdges is the maximum number of edges between two stages, because more are not readable.
 const maxStageEdges = 40
 
-// between returns edges from the last tasks of each stage to the first tasks of the next one.
+// between returns edges from the last tasks of each stage to the first tasks of the next stage.
 func between(tasks []workflow.Task, edges []draw.Edge) (out []draw.Edge) {
 	needs, needed := make([]bool, len(tasks)), make([]bool, len(tasks))
 	for _, e := range edges {

@@ -100,7 +100,7 @@ func counts(m *v1alpha1.Move) (out []Count) {
 	return out
 }
 
-// levels returns the objects of the plan, or those of one cluster, owners first.
+// levels returns the objects of the plan, or of one cluster, owners first.
 func levels(s *mover.State, cluster string) (out []Level) {
 	plan := s.Plan
 	if len(plan) == 0 {

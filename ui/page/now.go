@@ -31,7 +31,7 @@ type nowPage struct {
 	Whole                bool
 }
 
-// now builds the page of objects that wait for an operator, those in progress, and the ones that ended last.
+// now builds the page of the objects that wait for an operator, are in progress, or ended last.
 func now(v *view) (any, error) {
 	var p nowPage
 	for a, f := range feed.All[kinds.Fold](v.Snapshot) {

@@ -75,7 +75,8 @@ func lines(edges []draw.Edge, needs []workflow.Need, of []int, status []v1alpha1
 	return out, classes
 }
 
-// class returns the class of an edge: what it waits for, and whether that has happened.
+// class returns the style class of an edge, which shows what the edge waits for and whether this
+// has happened.
 func class(n workflow.Need, from v1alpha1.TaskPhase) string {
 	c, met := "success", from == v1alpha1.TaskSucceeded || from == v1alpha1.TaskIgnored
 	switch {

@@ -130,7 +130,8 @@ func cleanLines(body []byte) []byte {
 	}, body)
 }
 
-// moment parses the parameter at: a sequence, or a time, of which it returns the last commit.
+// moment parses the parameter at, which is a sequence or a time. For a time it returns the last
+// commit at or before that time.
 func (s *Site) moment(at string) (seq uint64, t time.Time, err error) {
 	if seq, err = strconv.ParseUint(at, 10, 64); err == nil || at == "" {
 		return seq, t, nil

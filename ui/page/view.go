@@ -218,7 +218,7 @@ type Pages struct {
 	Before, Next     string
 }
 
-// paged returns the rows that a parameter selects, by default those of the first page.
+// paged returns the rows of the page that a parameter selects, by default the first page.
 func paged[T any](v *view, of Long, list []T) ([]T, Pages, error) {
 	page, err := v.number(of.Param)
 	if err != nil {

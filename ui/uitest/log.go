@@ -13,8 +13,8 @@ import (
 	"scute.dev/ui/feed"
 )
 
-// Histories writes the saved histories of all domains, or only the named ones, to a log. Their events alternate as in a log with many writers. root
-// is the path of the repository's root.
+// Histories writes the saved histories of all domains, or only the named histories, to a log. Their
+// events alternate as in a log with many writers. root is the path of the repository's root.
 func Histories(t testing.TB, log *eventlog.Log, root string, names ...string) {
 	t.Helper()
 	WriteInterleaved(t, log, SavedHistories(t, root, names...))
@@ -27,7 +27,7 @@ type History struct {
 	last      uint64
 }
 
-// SavedHistories returns the saved histories of all domains, or only the named ones.
+// SavedHistories returns the saved histories of all domains, or only the named histories.
 func SavedHistories(t testing.TB, root string, names ...string) (list []*History) {
 	t.Helper()
 	for _, domain := range []struct {

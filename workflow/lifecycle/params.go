@@ -30,7 +30,7 @@ type Params struct {
 	Management *access.ClusterRef `json:"management,omitempty"`
 	// Bootstrap is the temporary cluster of the management workflows.
 	Bootstrap *management.BootstrapParams `json:"bootstrap,omitempty"`
-	// Components that a management cluster needs; in the workload workflows those of the workload cluster.
+	// Components of the management cluster, or in the workload workflows of the workload cluster.
 	Components Components `json:"components,omitzero"`
 	// Networking of the cluster.
 	Networking Manifests `json:"networking,omitzero"`

@@ -94,7 +94,7 @@ func (e *Env) CheckReadable(ctx context.Context, namespace, name string, spec *v
 	return named.Read(ctx, &task.Call{Attempt: 1, Namespace: namespace, Name: name, ServiceAccount: spec.ServiceAccountName})
 }
 
-// bindHooks adds the hooks of spec.workflow to its tasks, after those of the program.
+// bindHooks adds the hooks of spec.workflow to its tasks, after the hooks of the program.
 func bindHooks(spec *v1alpha1.WorkflowRunSpec) (problems []workflow.Problem) {
 	w := spec.Workflow
 	names := make([]string, len(spec.Tasks))
@@ -140,7 +140,8 @@ func hookProblem(p workflow.Problem, spec *v1alpha1.WorkflowRunSpec) workflow.Pr
 	return p
 }
 
-// mergeHandlers returns the failure handlers of the manifest, followed by those of its named workflow.
+// mergeHandlers returns the failure handlers of the manifest, followed by the failure handlers of
+// its named workflow.
 func mergeHandlers(own, named []v1alpha1.HookSpec) (all []v1alpha1.HookSpec, problems []workflow.Problem) {
 	all = own
 	for _, h := range named {

@@ -59,12 +59,12 @@ type drive struct {
 	slot *supervise.Slot
 	// adoptionThrottle is why no effect is started until the WorkflowRun adopts the events that clients wrote into the run.
 	adoptionThrottle supervise.Throttled
-	// granted is closed when the requested place is held; nil if no place is requested.
+	// granted is closed when the requested slot is held; nil if no slot is requested.
 	granted <-chan struct{}
 
 	// idle receives when an attempt begins to only wait.
 	idle chan struct{}
-	// slotRequests receives from attempts that finished waiting and need a place again.
+	// slotRequests receives from attempts that finished waiting and need a slot again.
 	slotRequests chan slotRequest
 	// updates receives the sequence of the newest commit.
 	updates <-chan uint64
@@ -242,7 +242,8 @@ func (d *drive) wait(ctx context.Context) error {
 		return err
 	}
 	wake := checkInterval
-	// An event that was due at the last tick waits for a free place, and thus for the end of an effect.
+	// An event that was due at the last tick waits for a free slot, and thus for the end of an
+	// effect.
 	if at := workflow.NextAt(d.a.State); at.After(d.decided) {
 		wake = min(wake, max(at.Sub(d.clock.now()), 0))
 	}
@@ -299,7 +300,8 @@ func (d *drive) addReport(r report) {
 	d.unstored = append(d.unstored, r)
 }
 
-// start starts the effects that are in flight according to the log, and cancels the others. An attempt starts after the previous one has ended.
+// start starts the effects that are in flight according to the log, and cancels all other effects.
+// An attempt starts after the previous one has ended.
 func (d *drive) start(ctx context.Context) {
 	wanted := make(map[workflow.EffectID]bool, len(d.inFlight))
 	var begin []workflow.Effect
@@ -320,8 +322,9 @@ func (d *drive) start(ctx context.Context) {
 	}
 }
 
-// isBusy reports whether another attempt or undo of the same task has not ended yet: an earlier attempt, or one that was cancelled because the run was
-// resumed. Only failure handlers run concurrently with them, and with each other.
+// isBusy reports whether another attempt or undo of the same task has not ended yet: an earlier
+// attempt, or an attempt that was cancelled because the run was resumed. Only failure handlers run
+// concurrently with them, and with each other.
 func (d *drive) isBusy(id workflow.EffectID) bool {
 	works := func(kind workflow.EffectKind) bool { return kind == workflow.EffectAct || kind == workflow.EffectUndo }
 	if !works(id.Kind) {

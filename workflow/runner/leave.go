@@ -67,8 +67,9 @@ func (d *drive) storeResults(ctx context.Context) (tasks []string, err error) {
 	return tasks, d.a.Store(ctx)
 }
 
-// outlivesProcess reports whether a result from a stopping process is valid for the next process. That includes a cancelled attempt, because it does not count
-// as lost. It excludes an interrupted verification, undo or handler, because it is repeated.
+// outlivesProcess reports whether a result from a stopping process is valid for the next process.
+// The result of a cancelled attempt is valid, because the attempt does not count as lost. The
+// result of an interrupted verification, undo or handler is not, because it is repeated.
 func outlivesProcess(in workflow.Input) bool {
 	switch in := in.(type) {
 	case workflow.ActDone, workflow.ActFailed, workflow.ActAwaitsOperator, workflow.ActRecorded, workflow.UndoDone:

@@ -60,7 +60,8 @@ func (d *drive) begin(ctx context.Context, e workflow.Effect) {
 		}
 	}
 	p.call.Reacquire = func(ctx context.Context) error {
-		// An undo that has begun does not wait for a place, because its attempts are few and bounded in time.
+		// An undo that has begun does not wait for a slot, because its attempts are few and bounded
+		// in time.
 		if !f.waiting.Load() || e.Kind == workflow.EffectUndo {
 			return nil
 		}

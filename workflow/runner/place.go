@@ -19,7 +19,8 @@ func (d *drive) throttled() supervise.Throttled {
 	return d.runner.Quota.Throttled(d.a.State.Namespace)
 }
 
-// tick returns the input for the passing of time. Without a place, or above the quota, it allows only events that start no effect.
+// tick returns the input that reports the passing of time. Without a slot, or above the quota, it
+// allows only events that start no effect.
 func (d *drive) tick() workflow.Tick {
 	if !d.slot.Held() || d.throttled() != (supervise.Throttled{}) {
 		return workflow.Tick{}
@@ -27,8 +28,9 @@ func (d *drive) tick() workflow.Tick {
 	return workflow.Tick{Parallel: d.runner.parallel()}
 }
 
-// updateSlot releases the place when all effects in flight only wait, and requests a place when there is something to start or when an effect has finished
-// waiting. granted reports whether the place was free at once.
+// updateSlot releases the slot when all effects in flight only wait, and requests a slot when there
+// is something to start or when an effect has finished waiting. granted reports whether the slot
+// was free at once.
 func (d *drive) updateSlot() (granted bool, err error) {
 	more, err := d.hasMore()
 	if err != nil {
@@ -62,7 +64,7 @@ func (d *drive) updateSlot() (granted bool, err error) {
 	return !held && d.slot.Held(), nil
 }
 
-// requestSlot requests the place, and returns why the run is throttled until it is granted.
+// requestSlot requests the slot, and returns why the run is throttled until it is granted.
 func (d *drive) requestSlot() supervise.Throttled {
 	if d.slot.Request(); d.slot.Held() {
 		return supervise.Throttled{}
@@ -104,7 +106,7 @@ func (d *drive) isWorking() bool {
 	return false
 }
 
-// hasMore reports whether an effect could be started, apart from place and quota.
+// hasMore reports whether an effect could be started, apart from slot and quota.
 func (d *drive) hasMore() (bool, error) {
 	for _, e := range workflow.Effects(d.a.State) {
 		if d.inFlight[e.EffectID] == nil && !d.isBusy(e.EffectID) {

@@ -32,7 +32,7 @@ var ErrUnrecorded = errors.New("the results of the last tasks were not recorded"
 // Runner drives runs. Its fields are set before use and not changed.
 type Runner struct {
 	Log aggregate.Log
-	// Incarnation identifies this process; a restarted process has another one.
+	// Incarnation identifies this process. A restarted process has a different value.
 	Incarnation string
 	// Origin is the ID of the log for local runs, which makes their keys differ from the keys of runs in other folders. Otherwise it is "".
 	Origin string
@@ -42,7 +42,8 @@ type Runner struct {
 	Adopted func(ctx context.Context, id string) (string, error)
 	// Parallel bounds the effects of one run that are in flight at once. The default is 16.
 	Parallel int
-	// Slots bounds the runs that work at once; nil means no limit. A run that only waits holds no place.
+	// Slots bounds the runs that work at once; nil means no limit. A run that only waits holds no
+	// slot.
 	Slots *supervise.Slots
 	// Dir returns the folder for the files of a run; nil or "" means none.
 	Dir    func(id string) string
@@ -162,7 +163,7 @@ func (r *Runner) State(ctx context.Context, id string) (*workflow.State, uint64,
 	return a.State, a.Seq, err
 }
 
-// patience is how long a driver retries while the log is unavailable.
+// logTimeout is how long a driver retries while the log is unavailable.
 const logTimeout = 2 * time.Minute
 
 // retry retries fn while the log is unavailable.

@@ -59,7 +59,7 @@ type Holder interface{ Holds() bool }
 // Interactive is a Kind that waits for an operator by returning a DecisionError.
 type Interactive interface{ Interactive() bool }
 
-// Releaser is a Kind that ends what a Holder holds before the run ends.
+// Releaser is a Kind that makes a Holder release what it holds before the run ends.
 type Releaser interface {
 	// Releases returns the name of the Holder's task, or "" if the inputs do not contain it.
 	Releases(with json.RawMessage) string
@@ -105,7 +105,8 @@ type Call struct {
 	Record func(ctx context.Context, undo json.RawMessage, adopted bool) error
 	// Progress reports in a sentence what an attempt waits for. It does not block.
 	Progress func(message string)
-	// Yield reports that the attempt only polls from now on, so that other runs may use its place. It does not block. May be nil.
+	// Yield reports that the attempt only polls from now on, so that other runs may use its slot.
+	// It does not block. May be nil.
 	Yield func()
 	// Reacquire waits until an attempt that has waited may work again, or until ctx ends, the context of the attempt or of a part of it. May be nil.
 	Reacquire func(ctx context.Context) error
@@ -152,7 +153,7 @@ func (c *Call) Prepare(ctx context.Context, undo any, adopted bool) error {
 // FinalError is an error that another attempt cannot fix.
 type FinalError struct{ Err error }
 
-// Final marks an error as one that another attempt cannot fix.
+// Final marks an error that another attempt cannot fix.
 func Final(err error) error { return &FinalError{err} }
 
 // Error returns the message of Err.

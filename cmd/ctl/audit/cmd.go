@@ -41,7 +41,7 @@ func newOptions(env *cli.Env) *options {
 	return o
 }
 
-// exactly requires n arguments; what describes them in the error.
+// exactly requires n arguments. The error names them as what.
 func exactly(n int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != n {

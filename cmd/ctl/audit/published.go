@@ -23,7 +23,8 @@ type published struct {
 	key seal.PublicKey
 	// trusted is set if the auditor supplied the key.
 	trusted bool
-	// newest is the newest checkpoint, signed its signed note, and earlier the others.
+	// newest is the newest checkpoint, signed is its signed note, and earlier are all other
+	// checkpoints.
 	newest  seal.Checkpoint
 	signed  []byte
 	earlier []seal.Checkpoint

@@ -77,7 +77,7 @@ func (r *Report) addCommit(m eventlog.Record) error {
 	return nil
 }
 
-// recordMissing records the commits missing between the last one and the next one.
+// recordMissing records the commits that are missing between the last commit and the next commit.
 func (r *Report) recordMissing(next uint64) {
 	if next > r.Last+1 {
 		r.Missing = append(r.Missing, seal.Run{First: r.Last + 1, Last: next - 1})

@@ -65,7 +65,8 @@ func (o *options) verify(ctx context.Context) error {
 	return o.printVerdict(verdict{Log: src.where, Intact: report.Intact(), Report: report, Key: p.key}, p)
 }
 
-// compare verifies a source against the checkpoints, and calls also with each commit unless it is nil.
+// compare verifies a source against the checkpoints. If the function also is not nil, it is called
+// with each commit.
 func (o *options) compare(ctx context.Context, p *published, src *source, also func(eventlog.Record) error) (seal.Report, error) {
 	tree, err := o.tree()
 	if err != nil {

@@ -90,7 +90,7 @@ func hintBelow(ctx context.Context, in store.Store, place, prefix string, err er
 	return fmt.Errorf("%w; below it there are %s, the newest first:%s", archive.ErrIncomplete, plural.Of(all, "complete backup"), names.String())
 }
 
-// hintInFolder does the same as hintBelow for a folder on this machine.
+// hintInFolder adds the newest backups in a folder on this machine to the error, like hintBelow.
 func hintInFolder(ctx context.Context, dir string, err error) error {
 	folder, opening := store.OpenFolder(dir)
 	if opening != nil {

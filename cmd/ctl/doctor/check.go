@@ -85,7 +85,8 @@ func (v *diagnosis) list(ctx context.Context, list client.ObjectList) (everywher
 	return err == nil, err
 }
 
-// reportEach reports the results about the objects that need attention, or what fine returns if no object does. check returns nil for the others.
+// reportEach reports the results about the objects that need attention. check returns nil for an
+// object that does not. If no object needs attention, it reports the result of fine.
 func reportEach[T any](v *diagnosis, list []T, check func(*T) *Result, fine func() Result) {
 	bad := false
 	for i := range list {

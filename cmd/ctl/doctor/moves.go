@@ -22,7 +22,7 @@ import (
 // startTimeout is how long a new resource may wait for the daemon.
 const startTimeout = time.Minute
 
-// listMoves reads all Moves, or those of the namespace if the user may not list all.
+// listMoves reads all Moves, or the Moves of the namespace if the user may not list all.
 func listMoves(ctx context.Context, v *diagnosis) bool {
 	list := &v1alpha1.MoveList{}
 	everywhere, err := v.list(ctx, list)

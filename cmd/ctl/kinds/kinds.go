@@ -21,7 +21,8 @@ type Fold interface {
 	Err() error
 	// Documents returns the objects of the aggregate as lists show them.
 	Documents(k *kit.Kit) []kit.Document
-	// Object returns what `-o json` prints of the aggregate, and its name there.
+	// Object returns the object that `-o json` prints for the aggregate, and the name of the field
+	// that contains it.
 	Object() (name string, object any)
 	// Content returns the state, whose JSON is hashed to compare two logs.
 	Content() any

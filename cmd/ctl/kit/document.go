@@ -11,7 +11,8 @@ type Document struct {
 	// Kind is the noun: "move". ID is the object's ID in the log.
 	Kind, Namespace, Name, ID      string
 	Phase, Message, Next, Progress string
-	// Since is when Began, or for an ended object when it ended. Began is a word such as "requested".
+	// Began is a word for how the object began, such as "requested". Since is when it began, or
+	// when it ended if it has ended.
 	Began string
 	Since time.Time
 	State DocumentState

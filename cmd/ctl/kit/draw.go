@@ -13,7 +13,8 @@ import (
 	"scute.dev/cmd/ctl/term"
 )
 
-// Stream returns the stream of a display: the standard error if data is printed, because the data must be alone on the standard output.
+// Stream returns the stream of a display: the standard error if data is printed, because the
+// standard output must contain only the data.
 func (k *Kit) Stream(format *cli.Format) io.Writer {
 	if format.Data() {
 		return k.Env.Err
@@ -79,7 +80,8 @@ type printedUpdate struct {
 	at time.Time
 }
 
-// draw writes a line for each changed text. A text with counts is written at most once a second. The next call writes the last one.
+// draw writes a line for each changed text. A text with counts is written at most once a second.
+// The next call writes the last text that was not written.
 func (l *lines[T]) draw(list []T) error {
 	var keys []types.NamespacedName
 	for _, t := range list {

@@ -99,8 +99,9 @@ func (k *Kit) Screen(stream io.Writer) *term.Screen {
 	}}
 }
 
-// Hint returns a command line that can be pasted: words, and the options that select the same cluster or log. It omits -n default for a log alone,
-// where a name is found in any namespace.
+// Hint returns a command line that can be pasted: words, and the options that select the same
+// cluster or log. It omits -n default if only a log is read, where a name is found in any
+// namespace.
 func (k *Kit) Hint(namespace string, words ...string) string {
 	words = append(words, k.Flags.ConnectArgs()...)
 	if namespace != "" && (namespace != "default" || !k.Flags.LogOnly() || k.Flags.Namespace != "") {
@@ -109,7 +110,7 @@ func (k *Kit) Hint(namespace string, words ...string) string {
 	return k.Env.Hint(words...)
 }
 
-// OneName requires one name, of what: "a move".
+// OneName requires one name. The error describes the named object as what, for example "a move".
 func OneName(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -150,7 +151,8 @@ func Key(namespace, name string) types.NamespacedName {
 // YesVar adds the option --yes, which skips the confirmation.
 func YesVar(f *pflag.FlagSet, yes *bool) { f.BoolVarP(yes, "yes", "y", false, "Do not ask") }
 
-// Confirm asks the question on a terminal. Elsewhere it requires --yes, and its error contains without: what the command would do.
+// Confirm asks the question on a terminal. Without a terminal it requires --yes. Its error then
+// contains the text without, which describes what the command would do.
 func (k *Kit) Confirm(question, without string) error {
 	return k.ConfirmBy("--yes", question, without)
 }

@@ -215,8 +215,9 @@ func endIf(enough bool) error {
 	return nil
 }
 
-// follow calls fn with each commit of an aggregate, or of all if id is "", after a sequence, until fn returns errEnough or another error. A folder cannot be
-// followed; the error then begins with what.
+// follow calls fn with each commit of an aggregate, or of all if id is "", after a sequence, until
+// fn returns errEnough or another error. A folder cannot be followed: follow then returns an error
+// that begins with the text what.
 func (l *LogSource[T]) follow(ctx context.Context, what, id string, after uint64, fn func(eventlog.Record) error) error {
 	log := l.session.Log
 	if log.Static {

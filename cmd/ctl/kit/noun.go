@@ -54,7 +54,8 @@ type Noun[T any] struct {
 	// PrintOutput writes the output of a task; nil if the noun has no tasks.
 	PrintOutput func(ctx context.Context, p *Session[T], t T, task string) error
 
-	// Header and Row are those of the table. Data returns one object or a list for JSON and YAML.
+	// Header is the header of the table, and Row returns the row of an object. Data returns one
+	// object or a list for JSON and YAML.
 	Header show.Row
 	Row    func(v show.View, t T) show.Row
 	Data   func(list []T, one bool) any

@@ -73,7 +73,8 @@ func (p *Session[T]) Close() {
 	}
 }
 
-// Key returns the key of an object. For a log alone the namespace is --namespace, because there is no context.
+// Key returns the key of an object. If only a log is read, the namespace is --namespace, because
+// there is no kubeconfig context.
 func (p *Session[T]) Key(name string) types.NamespacedName {
 	if p.Cluster == nil {
 		return Key(p.Flags.Namespace, name)
@@ -182,7 +183,8 @@ type Wait struct {
 	Timeout time.Duration
 }
 
-// AddFlags adds --wait and --timeout. what completes "Wait": "for the daemon's answer".
+// AddFlags adds --wait and --timeout. what completes the help text "Wait ...", for example "for the
+// daemon's answer".
 func (w *Wait) AddFlags(f *pflag.FlagSet, timeout time.Duration, what string) {
 	f.BoolVar(&w.Wait, "wait", true, "Wait "+what)
 	f.DurationVar(&w.Timeout, "timeout", timeout, "How long to wait for it")

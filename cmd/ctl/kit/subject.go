@@ -76,7 +76,7 @@ func (s *Subjects) Of(e show.Event) Subject {
 			about.Clusters = slices.Compact(names)
 		}
 		about.Machines = machines(e)
-	case eventlog.KindBackup: // the Clusters of the last backup, or the named ones before the first backup
+	case eventlog.KindBackup: // the Clusters of the last backup, or before the first backup the Clusters that the spec names
 		event, _ := s.schedules.Decode(e.Event)
 		switch event := event.(type) {
 		case schedule.Configured:

@@ -86,7 +86,8 @@ func (p *Session[T]) followLog(ctx context.Context, key types.NamespacedName, no
 	return p.LogSource().Watch(ctx, key, fn)
 }
 
-// FollowAll shows the objects of a namespace, "" for all, until all are over. It waits for the first one. It returns an error if an object failed.
+// FollowAll shows the objects of a namespace, "" for all, until all have ended. If there is none,
+// it waits for the first object. It returns an error if an object failed.
 func (p *Session[T]) FollowAll(ctx context.Context, namespace string, format *cli.Format) error {
 	n, draw := p.Noun, p.drawer(format, false, namespace == "")
 	open, told := make(map[types.NamespacedName]bool), false // open: objects that existed and are not known to have ended
@@ -129,7 +130,8 @@ func (p *Session[T]) FollowAll(ctx context.Context, namespace string, format *cl
 	return p.finish(ctx, last, false, format)
 }
 
-// withLogDetails adds what only the log has, for -o json, yaml and jsonpath. A table, also a wide one, shows what the resource has.
+// withLogDetails adds the details that only the log contains, for -o json, yaml and jsonpath. A
+// table, even a wide one, shows only fields of the resource.
 func (p *Session[T]) withLogDetails(ctx context.Context, list []T, format *cli.Format) []T {
 	if format.Data() && p.Noun.AddLogDetails != nil {
 		for i := range list {

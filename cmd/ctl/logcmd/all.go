@@ -28,7 +28,8 @@ type census struct {
 	Events     uint64             `json:"events"`
 	Types      map[string]uint64  `json:"types"`
 	Aggregates []*aggregateCensus `json:"aggregates"`
-	// Moves, Runs and Remediations count by phase. Remediations counts machines: the marked ones, and those of the last remediations that ended.
+	// Moves, Runs and Remediations count by phase. Remediations counts machines: the marked
+	// machines, and the machines of the last remediations that ended.
 	Moves        map[string]uint64 `json:"movesByPhase"`
 	Runs         map[string]uint64 `json:"runsByPhase,omitempty"`
 	Remediations map[string]uint64 `json:"remediationsByPhase,omitempty"`
@@ -138,8 +139,8 @@ func (o *replayOptions) all(ctx context.Context, log *connect.Log) error {
 	return differ
 }
 
-// verify reads each aggregate separately, up to the end of the replay, and hashes its state. differ names the aggregates whose commits differ from
-// those of the replay.
+// verify reads each aggregate separately, up to the end of the replay, and hashes its state. differ
+// names the aggregates whose commits differ from the commits of the replay.
 func (o *replayOptions) verify(ctx context.Context, log *connect.Log, c *census) (differ, err error) {
 	upTo := *o
 	upTo.At = c.Head
@@ -169,7 +170,7 @@ func (o *replayOptions) verify(ctx context.Context, log *connect.Log, c *census)
 	return nil, nil
 }
 
-// maxListed is how many aggregates are shown, the last ones.
+// maxListed is the maximum number of aggregates that are shown. The last aggregates are shown.
 const maxListed = 50
 
 func (o *replayOptions) census(c *census, log *connect.Log) error {

@@ -211,7 +211,8 @@ type unfinishedWork struct {
 	remediations *remediations.Remediations
 	// moveStates is the state of each move according to its resource.
 	moveStates map[string]runner.ResourceState
-	// requestedRuns are the runs created from a WorkflowRun. turned reports whether that WorkflowRun has ended or is rolling back.
+	// requestedRuns are the runs that were created from a WorkflowRun. endedRuns are the requested
+	// runs whose WorkflowRun has ended or is rolling back.
 	requestedRuns, endedRuns map[string]bool
 }
 

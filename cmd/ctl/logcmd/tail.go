@@ -146,7 +146,7 @@ func (o *tailOptions) showPast(ctx context.Context, log *connect.Log, head uint6
 	return errors.Join(err, last.flush())
 }
 
-// start returns the commit before the first one that must be read.
+// start returns the sequence of the commit before the first commit that must be read.
 func (o *tailOptions) start(ctx context.Context, log *connect.Log, head uint64) (after uint64, err error) {
 	if o.BySubject() {
 		return 0, nil

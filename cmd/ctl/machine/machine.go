@@ -22,7 +22,7 @@ type Machine struct {
 	Name  string `json:"name"`
 	// Health is Failing, Unhealthy, Deleting, Deleted, or else the phase of the Machine.
 	Health string `json:"health"`
-	// Since is when the machine became unhealthy, and Reason why.
+	// Since is when the machine became unhealthy, and Reason is why it is unhealthy.
 	Since  time.Time `json:"since,omitzero"`
 	Reason string    `json:"why,omitempty"`
 	// Marks are the annotations that pause the machine, or that request or prevent its remediation or deletion, and what stops its remediation.

@@ -148,8 +148,8 @@ func (m *Machine) decision() string {
 	return out
 }
 
-// next returns what happens next, and until when: also how long that is from now, unless now is zero. Without the log it returns the message of the
-// resource, which describes the present.
+// next returns what happens next and when, with the remaining time unless now is zero. Without the
+// log it returns the message of the resource, which describes the present.
 func (m *Machine) next(now time.Time) string {
 	r := m.Remediation
 	switch {

@@ -20,8 +20,9 @@ func Path(m *v1alpha1.Move) []mover.Phase {
 	}
 }
 
-// Reached returns how many phases of the path a move has entered, and whether it is still in the last one. For a move that has left the path, it uses
-// the counts.
+// Reached returns how many phases of the path a move has entered, and whether it is still in the
+// last of these phases. For a move whose phase is not on the path, it derives the number from the
+// counts.
 func Reached(m *v1alpha1.Move, path []mover.Phase) (n int, there bool) {
 	if i := slices.Index(path, m.Status.Phase); i >= 0 {
 		return i + 1, true

@@ -59,7 +59,7 @@ func newNoun() *noun {
 	})
 }
 
-// settled reports whether every object is at rest, or the pause is over.
+// settled reports whether every object has acknowledged the pause, or the pause has ended.
 func settled(p *v1alpha1.Pause) bool {
 	return p.Status.Phase == v1alpha1.PauseAcknowledged && p.Status.Counts.Pending == 0 || p.Status.FinishedAt != nil
 }

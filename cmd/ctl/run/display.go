@@ -55,7 +55,7 @@ func (t *display) draw() {
 	_ = t.screen.Draw(t.noun.Render(t.ViewOn(t.out), t.fold.Refresh()))
 }
 
-// idleTimeout bounds the time for reading the last events of a run that rests.
+// idleTimeout bounds the time for reading the last events of a run that is idle.
 const idleTimeout = 30 * time.Second
 
 // follow shows the commits of a run after a sequence, until stop is called. stop shows the last commits, and returns the run.
@@ -64,7 +64,7 @@ func (l *local) follow(ctx context.Context, f *Fold, after uint64, format *cli.F
 	if l.Env.CanRedraw(t.out) {
 		t.screen = l.Screen(t.out)
 	}
-	// The display continues until an interrupted run is at rest.
+	// The display continues until an interrupted run is idle.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	aggregate := eventlog.Aggregate{Kind: eventlog.KindRun, ID: f.ID}
 	var running sync.WaitGroup

@@ -33,8 +33,9 @@ func hint(k *kit.Kit, r *Run, verb string, more ...string) string {
 	return k.Hint(r.Namespace, append([]string{verb, "run", r.Name}, more...)...)
 }
 
-// DecideCommand returns the command that decides about a task that waits, or releases it. Only the log has the actions that are possible. Without
-// the log, an Approve has those of an approval.
+// DecideCommand returns the command that decides about, or releases, a waiting task. Only the log
+// contains the possible actions. Without the log, DecideCommand assumes the actions of an approval
+// for a task of kind Approve.
 func DecideCommand(k *kit.Kit, r *Run, task string) string {
 	actions := actions()
 	if r.State != nil {
@@ -68,7 +69,8 @@ func continueCommands(k *kit.Kit, r *Run) []string {
 	return []string{hint(k, r, "resume") + " then continues the run"}
 }
 
-// NextCommands returns the commands that show a run that rests, and continue it, one a line. The first command shows the run.
+// NextCommands returns the commands that show and continue an idle run, one per line. The first
+// command shows the run.
 func NextCommands(k *kit.Kit, r *Run) []string {
 	look := hint(k, r, "describe") + " shows what happened"
 	switch r.Phase() {

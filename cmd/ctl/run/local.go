@@ -169,7 +169,7 @@ func justDecided(f *Fold) bool {
 	}
 }
 
-// drive starts or continues a run, and follows it until it rests.
+// drive starts or continues a run, and follows it until it is idle.
 func (l *local) drive(ctx context.Context, id string, format *cli.Format, begin func(context.Context, *Fold) error) (*Run, error) {
 	head, err := l.log.Head(ctx)
 	if err != nil {

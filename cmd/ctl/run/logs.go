@@ -51,8 +51,9 @@ type Printout struct {
 	Cut bool
 }
 
-// Printouts returns the output of the last attempts of a task, the oldest first: of at most so many attempts, and at most the last bytes (most) of
-// each. earlier is the number of attempts before them. dir is the folder of the log.
+// Printouts returns the output of the last attempts of a task, the oldest first: of at most the
+// given number of attempts, and at most the last bytes (most) of each. earlier is the number of
+// attempts before them. dir is the folder of the log.
 func Printouts(dir, id, task string, attempts int, most int64) (list []Printout, earlier int, err error) {
 	err = outputs(dir, id, task, func(folder *os.Root, files []string) error {
 		earlier = max(0, len(files)-attempts)

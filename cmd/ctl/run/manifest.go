@@ -227,8 +227,9 @@ func againstSchema(object map[string]any) ([]workflow.Problem, error) {
 	return problems, nil
 }
 
-// mergeProblems returns the problems that the reader of a manifest has found, and those of a later check. If both have a problem of a
-// field, only the later problem is returned, because its remedy is better.
+// mergeProblems returns the problems that the reader of a manifest has found, and the problems that
+// a later check has found. If both have a problem of a field, only the later problem is returned,
+// because its remedy is better.
 func mergeProblems(read, known []workflow.Problem) []workflow.Problem {
 	named := make(map[string]bool, len(known))
 	for i := range known {

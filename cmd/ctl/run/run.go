@@ -162,7 +162,7 @@ func hasErrors(problems []workflow.Problem) bool {
 	return slices.ContainsFunc(problems, func(p workflow.Problem) bool { return !p.Warning })
 }
 
-// finish prints the state of a run that rests, and returns its exit status.
+// finish prints the state of an idle run, and returns its exit status.
 func finish(k *kit.Kit, r *Run, format *cli.Format) error {
 	if format.Data() {
 		// A closed pipe does not change the exit status of the run.

@@ -68,7 +68,7 @@ func IsIdle(p v1alpha1.RunPhase) bool {
 // refused reports whether the daemon refused the manifest and started nothing.
 func (r *Run) refused() bool { return r.ID == "" && r.Status.FinishedAt != nil }
 
-// isIdle reports whether the run was refused or rests.
+// isIdle reports whether the run was refused, or does not continue without an operator.
 func (r *Run) isIdle() bool { return r.refused() || r.ID != "" && IsIdle(r.Phase()) }
 
 // Fold builds the state of a run from its commits.

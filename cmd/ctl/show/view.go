@@ -86,8 +86,9 @@ func (v View) Untrusted(list []metav1.Condition) []string {
 	return nil
 }
 
-// Outlook renders what happens now, or the outcome, and what a user can do. unseen means that no daemon has processed the resource; it has no effect
-// if there is a message.
+// Outlook renders the message about what happens now, or about the outcome if over is set, and what
+// a user can do. unseen means that no daemon has processed the resource; it has no effect if there
+// is a message.
 func (v View) Outlook(over, unseen bool, message, next string) (out []string) {
 	name := "Now"
 	if over {

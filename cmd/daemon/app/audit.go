@@ -37,7 +37,8 @@ const (
 type AuditOptions struct {
 	// Key is the Secret with the signing key, NAMESPACE/NAME. If it is empty, the log is not sealed.
 	Key string
-	// ConfigMap, NAMESPACE/NAME, Folder and Witness are the destinations of the checkpoints. Each may be empty.
+	// ConfigMap (as NAMESPACE/NAME), Folder and Witness are the destinations of the checkpoints.
+	// Each may be empty.
 	ConfigMap, Folder, Witness string
 	// Dir is the folder of the hashes. If it is empty, it is the folder seal next to an embedded log.
 	Dir      string
@@ -161,7 +162,8 @@ func (s *sealing) alarm(violated bool, err error) {
 	s.report.event("LogViolated", err.Error())
 }
 
-// publishFinal publishes a checkpoint of the events since the last one. It is called when nothing else runs.
+// publishFinal publishes a checkpoint that covers the events since the last checkpoint. It is
+// called when nothing else runs.
 func (s *sealing) publishFinal() {
 	s.mu.Lock()
 	p := s.publisher

@@ -278,8 +278,8 @@ func (d *daemon) whenLeading(run func(context.Context) error) manager.RunnableFu
 	}
 }
 
-// runsOf returns the runs that WorkflowRuns of a name requested, and that are open or have files on disk. If both arguments are empty, it returns
-// those of all WorkflowRuns.
+// runsOf returns the runs that WorkflowRuns of a name requested, and that are open or have files on
+// disk. If both arguments are empty, it returns the runs of all WorkflowRuns.
 func (d *daemon) runsOf(namespace, name string) []string {
 	return append(d.runs.WithFiles(namespace, name), d.view.Runs.Open(namespace, name)...)
 }

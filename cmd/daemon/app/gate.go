@@ -151,7 +151,8 @@ func clusterID(ctx context.Context, reader client.Reader) (string, error) {
 	return string(ns.UID), nil
 }
 
-// watchOthers calls say when another installation is the leader on the same management cluster, once for each such installation.
+// watchOthers calls the function say when another installation is the leader on the same management
+// cluster, once for each such installation.
 func watchOthers(ctx context.Context, other func() error, every time.Duration, say func(error)) error {
 	said := ""
 	wait.UntilWithContext(ctx, func(context.Context) {

@@ -26,8 +26,9 @@ type home struct {
 	where string
 	// incarnation is different at every start. Claims and commits contain it.
 	incarnation string
-	// holder is the identity of this process in the Lease. before are the identities of earlier processes with this folder, which have ended. A
-	// restarted process replaces one of them as the holder without waiting until the Lease expires.
+	// holder is the identity of this process in the Lease. previousHolders are the identities of
+	// earlier processes with this folder, which have ended. A restarted process replaces such a
+	// holder without waiting until the Lease expires.
 	holder          string
 	previousHolders []string
 	// access authorizes the clients of an embedded log's listener. If it is nil, every client is authorized, or there is no listener.
@@ -78,8 +79,10 @@ func openLog(ctx context.Context, o LogOptions, logger *slog.Logger) (*home, err
 // cannot reach the API server ends without requesting the Lease.
 const maxHolders = 100
 
-// recordHolder stores the process that opened the log's folder and returns the earlier ones, so that a copied folder gets a different Lease identity. An
-// earlier version stored no name, and used the name unnamed.
+// recordHolder appends this process to the list of processes that opened the log's folder, and
+// returns the earlier processes. The names differ for a copy of the folder, which therefore gets a
+// different Lease identity. If the list is empty, an earlier version of scute used the folder, with
+// the name unnamed.
 func recordHolder(dir, unnamed, holder string) (before []string, err error) {
 	path := filepath.Join(dir, "holder")
 	raw, err := os.ReadFile(path) //nolint:gosec // the operator's folder

@@ -35,8 +35,8 @@ var errYielded = errors.New("the event log cannot be reached, and another proces
 // separate request, and by raise.
 type lease struct {
 	client coordination.LeaseInterface
-	// holder is the identity of this process in the Lease; logID and installation describe it. before are the identities of earlier processes, which
-	// have ended.
+	// holder is the identity of this process in the Lease; logID and installation describe it.
+	// previousHolders are the identities of earlier processes, which have ended.
 	holder, logID, installation string
 	previousHolders             []string
 	// head returns the highest sequence that the log has acknowledged to this process.
@@ -54,7 +54,8 @@ type lease struct {
 	trusted bool
 	// reconciled is when an operator last reconciled the trusted log, or "".
 	reconciled string
-	// unreachableSince is when the log became unreachable, or zero. left is true if this process releases the Lease because another process can reach the log.
+	// unreachableSince is when the log became unreachable, or zero. yielded is true if this process
+	// releases the Lease because another process can reach the log.
 	unreachableSince time.Time
 	yielded          bool
 }

@@ -15,10 +15,12 @@ import (
 	"scute.dev/eventlog"
 )
 
-// watermarkLog is the log to which the domains append. It stores the highest acknowledged sequence. After some commits a process does something that cannot
-// be undone: after a claim, which precedes all effects of a process, and after a point of no return. Append raises the mark outside the log before it
-// returns such a commit's receipt. For other commits the mark is raised at the next renewal of the Lease. marked appends nothing once another process
-// may be the leader, because that process would decide without knowing of the commit.
+// watermarkLog is the log to which the domains append. It stores the highest acknowledged sequence.
+// After some commits a process does something that cannot be undone: after a claim, which precedes
+// all effects of a process, and after a point of no return. Append raises the high-water mark
+// outside the log before it returns such a commit's receipt. For other commits the mark is raised
+// at the next renewal of the Lease. watermarkLog appends nothing once another process may be the
+// leader, because that process would decide without knowing of the commit.
 type watermarkLog struct {
 	aggregate.Log
 	raiseWatermark func(ctx context.Context, seq uint64) error
@@ -106,7 +108,7 @@ type failure struct {
 
 const otherFailure = "Other"
 
-// failures returns the reasons of failures. The first one that matches an error applies.
+// failures returns the reasons of failures. The first entry that matches an error applies.
 func failures() []failure {
 	return []failure{
 		{eventlog.ErrConflict, "Conflict"},

@@ -81,7 +81,8 @@ func (u *usage) drop(now int64) {
 	u.kept = len(u.namespaces)
 }
 
-// Exceeded returns which limit a namespace has reached, and until when, or "" if none.
+// Exceeded returns a text that names the limit that a namespace has reached and the time at which
+// the limit is free again, or "".
 func (u *usage) Exceeded(namespace string, now time.Time) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -51,7 +51,7 @@ const (
 	sweepEvery = 1024
 )
 
-// setLog sets the log of which the statuses and Recall read.
+// setLog sets the log and its ID in the views.
 func (v *views) setLog(log aggregate.Log, id string) {
 	v.Moves.Log, v.Runs.Log, v.Pauses.Log, v.Schedules.Log = log, log, log, log
 	v.Runs.LogID, v.Pauses.LogID, v.Schedules.LogID, v.Remediations.LogID = id, id, id, id

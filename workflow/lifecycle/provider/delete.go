@@ -161,8 +161,8 @@ func clusterType() kube.Type {
 	return kube.Type{Group: object.CoreGroup, Kind: "Cluster", Plural: "clusters", Versions: []string{clusterv1.GroupVersion.Version}, Namespaced: true}
 }
 
-// usersOf returns the Clusters of a ClusterClass. If the Clusters of all namespaces cannot be listed, it lists those of the class's namespace, and all
-// is false.
+// usersOf returns the Clusters of a ClusterClass. If the Clusters of all namespaces cannot be
+// listed, it lists the Clusters of the class's namespace, and all is false.
 func usersOf(ctx context.Context, on *access.Cluster, class *unstructured.Unstructured) (names []string, all bool, err error) {
 	for _, namespace := range []string{"", class.GetNamespace()} {
 		names, all = nil, namespace == ""
@@ -179,7 +179,8 @@ func usersOf(ctx context.Context, on *access.Cluster, class *unstructured.Unstru
 	return names, all, err
 }
 
-// checkNameFree returns an error if another Cluster has the name of the deleted one. The other Cluster may use the same objects.
+// checkNameFree returns an error if another Cluster has the name of the deleted Cluster. The other
+// Cluster may use the same objects.
 func (t Target) checkNameFree(on *access.Cluster) error {
 	s, err := t.readFrom(on)
 	if err != nil || s.Object == nil {

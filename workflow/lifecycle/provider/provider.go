@@ -57,8 +57,10 @@ type NetworkUpgrader interface {
 	RestoreNetworking(c *sequence.Context, on access.ClusterRef) error
 }
 
-// Converter converts the specification of a cluster into Cluster API objects. It changes nothing. The objects depend only on the specification, and
-// are in the order in which they must be created. The first Cluster is the cluster. Objects without a namespace are created in the cluster's.
+// Converter converts the specification of a cluster into Cluster API objects. It changes nothing.
+// The objects depend only on the specification, and are in the order in which they must be created.
+// The first object of kind Cluster represents the cluster. Objects without a namespace are created
+// in the namespace of the cluster.
 type Converter interface {
 	ClusterObjects(c *sequence.Context, cluster Cluster) ([]*unstructured.Unstructured, error)
 }

@@ -122,8 +122,9 @@ func newestVersion(s settled.State, than string) string {
 	return than
 }
 
-// withReplicas returns a specification in which missing replicas are set to those of the running cluster, because an upgrade does not scale.
-// WorkerReplicas stays nil if the worker objects have different numbers.
+// withReplicas returns a specification in which missing replicas are set to the replicas of the
+// running cluster, because an upgrade does not scale. WorkerReplicas stays nil if the worker
+// objects have different numbers.
 func withReplicas(s settled.State, spec Cluster) Cluster {
 	wanted := func(u *unstructured.Unstructured) *int {
 		if u == nil {

@@ -37,11 +37,13 @@ func (c *Context) Open(ref access.ClusterRef) (*access.Cluster, error) {
 	return c.clusters.Open(c.Context, c.call, ref)
 }
 
-// YieldSlot reports that the attempt only polls from now on, so that other runs may use its place. Perform and Revert wait for the place first. A
-// step that makes more than a few requests itself must call ReacquireSlot.
+// YieldSlot reports that the attempt only polls from now on, so that other runs may use its slot.
+// Perform and Revert acquire the slot before they start. A step that makes more than a few requests
+// itself must call ReacquireSlot.
 func (c *Context) YieldSlot() { c.call.YieldSlot() }
 
-// ReacquireSlot waits for the place after YieldSlot, or until the context ends.
+// ReacquireSlot acquires the slot again after YieldSlot. It returns an error if the context ends
+// first.
 func (c *Context) ReacquireSlot() error { return c.call.ReacquireSlot(c.Context) }
 
 // Progress reports in a sentence what the attempt waits for. It does not block.

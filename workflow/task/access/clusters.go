@@ -69,8 +69,9 @@ type Clusters struct {
 	Guard *guard.Guard
 	// Wrap wraps the connections of the daemon to other clusters; may be nil.
 	Wrap func(http.RoundTripper) http.RoundTripper
-	// Pages bounds the pages of selected objects that are in memory at once, each of which may take 50 MiB. OtherPages bounds those of other clusters,
-	// which may respond slowly. Nil means no limit.
+	// Pages bounds the pages of selected objects that are in memory at once, each of which may take
+	// 50 MiB. OtherPages bounds the pages of other clusters, which may respond slowly. Nil means no
+	// limit.
 	Pages, OtherPages *supervise.Slots
 
 	// daemon is true if requests use the daemon's own identity.
@@ -80,7 +81,7 @@ type Clusters struct {
 	kinds     *lru.Cache
 }
 
-// IsLocal reports whether the tasks are those of a local run. It is false without Clusters.
+// IsLocal reports whether the tasks belong to a local run. It returns false if cs is nil.
 func (cs *Clusters) IsLocal() bool { return cs != nil && cs.Local }
 
 // AsDaemon returns Clusters that open the run's own cluster with the daemon's permissions instead of the ServiceAccount's. Use it only to

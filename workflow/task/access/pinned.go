@@ -25,8 +25,10 @@ type Pinned struct {
 // lost.
 var errOtherCluster = errors.New("with.cluster: it has changed, but an earlier attempt used another cluster: restore it, or roll back the task first")
 
-// Pin opens a cluster, and returns what an attempt must record of it before it acts. was is the record of an earlier attempt, if acted is true. Then
-// inputs for another cluster are refused, and so is another cluster in the same execution. In a later execution the cluster may have been recreated.
+// Pin opens a cluster, and returns the identity of the cluster that an attempt must record before
+// it acts. If acted is true, was is the record of an earlier attempt. Pin then refuses inputs that
+// name another cluster. It also refuses another cluster behind the same inputs in the same
+// execution. In a later execution the cluster may have been recreated.
 func (cs *Clusters) Pin(ctx context.Context, c *task.Call, ref ClusterRef, was Pinned, acted bool) (*Cluster, Pinned, error) {
 	if !acted {
 		was = Pinned{ClusterRef: ref}
@@ -64,7 +66,7 @@ func (cs *Clusters) OpenPinned(ctx context.Context, c *task.Call, was Pinned) (*
 	return cl, cl.checkIdentity(ctx, was)
 }
 
-// checkIdentity checks that the cluster is the recorded one, and fails if it is not or cannot be read.
+// checkIdentity returns an error if the cluster is not the recorded cluster, or cannot be read.
 func (cl *Cluster) checkIdentity(ctx context.Context, was Pinned) error {
 	uid, err := cl.Kube.NamespaceUID(ctx, metav1.NamespaceSystem)
 	if err != nil {

@@ -22,9 +22,11 @@ const (
 	pollLongest = 30 * time.Second
 )
 
-// Poll calls look until it returns "" or an error, and reports what it waits for as progress. It retries transient errors, for example of an API
-// server that is being upgraded. The interval grows, because hundreds of tasks may wait for days. Between two calls other runs may use the run's
-// place. A caller with more than a few requests after Poll must call task.Call.ReacquireSlot first.
+// Poll calls look until it returns "" or an error, and reports what it waits for as progress. It
+// retries transient errors, for example of an API server that is being upgraded. The interval
+// grows, because hundreds of tasks may wait for days. Between two calls other runs may use the
+// run's slot. A caller with more than a few requests after Poll must call task.Call.ReacquireSlot
+// first.
 func Poll(ctx context.Context, c *task.Call, look func(context.Context) (waitsFor string, err error)) error {
 	pause, last, since := pollFirst, "", time.Now()
 	for {

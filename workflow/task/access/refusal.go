@@ -80,7 +80,7 @@ func conflictingManagers(err error) (names, fields []string) {
 	return names, fields
 }
 
-// Summarize returns the first elements of a list and the number of the others.
+// Summarize returns the first elements of a list and the number of omitted elements.
 func Summarize(list []string) string {
 	const named = 5
 	if len(list) <= named {

@@ -119,7 +119,8 @@ func (cl *Cluster) Each(ctx context.Context, s *ObjectSelector, namespace string
 	})
 }
 
-// readPage reads a page. It holds place during the request, and keeps it afterwards unless the request fails.
+// readPage reads a page. It acquires the slot before the request, and releases it only if the
+// request fails.
 func (cl *Cluster) readPage(ctx context.Context, s *ObjectSelector, ref ObjectRef, place *supervise.Slot, o ...client.ListOption) (*unstructured.UnstructuredList, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(ref.GVK())

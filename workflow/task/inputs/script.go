@@ -10,8 +10,9 @@ import (
 	"scute.dev/workflow"
 )
 
-// CheckScripts returns a warning if a reference to an output is in the script of a shell. It finds the shell anywhere in a command, for example after env
-// or timeout. The words of the command are those of the field command, followed by those of the field args.
+// CheckScripts returns a warning if a reference to an output is in the script of a shell. It finds
+// the shell anywhere in a command, for example after env or timeout. The command consists of the
+// words of the field command, followed by the words of the field args.
 func CheckScripts(commandField string, command []string, argsField string, args []string, remedy string) []workflow.Problem {
 	words := slices.Concat(command, args)
 	for i := 0; i < len(words); {

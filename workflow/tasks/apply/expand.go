@@ -25,9 +25,10 @@ const (
 	retryAnnotation         = "scute.dev/retry"
 )
 
-// Expand returns one task for each object of an Apply with expand: true. A part is named BASE/kind-name and has the
-// attributes of the base, unless annotations of its object override them. An object needs its namespace and the
-// definition of its kind, if they are among the objects. Package manifest replaces needs for the base by needs for its parts.
+// Expand returns one task for each object of an Apply with expand: true. A part is named
+// BASE/kind-name and has the attributes of the base, unless annotations of its object override
+// them. An object needs its namespace and the definition of its kind, if they are among the
+// objects. Package manifest replaces each need for the base task with needs for all of its parts.
 //
 // The Field of a problem is relative to the task.
 func Expand(base v1alpha1.TaskSpec, objects []*unstructured.Unstructured) ([]v1alpha1.TaskSpec, []workflow.Problem) {

@@ -22,10 +22,11 @@ import (
 
 // Kind runs a command on the machine of this process.
 //
-// The command is told who it is by SCUTE_RUN, SCUTE_TASK, SCUTE_ATTEMPT and SCUTE_KEY; the key is the same for all
-// attempts. SCUTE_INPUTS names a file with a JSON object, the outputs of the tasks that this one needs by name. What the
-// command writes to the file SCUTE_OUTPUT, as JSON of at most 64 KiB, is the task's output. A failure handler finds
-// the failure in the file SCUTE_FAILURE.
+// The environment variables SCUTE_RUN, SCUTE_TASK, SCUTE_ATTEMPT and SCUTE_KEY identify the
+// attempt; the key is the same for all attempts. SCUTE_INPUTS names a file with a JSON object that
+// maps the name of each needed task to its output. The JSON (at most 64 KiB) that the command
+// writes to the file SCUTE_OUTPUT is the output of the task. A failure handler reads the failure
+// from the file SCUTE_FAILURE.
 //
 // When an attempt is interrupted, the command and all processes of its group get SIGTERM, and SIGKILL 10 s later. On Linux the command is also
 // killed when scute is killed. Processes that a successful command started keep running.

@@ -11,7 +11,7 @@ import (
 // body is the part of an answer that a task keeps. It is limited to the size of an output, because many tasks read answers at the same time from
 // servers that are not trusted.
 type body struct {
-	// beginning contains up to httpBodyOutput bytes; cut reports whether there were more.
+	// beginning contains up to httpBodyOutput bytes; truncated reports whether there were more.
 	beginning []byte
 	truncated bool
 	// found reports whether the text is in the first httpBodyLimit bytes.

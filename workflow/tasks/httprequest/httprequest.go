@@ -280,8 +280,9 @@ func encodedForms(value []byte) [][]byte {
 	return all
 }
 
-// check compares the answer with what is expected. The error of a local run repeats the beginning of the answer. The daemon's does not, because the
-// author of a WorkflowRun may not be allowed to read what the daemon can reach.
+// check compares the answer with what is expected. In a local run, the error contains the beginning
+// of the answer. In the daemon it does not, because the author of a WorkflowRun may not be allowed
+// to read what the daemon can reach.
 func (e *HTTPExpect) check(response *http.Response, kept *body, local bool) error {
 	expected := slices.Contains(e.Status, response.StatusCode)
 	if len(e.Status) == 0 {

@@ -69,11 +69,12 @@ type MoveTimeouts struct {
 
 // moveRecord is what Move records before it acts, to reach both sides again.
 type moveRecord struct {
-	// Base is the name of the first move of this task; the next ones have the suffixes -2, -3, ...
+	// Base is the name of the first move of this task; the next moves have the suffixes -2, -3, ...
 	Base string            `json:"base"`
 	From access.ClusterRef `json:"from,omitzero"`
 	To   access.ClusterRef `json:"to"`
-	// Number is the number of the latest Move resource, from 1; 0 is the first one, or a local run. Earlier ones have ended, and may be deleted.
+	// Number is the number of the latest Move resource, starting at 1. It is 0 for the first Move,
+	// and in a local run. Earlier Moves have ended, and may be deleted.
 	Number int `json:"number,omitempty"`
 }
 
@@ -198,7 +199,8 @@ func (m *Kind) findBegun(ctx context.Context, c *task.Call, record *moveRecord) 
 	}, nil
 }
 
-// sameSpec reports whether a move was requested with the same inputs. It ignores the timeouts, because those of a move that has begun do not change.
+// sameSpec reports whether a move was requested with the same inputs. It ignores the timeouts,
+// because a move that has begun keeps its timeouts.
 func sameSpec(asked, wanted mover.Spec) bool {
 	return asked.Namespace == wanted.Namespace && asked.All == wanted.All && asked.Target == wanted.Target &&
 		slices.Equal(asked.Clusters, wanted.Clusters) && slices.Equal(asked.CarryStatus, wanted.CarryStatus) && slices.Equal(asked.AcceptLoss, wanted.AcceptLoss)

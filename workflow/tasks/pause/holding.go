@@ -49,7 +49,8 @@ func openRecorded(ctx context.Context, clusters *access.Clusters, c *task.Call, 
 	return newPauser(ctx, cluster, c, record)
 }
 
-// restoreRecord ends the pause of a record. It restores exactly the recorded state, on objects that still have the Pause's mark.
+// restoreRecord ends the pause of a record. It restores exactly the recorded state, on objects that
+// still have the annotation of the Pause.
 func restoreRecord(ctx context.Context, clusters *access.Clusters, c *task.Call, record Record) error {
 	h, err := openRecorded(ctx, clusters, c, record)
 	if err != nil {
@@ -104,7 +105,7 @@ func (h *pauser) readState(ctx context.Context, w With, earlier Record) error {
 	return nil
 }
 
-// set pauses the objects that look has read, and waits until all are at rest.
+// set pauses the objects that look has read, and waits until all have acknowledged the pause.
 func (h *pauser) set(ctx context.Context, limit time.Duration) (output, error) {
 	out := output{Record: h.record}
 	state := pause.State{Roots: pauseRoots(h.found.Roots), Baseline: h.found.Baseline(), Acks: make(map[object.Ref]pause.Signal)}

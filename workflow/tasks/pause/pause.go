@@ -60,7 +60,7 @@ type PauseRef struct {
 
 // Record is the record of a pause. The undo, and a task Resume, restore it.
 type Record struct {
-	// Holder is the holder in the mark on the objects.
+	// Holder is the holder in the annotations of the objects.
 	Holder    string        `json:"holder"`
 	Cluster   access.Pinned `json:"cluster,omitzero"`
 	Namespace string        `json:"namespace,omitempty"`
@@ -117,7 +117,8 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	return problems
 }
 
-// Run records the state of the objects, pauses them and waits until all are at rest.
+// Run records the state of the objects, pauses them and waits until all have acknowledged the
+// pause.
 func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	w, err := inputs.Read[With](c, p.Validate)
 	if err != nil {
@@ -140,7 +141,7 @@ func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if err := h.readState(ctx, w, earlier); err != nil {
 		return nil, classifyError(err)
 	}
-	// Not adopted, even if all objects were paused before, because the mark must be removed.
+	// Not adopted, even if all objects were paused before, because the annotations must be removed.
 	if err := c.Prepare(ctx, h.record, false); err != nil {
 		return nil, err
 	}
@@ -151,9 +152,10 @@ func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return json.Marshal(out)
 }
 
-// Undo restores exactly the recorded state, on objects that still have this task's mark. If the run's ServiceAccount is no longer permitted to, for
-// example because the namespace with its RoleBindings is being deleted, Undo acts with the daemon's identity, because Cluster API does not delete a
-// paused Cluster.
+// Undo restores exactly the recorded state, on objects that still have this task's annotation. If
+// the run's ServiceAccount is no longer permitted to, for example because the namespace with its
+// RoleBindings is being deleted, Undo acts with the daemon's identity, because Cluster API does not
+// delete a paused Cluster.
 func (p *Kind) Undo(ctx context.Context, c *task.Call) error {
 	if len(c.Undo) == 0 {
 		return nil

@@ -39,7 +39,8 @@ func (s pausedSwitch) toggle() hold.Switch {
 	return hold.Switch{Field: "suspend", On: true, Off: s.Previous, Exact: true}
 }
 
-// readSwitch reads the state of a switch. If the object has this task's mark, readSwitch returns the record of the earlier attempt.
+// readSwitch reads the state of a switch. If the object has this task's annotation, readSwitch
+// returns the record of the earlier attempt.
 func (h *pauser) readSwitch(ctx context.Context, s pausedSwitch, earlier []pausedSwitch) (pausedSwitch, error) {
 	u, err := h.cluster.Get(ctx, s.Ref)
 	if err != nil {
@@ -66,7 +67,8 @@ func (h *pauser) readSwitch(ctx context.Context, s pausedSwitch, earlier []pause
 	return s, nil
 }
 
-// restorableSwitches returns the switches that have their recorded value or this record's mark. The others were deleted, or changed by another client.
+// restorableSwitches returns the switches that still have the recorded value or this record's
+// annotation. All other switches were deleted, or changed by another client.
 func (h *pauser) restorableSwitches(ctx context.Context) (kept []pausedSwitch, err error) {
 	for _, s := range h.record.Switches {
 		u, err := h.cluster.Get(ctx, s.Ref)
@@ -85,7 +87,8 @@ func (h *pauser) restorableSwitches(ctx context.Context) (kept []pausedSwitch, e
 	return kept, nil
 }
 
-// setSwitch turns a switch on and adds the mark, or restores both. It does not change a switch that was on before.
+// setSwitch turns a switch on and adds the holder's annotation, or restores both. It does not
+// change a switch that was on before.
 func (h *pauser) setSwitch(ctx context.Context, s pausedSwitch, on bool) error {
 	if s.Found {
 		return nil

@@ -19,7 +19,7 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// slot is the place of a run for one call. It is granted whenever the call asks to work again.
+// slot simulates the slot of a run for one call. It is granted whenever the call requests it again.
 type slot struct {
 	yielded atomic.Bool
 	yields  atomic.Int32

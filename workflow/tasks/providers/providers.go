@@ -89,7 +89,8 @@ type changeRecord struct {
 	Before []provider `json:"before,omitempty"`
 	// Install are the providers that were not installed.
 	Install []installRecord `json:"install,omitempty"`
-	// Upgrade are the providers that were installed in another version; Version is the new one.
+	// Upgrade are the providers that were installed in another version. Their Version is the new
+	// version.
 	Upgrade []upgradeRecord `json:"upgrade,omitempty"`
 }
 
@@ -187,7 +188,7 @@ func (p *Kind) Validate(with json.RawMessage) []workflow.Problem {
 	return problems
 }
 
-// overridesKey is clusterctl's name for a folder whose files replace those of a repository.
+// overridesKey is clusterctl's name for a folder whose files replace the files of a repository.
 const overridesKey = "overridesFolder"
 
 type configURL struct{ field, url string }

@@ -142,7 +142,7 @@ func failIfEnded(test objectTest) objectTest {
 	}
 }
 
-// withSlot returns a test that waits for its place.
+// withSlot returns a test that waits until it acquires its slot.
 func withSlot(place *supervise.Slot, test objectTest) objectTest {
 	return func(ctx context.Context, ref access.ObjectRef, u *unstructured.Unstructured) (string, error) {
 		if err := place.Acquire(ctx); err != nil {

@@ -21,7 +21,8 @@ const (
 	notAsked Answer = "not asked"
 	// acknowledged means that every object acknowledged.
 	acknowledged Answer = "acknowledged"
-	// noSignal means that the objects have no signal, so a pause has to assume that they are at rest.
+	// noSignal means that the objects cannot acknowledge a pause, so scute has to assume that they
+	// are paused.
 	noSignal Answer = "no signal"
 	// notNeeded means that no controller acts on the objects.
 	notNeeded Answer = "none needed"
@@ -37,7 +38,8 @@ type Kind struct {
 	// Conditions is the number of objects with the condition Paused.
 	Conditions int    `json:"conditions"`
 	Answer     Answer `json:"answer"`
-	// Acknowledged is the number of objects that acknowledged, and Pending of those that did not in time.
+	// Acknowledged is the number of objects that acknowledged, and Pending is the number of objects
+	// that did not acknowledge in time.
 	Acknowledged int      `json:"acknowledged"`
 	Pending      int      `json:"pending,omitempty"`
 	Signals      []string `json:"signals,omitempty"`
