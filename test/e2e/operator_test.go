@@ -84,7 +84,7 @@ func TestOperator(t *testing.T) {
 	harness.Must(t, d.WaitReady(ctx))
 
 	t.Run("doctor finds all well", func(t *testing.T) {
-		o.run(ctx, t, 0, []string{"ok       Cluster API", "ok       scuted", "ok       permissions", "ok       event log"}, "doctor", "--nats", o.nats)
+		o.run(ctx, t, 0, []string{"ok       Cluster API", "ok       scuted", "ok       event log"}, "doctor", "--nats", o.nats)
 	})
 	t.Run("doctor finds a pause left behind", func(t *testing.T) {
 		lift := annotation(ctx, t, shared.blue, o.namespace, "Cluster", "scute.dev/pause")
