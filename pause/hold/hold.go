@@ -160,7 +160,7 @@ func (s Switch) Set(ctx context.Context, c *kube.Cluster, t kube.Type, root paus
 		if u.GetUID() != root.UID {
 			return fmt.Errorf("%s: %w", root.Ref, ErrReplaced)
 		}
-		if other, exclusive := exclusiveHolder(held, mark); exclusive {
+		if other, exclusive := exclusiveHolder(u, held, mark); exclusive {
 			return fmt.Errorf("%s: %w by %s", root.Ref, ErrHeld, other.Describe())
 		}
 		own := slices.Contains(held, mark)
@@ -179,12 +179,16 @@ func (s Switch) Set(ctx context.Context, c *kube.Cluster, t kube.Type, root paus
 	}
 }
 
-// exclusiveHolder returns the holder that does not admit the mark.
-func exclusiveHolder(held []Holder, mark Holder) (by Holder, exclusive bool) {
+// exclusiveHolder returns the holder that does not admit the mark: a move, or any holder if somebody has removed the record of the earlier state, which a
+// later holder could then not tell from the pause of the first one.
+func exclusiveHolder(u *unstructured.Unstructured, held []Holder, mark Holder) (by Holder, exclusive bool) {
 	for _, other := range held {
 		if !other.admits(mark) {
 			return other, true
 		}
+	}
+	if _, told := u.GetAnnotations()[object.PausedBeforeAnnotation]; len(held) > 0 && !slices.Contains(held, mark) && !told {
+		return held[0], true
 	}
 	return by, false
 }
