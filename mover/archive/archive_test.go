@@ -1,7 +1,10 @@
 package archive_test
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -283,6 +286,38 @@ func TestAnIndexThatCannotBeFollowed(t *testing.T) {
 			spoil(index)
 			if err := w.Finish(index); err == nil {
 				t.Error("Finish succeeded")
+			}
+		})
+	}
+}
+
+// TestAnIndexOfAnotherVersion checks that an index with a field that this program does not know is refused, such as the fields of a backup that was made
+// before they were renamed: without them, a restore does not know which objects stay paused.
+func TestAnIndexOfAnotherVersion(t *testing.T) {
+	for name, c := range map[string]struct{ field, want string }{
+		"of this version": {`"pausedByUser":true`, ""}, "paused by a user": {`"held":true`, `unknown field "held"`},
+		"reports its pause": {`"answers":true`, `unknown field "answers"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, dir)
+			index, sums := filepath.Join(dir, archive.IndexFile), filepath.Join(dir, archive.SumsFile)
+			before, err := os.ReadFile(index)
+			if err != nil {
+				t.Fatal(err)
+			}
+			after := bytes.Replace(before, []byte(`"uid": "u1"`), []byte(`"uid": "u1",`+c.field), 1)
+			list, err := os.ReadFile(sums)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = bytes.Replace(list, fmt.Appendf(nil, "%x", sha256.Sum256(before)), fmt.Appendf(nil, "%x", sha256.Sum256(after)), 1)
+			if err := errors.Join(os.WriteFile(index, after, 0o600), os.WriteFile(sums, list, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			a, err := archive.Open(dir, nil)
+			if c.want == "" && (err != nil || !a.Index.Objects[0].PausedByUser) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+				t.Errorf("Open = %v, want an error with %q", err, c.want)
 			}
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -140,7 +141,16 @@ func (f folder) index() (*Index, error) {
 	if len(f.sums) != len(index.Objects)+1 {
 		return nil, fmt.Errorf("%w: %s names %d files, and %s has %d objects", ErrDamaged, SumsFile, len(f.sums), IndexFile, len(index.Objects))
 	}
-	return index, index.check()
+	if err := index.check(); err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(new(Index)); err != nil { // a restore would ignore a fact, for example that an object stays paused
+		return nil, fmt.Errorf("%s: %s: another version of scute wrote the backup, restore it with that version", IndexFile,
+			strings.TrimPrefix(err.Error(), "json: "))
+	}
+	return index, nil
 }
 
 func parseSums(list []byte) (map[string]string, error) {

@@ -168,7 +168,7 @@ func (s Switch) Set(ctx context.Context, c *kube.Cluster, t kube.Type, root paus
 		if u.GetUID() != root.UID {
 			return fmt.Errorf("%s: %w", root.Ref, ErrReplaced)
 		}
-		if other, exclusive := exclusiveHolder(held, mark); exclusive {
+		if other, exclusive := exclusiveHolder(u, held, mark); exclusive {
 			return fmt.Errorf("%s: %w by %s", root.Ref, ErrHeld, other.Describe())
 		}
 		own := slices.Contains(held, mark)
@@ -187,12 +187,17 @@ func (s Switch) Set(ctx context.Context, c *kube.Cluster, t kube.Type, root paus
 	}
 }
 
-// exclusiveHolder returns the first holder in held that does not admit another holder (mark).
-func exclusiveHolder(held []Holder, mark Holder) (by Holder, exclusive bool) {
+// exclusiveHolder returns the first holder in held that does not admit another holder (mark): a move, or
+// any holder if the record of the earlier state was removed. Without that record, the next holder would
+// take the pause of the first one for a user's pause.
+func exclusiveHolder(u *unstructured.Unstructured, held []Holder, mark Holder) (by Holder, exclusive bool) {
 	for _, other := range held {
 		if !other.admits(mark) {
 			return other, true
 		}
+	}
+	if _, told := u.GetAnnotations()[object.PausedBeforeAnnotation]; len(held) > 0 && !slices.Contains(held, mark) && !told {
+		return held[0], true
 	}
 	return by, false
 }

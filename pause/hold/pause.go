@@ -147,7 +147,7 @@ func (p *Pause) addRoot(ctx context.Context, f *InitialState, ref object.Ref, kn
 		return false, err
 	}
 	held := holders(u)
-	if by, exclusive := exclusiveHolder(held, p.holder); exclusive {
+	if by, exclusive := exclusiveHolder(u, held, p.holder); exclusive {
 		f.Exclusive[ref] = by
 		return false, nil
 	}

@@ -119,3 +119,26 @@ func TestAPauseThatIsLetGoDuringTheRestore(t *testing.T) {
 		t.Errorf("object is still paused: %v", s.u.Object)
 	}
 }
+
+// TestAHolderWithoutTheEarlierState checks that a holder waits for another one whose record of the earlier state is gone, because somebody removed it by
+// hand: otherwise it would record that holder's pause as a user's, and the object would stay paused for ever.
+func TestAHolderWithoutTheEarlierState(t *testing.T) {
+	first, second := PauseHolder("1", "fleet", "first"), PauseHolder("2", "fleet", "second")
+	s, cluster, typ, root := serveSuspended(t, true, map[string]any{"annotations": map[string]any{first.Annotation: first.ID}})
+	toggle := Switch{Field: "suspend", On: true}
+	set := func() error {
+		root.Found = toggle.wasPaused(s.u)
+		return toggle.Set(t.Context(), cluster, typ, root, second)
+	}
+	if err := set(); !errors.Is(err, ErrHeld) {
+		t.Errorf("Set beside the first holder = %v, want ErrHeld", err)
+	}
+	of := root
+	of.Found = false
+	if err := errors.Join(toggle.Restore(t.Context(), cluster, typ, of, first), set(), toggle.Restore(t.Context(), cluster, typ, root, second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, on := toggle.Read(s.u); on || len(s.u.GetAnnotations()) > 0 {
+		t.Errorf("suspended %t with annotations %v after both holders", on, s.u.GetAnnotations())
+	}
+}

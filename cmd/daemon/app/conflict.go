@@ -67,8 +67,11 @@ func (d *daemon) enqueueAfterMove(feed *remediation.EventSource, move string) {
 			namespace, ended = s.Spec.Namespace, s.Finished()
 		}
 	})
+	if !ended {
+		return
+	}
 	for _, owner := range d.view.Remediations.Pending() {
-		if ended && owner.Namespace == namespace {
+		if owner.Namespace == namespace {
 			feed.Owners.Add(owner)
 		}
 	}

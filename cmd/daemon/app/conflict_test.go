@@ -2,13 +2,17 @@ package app
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"testing"
 	"time"
 
 	"scute.dev/aggregate"
+	"scute.dev/controllers/remediation"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/logtest"
+	"scute.dev/mover"
+	moves "scute.dev/mover/runner"
 	"scute.dev/mover/transfer"
 	"scute.dev/remediator"
 )
@@ -40,6 +44,36 @@ func TestAMoveSeesWhatTheLogHolds(t *testing.T) {
 	list := <-answers
 	if len(list) != 1 || list[0].Owner != "kcp-uid" || list[0].Machine != "m2" || list[0].ID == "" || list[0].Message == "" || list[0].Next == "" {
 		t.Errorf("got %+v", list)
+	}
+}
+
+// TestACommitOfAMoveInProgressLooksForNoOwner checks that only the end of a move looks through the owners of machines: a move appends many commits, and
+// the view waits meanwhile.
+func TestACommitOfAMoveInProgressLooksForNoOwner(t *testing.T) {
+	log := logtest.Open(t)
+	v := newViews(usageLimits{})
+	d := &daemon{view: v, projector: aggregate.NewProjector(log, "test", v, slog.New(slog.DiscardHandler))}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	defer func() { cancel(); <-ended }()
+	go func() { ended <- d.projector.Run(ctx) }()
+	const move = "fleet/m/1"
+	if err := (&moves.Runner{Log: log}).Request(ctx, move, "test", mover.Spec{Namespace: "fleet", Name: "m"}); err != nil {
+		t.Fatal(err)
+	}
+	feed := remediation.NewEventSource("test")
+	allocations := func() float64 {
+		head, err := log.Head(ctx)
+		if err = errors.Join(err, d.projector.WaitFor(ctx, head)); err != nil {
+			t.Fatal(err)
+		}
+		<-d.projector.CaughtUp()
+		return testing.AllocsPerRun(100, func() { d.enqueueAfterMove(feed, move) })
+	}
+	without := allocations()
+	recordBegun(t, log)
+	if with := allocations(); with != without || len(v.Remediations.Pending()) != 1 {
+		t.Errorf("%v allocations with an owner that waits, %v without", with, without)
 	}
 }
 
