@@ -29,6 +29,7 @@ type oracleTask struct {
 	// whether the task has released a hold.
 	ignoredAt      int
 	held, released bool
+	askedAt        int // the step that asked for an approval
 	steps          []oracleStep
 	undoing        *oracleStep // the latest
 }
@@ -264,6 +265,11 @@ func (o *oracle) record(e Event) (wrong string) {
 		if e.Reason == ReasonFailed {
 			o.recordFailure()
 		}
+		for n := range o.def[i].Steps {
+			if e.Reason == ReasonApproval && o.def[i].Steps[n].Name == e.Step {
+				o.tasks[i].askedAt = n
+			}
+		}
 		o.tasks[i].phase = taskPaused
 	case TaskSkipped:
 		if _, unmeetable := o.ready(i); !unmeetable {
@@ -364,7 +370,7 @@ func (o *oracle) decided(i int, e Decided) {
 	case ActRetry:
 		o.reopen(i, false)
 	case ActSucceed:
-		if n := o.current(i); e.StepOnly { // an approval that a step asked for, with further steps after it
+		if n := t.askedAt; e.StepOnly { // other steps follow, or an earlier one runs again
 			t.steps[n].done, t.phase = true, taskPending
 			o.recordRelease(e.Task, o.def[i].Steps[n].Name)
 			return
