@@ -152,3 +152,22 @@ func TestTheLoggerOfControllerRuntimeIsSet(t *testing.T) {
 		t.Error("the logger of controller-runtime is not set")
 	}
 }
+
+// TestNoFileIsOfferedAsAnAggregate checks that shells do not complete --aggregate with the names of files.
+func TestNoFileIsOfferedAsAnAggregate(t *testing.T) {
+	root := newCmd(cli.System("scutectl", "test"), Options{}, new(bool))
+	for _, path := range []string{"log tail", "log grep", "log export", "log replay", "audit report"} {
+		cmd, _, err := root.Find(strings.Fields(path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		complete, ok := cmd.GetFlagCompletionFunc("aggregate")
+		if !ok {
+			t.Errorf("--aggregate of %s is completed with files", path)
+			continue
+		}
+		if values, directive := complete(cmd, nil, ""); len(values) > 0 || directive != cobra.ShellCompDirectiveNoFileComp {
+			t.Errorf("completion of --aggregate of %s: got %q, directive %d", path, values, directive)
+		}
+	}
+}

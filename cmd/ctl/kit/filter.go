@@ -51,6 +51,7 @@ func (f *Filter) AddFlags(flags *pflag.FlagSet) {
 // CompleteFilter registers completion by a shell for the options of a Filter with many values.
 func CompleteFilter(cmd *cobra.Command) {
 	types := slices.Sorted(maps.Keys(show.EventTypes()))
+	_ = cmd.RegisterFlagCompletionFunc("aggregate", cobra.NoFileCompletions)
 	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(show.Kinds(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(names(types), cobra.ShellCompDirectiveNoFileComp))
 }

@@ -50,6 +50,7 @@ an aggregate differs.`,
 	}
 	o.Kit = kit.New(env, cmd, "")
 	cmd.Flags().StringVar(&o.Aggregate, "aggregate", "", "Replay this aggregate, KIND/ID, instead of all")
+	_ = cmd.RegisterFlagCompletionFunc("aggregate", cobra.NoFileCompletions)
 	cmd.Flags().Uint64Var(&o.At, "at", 0, "Stop after the commit of this sequence")
 	cmd.Flags().BoolVar(&o.Verify, "verify", false, "Also read each aggregate separately, and hash all states")
 	o.Format.AddFlag(cmd, "json", "yaml", "jsonpath=...")

@@ -57,7 +57,7 @@ func (o *options) table(v show.View, list []*Machine) []string {
 	}
 	t.Header = header
 	for _, m := range list {
-		if !o.all && len(o.names) == 0 && !m.controlPlane && m.Health == running && m.Remediation == nil {
+		if !o.all && len(o.names) == 0 && !m.controlPlane && m.Health == running && len(m.Marks) == 0 && m.Remediation == nil {
 			left++
 			continue
 		}

@@ -209,6 +209,20 @@ func TestHealthyWorkers(t *testing.T) {
 	}
 }
 
+// TestAMarkedWorkerIsListed checks that a running worker with a mark is not only counted.
+func TestAMarkedWorkerIsListed(t *testing.T) {
+	fleet := unhealthyFleet()
+	for i := range fleet.Machines {
+		if m := &fleet.Machines[i]; m.Name == "prod-md-0-abc-aaaaa" {
+			m.Annotations = map[string]string{clusterv1.DeleteMachineAnnotation: ""}
+		}
+	}
+	text := strings.Join((&options{}).table(viewOf(0), fleet.Join()), "\n")
+	if !strings.Contains(text, "prod-md-0-abc-aaaaa") || strings.Contains(text, "--all lists them") {
+		t.Errorf("the worker with the mark delete is not listed:\n%s", text)
+	}
+}
+
 func TestMachineFact(t *testing.T) {
 	want := "Unhealthy (NodeReady is Unknown: Node condition Ready is Unknown, reported by MachineHealthCheck); marks delete; Replacing by RolloutSurge (relaxed), rule e; " +
 		"next: prod-control-plane deletes prod-control-plane-h2ttv when prod-control-plane-p4x9d is ready; until 2026-07-30 12:24:20Z, then the replacement is cancelled, and scute decides again"

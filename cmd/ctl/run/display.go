@@ -44,11 +44,11 @@ func (t *display) commit(r eventlog.Record) error {
 	return nil
 }
 
-// draw redraws the screen after a commit, and each second because it contains ages.
+// draw redraws the screen after a commit, and each second because it contains ages. Before the first commit nothing is known of the run.
 func (t *display) draw() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.screen == nil || t.seq == t.fold.Seq && time.Since(t.drawn) < time.Second {
+	if t.screen == nil || t.fold.Seq == 0 || t.seq == t.fold.Seq && time.Since(t.drawn) < time.Second {
 		return
 	}
 	t.seq, t.drawn = t.fold.Seq, time.Now()
