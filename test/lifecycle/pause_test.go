@@ -65,7 +65,7 @@ type pauseOutput struct {
 	Roots  []struct {
 		Ref   object.Ref `json:"ref"`
 		Found bool       `json:"found"`
-		By    string     `json:"by"`
+		By    string     `json:"pausedBy"`
 	} `json:"roots"`
 	Acknowledged map[string]int `json:"acknowledged"`
 	Settled      []string       `json:"settled"`
