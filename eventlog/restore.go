@@ -63,7 +63,7 @@ func restore(ctx context.Context, nc *nats.Conn, spec streamSpec, r RestoreSourc
 	return restoreAt(ctx, nc, js, spec, r)
 }
 
-// restoreAt is restore with the given JetStream client.
+// restoreAt restores with the given JetStream client.
 func restoreAt(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, spec streamSpec, r RestoreSource) error {
 	if err := checkPayload(nc.MaxPayload()); err != nil {
 		return err
