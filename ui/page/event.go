@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"scute.dev/cmd/ctl/show"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/seal"
 	"scute.dev/ui/feed"
@@ -55,7 +55,7 @@ func event(v *view) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	events, told := show.Events(r), v.factsOf(r)
+	events, told := kit.Events(r), v.factsOf(r)
 	if n >= len(events) {
 		return nil, fmt.Errorf("%w: commit %d has no event %d, only %d", feed.ErrNotFound, r.Seq, n, len(events))
 	}
@@ -91,7 +91,7 @@ func (v *view) cause(r eventlog.Record, id string) (*Cause, error) {
 		if err != nil {
 			return nil, err
 		}
-		for i, e := range show.Events(earlier) {
+		for i, e := range kit.Events(earlier) {
 			if e.ID == id {
 				return &Cause{ID: id, Place: fmt.Sprintf("%d/%d", seq, i), What: cmp.Or(e.Line.Name, e.Type), Link: eventLink(seq, i)}, nil
 			}

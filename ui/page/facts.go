@@ -7,7 +7,6 @@ import (
 
 	"scute.dev/cmd/ctl/kinds"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 )
 
@@ -122,10 +121,10 @@ func (v *view) lastFactsAbout(a eventlog.Aggregate) (list []Fact, earlier int, e
 
 // factsOf returns the facts of a commit in their order.
 func (v *view) factsOf(r eventlog.Record) (list []Fact) {
-	for i, e := range show.Events(r) {
+	for i, e := range kit.Events(r) {
 		list = append(list, Fact{
 			Chip: chip(e.Line.Name), Seq: e.Seq, Index: i, Event: eventLink(e.Seq, i), At: e.Time, Kind: string(e.Aggregate.Kind), About: e.Aggregate.ID, Link: v.link(e.Aggregate),
-			Detail: e.Text(), Actor: show.Actor(e.Actor),
+			Detail: e.Text(), Actor: kit.Actor(e.Actor),
 		})
 	}
 	return list

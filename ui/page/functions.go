@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"scute.dev/cmd/ctl/term"
+	"scute.dev/cmd/ctl/cli"
 	"scute.dev/internal/plural"
 )
 
@@ -15,7 +15,7 @@ const briefLength = 2000
 // functions returns the functions that templates call.
 func functions() template.FuncMap {
 	return template.FuncMap{
-		"clean":   term.Clean,
+		"clean":   cli.Clean,
 		"second":  func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") },
 		"machine": func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
 		"clock":   func(t time.Time) string { return t.UTC().Format("15:04:05.000") },
@@ -34,11 +34,11 @@ func span(d time.Duration) string {
 	if d < 10*time.Second {
 		return d.Round(time.Millisecond).String()
 	}
-	return term.Span(d)
+	return cli.Span(d)
 }
 
 // fit truncates a text to the width of a box.
-func fit(letters int, s string) string { return term.Fit(term.Clean(s), letters) }
+func fit(letters int, s string) string { return cli.Fit(cli.Clean(s), letters) }
 
 // sentencePart is a part of a sentence. A command is rendered as code.
 type sentencePart struct {
@@ -48,7 +48,7 @@ type sentencePart struct {
 
 // splitCommands splits a sentence at its commands, which are in backquotes.
 func splitCommands(sentence string) (parts []sentencePart) {
-	for i, text := range strings.Split(term.Clean(sentence), "`") {
+	for i, text := range strings.Split(cli.Clean(sentence), "`") {
 		if text != "" {
 			parts = append(parts, sentencePart{Text: text, Command: i%2 == 1})
 		}

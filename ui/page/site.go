@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 
 	"scute.dev/cmd/ctl/audit"
+	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/term"
 	"scute.dev/ui/feed"
 )
 
@@ -119,13 +119,13 @@ func (s *Site) Page(path string, query url.Values, part bool) ([]byte, uint64, e
 	return cleanLines(out.Bytes()), seq, err
 }
 
-// cleanLines removes the characters that term.Clean removes from a line. It keeps line ends, for example in the inputs of a task.
+// cleanLines removes the characters that cli.Clean removes from a line. It keeps line ends, for example in the inputs of a task.
 func cleanLines(body []byte) []byte {
 	return bytes.Map(func(r rune) rune {
 		if r == '\n' || r >= ' ' && r < unicode.MaxASCII {
 			return r
 		}
-		clean, _ := utf8.DecodeRuneInString(term.Clean(string(r)))
+		clean, _ := utf8.DecodeRuneInString(cli.Clean(string(r)))
 		return clean
 	}, body)
 }

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"time"
 
-	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/term"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog"
 	"scute.dev/ui/feed"
 )
@@ -148,7 +148,7 @@ func (v *view) aggregate() eventlog.Aggregate {
 }
 
 // Ago formats how long before the page's moment a time was.
-func (v *view) Ago(t time.Time) string { return term.Ago(v.Moment, t) }
+func (v *view) Ago(t time.Time) string { return cli.Ago(v.Moment, t) }
 
 // number parses a parameter that counts from 0.
 func (v *view) number(name string) (int, error) {
@@ -196,7 +196,7 @@ type choice struct {
 func (v *view) Kinds() []choice {
 	asked := v.Query.Get("kind")
 	all := []choice{{Name: "anything", Chosen: asked == ""}}
-	for _, kind := range show.Kinds() {
+	for _, kind := range kit.Kinds() {
 		all = append(all, choice{Name: kind, Value: kind, Chosen: asked == kind})
 	}
 	return all

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/term"
 )
 
 // TestHelpFitsTheTerminal checks that the lines of the help are wrapped to the width of the terminal, except examples,
@@ -40,7 +39,7 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 				if line != "" && line[0] != ' ' {
 					example = line == "Examples:"
 				}
-				if !example && term.Width(line) > width {
+				if !example && cli.Width(line) > width {
 					t.Errorf("%s --help with %d columns has the longer line %q", cmd.CommandPath(), width, line)
 				}
 			}

@@ -12,7 +12,6 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/seal"
 )
@@ -112,7 +111,7 @@ func (o *options) proven(p proven) error {
 	for _, e := range p.Events {
 		err = cmp.Or(err,
 			o.Env.Linef("Event         %s", e.ID), o.Env.Linef("  type        %s", e.Type), o.Env.Linef("  time        %s", e.Time.Format(time.RFC3339Nano)),
-			o.Env.Linef("  actor       %s", show.Actor(e.Actor)), o.Env.Linef("  data        %s", e.Data))
+			o.Env.Linef("  actor       %s", kit.Actor(e.Actor)), o.Env.Linef("  data        %s", e.Data))
 	}
 	return err
 }

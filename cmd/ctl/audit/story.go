@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/seal"
 )
@@ -24,7 +23,7 @@ type Report struct {
 	Missing []seal.Run
 	Verification
 	// People are the requests and decisions of people, made directly or through a resource.
-	People  []show.EventRow
+	People  []kit.EventRow
 	Stories []*Story
 
 	filter   *kit.Filter
@@ -51,7 +50,7 @@ type Story struct {
 	Clusters  []string
 	// Machine is set for remediations only.
 	Machine string
-	Rows    []show.EventRow
+	Rows    []kit.EventRow
 }
 
 type key struct {
@@ -67,7 +66,7 @@ func newReport(f *kit.Filter) *Report {
 func (r *Report) addCommit(m eventlog.Record) error {
 	r.recordMissing(m.Seq)
 	r.Last = max(r.Last, m.Seq)
-	for _, e := range show.Events(m) {
+	for _, e := range kit.Events(m) {
 		about := r.subjects.Of(e)
 		e = about.Name(e)
 		if r.filter.Match(e, about) {
@@ -84,10 +83,10 @@ func (r *Report) recordMissing(next uint64) {
 	}
 }
 
-func (r *Report) add(e show.Event, about kit.Subject) {
+func (r *Report) add(e kit.Event, about kit.Subject) {
 	r.Events++
 	if e.Actor != "" && !strings.HasPrefix(e.Actor, "daemon/") {
-		r.People = append(r.People, show.EventRow{Event: e, Last: e.Seq, Commits: 1})
+		r.People = append(r.People, kit.EventRow{Event: e, Last: e.Seq, Commits: 1})
 	}
 	k := key{aggregate: e.Aggregate}
 	if e.Aggregate.Kind == eventlog.KindRemediation && len(about.Machines) == 1 {
@@ -101,7 +100,7 @@ func (r *Report) add(e show.Event, about kit.Subject) {
 	}
 	s.Clusters = about.Clusters
 	if n := len(s.Rows); n == 0 || !s.Rows[n-1].Join(e) {
-		s.Rows = append(s.Rows, show.EventRow{Event: e, Last: e.Seq, Commits: 1})
+		s.Rows = append(s.Rows, kit.EventRow{Event: e, Last: e.Seq, Commits: 1})
 	}
 }
 
@@ -125,10 +124,10 @@ func (s *Story) Title() string {
 }
 
 // First returns the first row.
-func (s *Story) First() show.EventRow { return s.Rows[0] }
+func (s *Story) First() kit.EventRow { return s.Rows[0] }
 
 // End returns the last row.
-func (s *Story) End() show.EventRow { return s.Rows[len(s.Rows)-1] }
+func (s *Story) End() kit.EventRow { return s.Rows[len(s.Rows)-1] }
 
 // Outcome describes the last event, for example how a run ended.
 func (s *Story) Outcome() string {

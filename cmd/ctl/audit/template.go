@@ -8,8 +8,8 @@ import (
 	"strings"
 	text "text/template"
 
-	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/term"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 )
 
 // Formats of a report.
@@ -22,7 +22,7 @@ const (
 var templates embed.FS
 
 var functions = template.FuncMap{
-	"exact": term.Exact, "second": term.Second, "sequences": sequences, "cell": cell, "clean": term.Clean, "actor": show.Actor,
+	"exact": cli.Exact, "second": cli.Second, "sequences": sequences, "cell": cell, "clean": cli.Clean, "actor": kit.Actor,
 }
 
 // write writes the report, as Markdown by default.
@@ -33,7 +33,7 @@ func (r *Report) write(w io.Writer, format string) error {
 	return text.Must(text.New("report.md.tmpl").Funcs(functions).ParseFS(templates, "report.md.tmpl")).Execute(w, r)
 }
 
-func sequences(r show.EventRow) string {
+func sequences(r kit.EventRow) string {
 	if r.Commits > 1 {
 		return fmt.Sprintf("%d-%d", r.Seq, r.Last)
 	}
@@ -41,7 +41,7 @@ func sequences(r show.EventRow) string {
 }
 
 // cell escapes a text for Markdown, including cells of tables.
-func cell(s string) string { return markdown.Replace(term.Clean(s)) }
+func cell(s string) string { return markdown.Replace(cli.Clean(s)) }
 
 var markdown = strings.NewReplacer(
 	`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "]", `\]`, "|", `\|`, "~", `\~`, "#", `\#`, "<", "&lt;", ">", "&gt;", "&", "&amp;",

@@ -9,9 +9,8 @@ import (
 	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
 	"scute.dev/backup/schedule"
+	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/term"
 )
 
 // Documents returns the schedule, unless it is not configured yet. It waits for a user while its backups fail.
@@ -44,11 +43,11 @@ func details(b *v1alpha1.BackupSchedule) ([]kit.DocumentField, kit.DocumentTable
 		{Name: "Schedule", Value: when(b)}, {Name: "Destination", Value: destination(b)}, {Name: "Backups kept", Value: fmt.Sprint(b.Status.Kept)},
 	}
 	if next := b.Status.NextScheduleTime; next != nil {
-		fields = append(fields, kit.DocumentField{Name: "Next backup", Value: term.Second(next.Time)})
+		fields = append(fields, kit.DocumentField{Name: "Next backup", Value: cli.Second(next.Time)})
 	}
 	table := kit.DocumentTable{Title: "Backups", Header: []string{"Taken (UTC)", "Clusters", "Objects", "Bytes", "Location"}}
 	for _, r := range b.Status.Backups {
-		table.Rows = append(table.Rows, []string{term.Second(r.TakenAt.Time), fmt.Sprint(r.Clusters), fmt.Sprint(r.Objects), fmt.Sprint(r.Bytes), r.Place})
+		table.Rows = append(table.Rows, []string{cli.Second(r.TakenAt.Time), fmt.Sprint(r.Clusters), fmt.Sprint(r.Objects), fmt.Sprint(r.Bytes), r.Place})
 	}
 	return fields, table
 }
@@ -78,7 +77,7 @@ func (f *Fold) Content() (state any) {
 }
 
 // Describe returns the description of the schedule.
-func (f *Fold) Describe(v show.View) (lines []string) {
+func (f *Fold) Describe(v kit.View) (lines []string) {
 	for _, b := range f.Items() {
 		lines = view{v}.describe(b)
 	}

@@ -15,7 +15,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 )
 
@@ -36,14 +35,14 @@ func newNoun() *noun {
 		New:     func() client.Object { return &v1alpha1.BackupSchedule{} },
 		NewList: func() client.ObjectList { return &v1alpha1.BackupScheduleList{} },
 		NewFold: func(_ *connect.Log, id string) kit.Fold[*v1alpha1.BackupSchedule] { return NewFold(id) },
-		Header:  show.Row{Cells: []string{"NAME", "SCHEDULE", "PHASE", "LAST SUCCESS", "KEPT", "AGE"}, Wide: []string{"MESSAGE"}},
+		Header:  kit.Row{Cells: []string{"NAME", "SCHEDULE", "PHASE", "LAST SUCCESS", "KEPT", "AGE"}, Wide: []string{"MESSAGE"}},
 		Row:     row,
 		Describe: func(_ context.Context, p *session, b *v1alpha1.BackupSchedule) ([]string, error) {
 			return view{p.View()}.describe(b), nil
 		},
-		StatusLines: func(v show.View, b *v1alpha1.BackupSchedule) []string { return view{v}.statusLines(b) },
+		StatusLines: func(v kit.View, b *v1alpha1.BackupSchedule) []string { return view{v}.statusLines(b) },
 		Updates: func(b *v1alpha1.BackupSchedule) []kit.Update {
-			return []kit.Update{{Text: show.StatusLine(string(cmp.Or(b.Status.Phase, "Pending")), b.Status.Message, "", b.Status.Next)}}
+			return []kit.Update{{Text: kit.StatusLine(string(cmp.Or(b.Status.Phase, "Pending")), b.Status.Message, "", b.Status.Next)}}
 		},
 		HasFailed:  func(*v1alpha1.BackupSchedule) bool { return false },
 		IsFinished: func(b *v1alpha1.BackupSchedule) bool { return b.Status.Phase == v1alpha1.BackupEnded },

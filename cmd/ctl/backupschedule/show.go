@@ -8,23 +8,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/term"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 )
 
 // view shows schedules.
-type view struct{ show.View }
+type view struct{ kit.View }
 
 func (v view) phase(b *v1alpha1.BackupSchedule) string {
-	as, phase := term.Green, cmp.Or(b.Status.Phase, v1alpha1.BackupScheduled)
+	as, phase := cli.Green, cmp.Or(b.Status.Phase, v1alpha1.BackupScheduled)
 	if b.Status.Phase == "" && b.Status.Message != "" { // its spec is refused, so no backups are created
 		phase = v1alpha1.BackupFailing
 	}
 	switch phase {
 	case v1alpha1.BackupFailing:
-		as = term.Red
+		as = cli.Red
 	case v1alpha1.BackupRunning, v1alpha1.BackupSuspended:
-		as = term.Cyan
+		as = cli.Cyan
 	}
 	return v.Paint.Text(as, string(phase))
 }
@@ -32,12 +32,12 @@ func (v view) phase(b *v1alpha1.BackupSchedule) string {
 // describe returns the description of a schedule without its timeline.
 func (v view) describe(b *v1alpha1.BackupSchedule) []string {
 	out := append(v.Head("Schedule", b.Namespace, b.Name, "backup", b.Status.ScheduleID), v.Field("When", when(b)))
-	out = append(out, v.Field("To", term.Clean(destination(b))), "")
+	out = append(out, v.Field("To", cli.Clean(destination(b))), "")
 	return append(out, v.statusLines(b)...)
 }
 
 func when(b *v1alpha1.BackupSchedule) string {
-	return term.Clean(b.Spec.Schedule + " in " + cmp.Or(b.Spec.TimeZone, "Etc/UTC"))
+	return cli.Clean(b.Spec.Schedule + " in " + cmp.Or(b.Spec.TimeZone, "Etc/UTC"))
 }
 
 // destination returns where the backups are stored.
@@ -53,13 +53,13 @@ func (v view) statusLines(b *v1alpha1.BackupSchedule) []string {
 	s := b.Status
 	out := []string{v.Field("Phase", v.phase(b)), v.Field("Last success", v.since(s.LastSuccessfulTime))}
 	if s.NextScheduleTime != nil {
-		out = append(out, v.Field("Next", term.Second(s.NextScheduleTime.Time)))
+		out = append(out, v.Field("Next", cli.Second(s.NextScheduleTime.Time)))
 	}
 	out = append(out, v.Untrusted(s.Conditions)...)
 	out = append(out, v.Outlook(false, s.Phase == "", s.Message, s.Next)...)
-	t := &term.Table{Header: []string{"TAKEN", "CLUSTERS", "OBJECTS", "BYTES", "PLACE"}}
+	t := &cli.Table{Header: []string{"TAKEN", "CLUSTERS", "OBJECTS", "BYTES", "PLACE"}}
 	for _, r := range s.Backups {
-		t.Add(term.Second(r.TakenAt.Time), fmt.Sprint(r.Clusters), fmt.Sprint(r.Objects), fmt.Sprint(r.Bytes), term.Clean(r.Place))
+		t.Add(cli.Second(r.TakenAt.Time), fmt.Sprint(r.Clusters), fmt.Sprint(r.Objects), fmt.Sprint(r.Bytes), cli.Clean(r.Place))
 	}
 	return append(out, v.Section("Backups", t)...)
 }
@@ -68,17 +68,17 @@ func (v view) since(t *metav1.Time) string {
 	if t == nil {
 		return "never"
 	}
-	return v.Age(t) + " ago (" + term.Second(t.Time) + ")"
+	return v.Age(t) + " ago (" + cli.Second(t.Time) + ")"
 }
 
 // row returns a schedule as a row of a table; the message is wide.
-func row(of show.View, b *v1alpha1.BackupSchedule) show.Row {
+func row(of kit.View, b *v1alpha1.BackupSchedule) kit.Row {
 	v, last := view{of}, "never"
 	if b.Status.LastSuccessfulTime != nil {
 		last = v.Age(b.Status.LastSuccessfulTime)
 	}
-	return show.Row{
-		Cells: []string{term.Clean(b.Name), term.Clean(b.Spec.Schedule), v.phase(b), last, fmt.Sprint(b.Status.Kept), v.Age(&b.CreationTimestamp)},
-		Wide:  []string{term.Clean(b.Status.Message)},
+	return kit.Row{
+		Cells: []string{cli.Clean(b.Name), cli.Clean(b.Spec.Schedule), v.phase(b), last, fmt.Sprint(b.Status.Kept), v.Age(&b.CreationTimestamp)},
+		Wide:  []string{cli.Clean(b.Status.Message)},
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/show"
+	"scute.dev/cmd/ctl/kit"
 )
 
 // TestWhereTo checks that the destination of backups is shown with its prefix.
@@ -34,7 +34,7 @@ func TestFollowed(t *testing.T) {
 func TestNoControlSequences(t *testing.T) {
 	b := &v1alpha1.BackupSchedule{}
 	b.Namespace, b.Name, b.Spec.Schedule, b.Spec.TimeZone = "fleet", "a\x1b[31m", "0 3 * * *\x1b[31m", "Etc/UTC\x1b[31m"
-	lines := append((view{}).describe(b), row(show.View{}, b).Cells...)
+	lines := append((view{}).describe(b), row(kit.View{}, b).Cells...)
 	if text := strings.Join(lines, "\n"); strings.Contains(text, "\x1b") {
 		t.Errorf("got %q", text)
 	}

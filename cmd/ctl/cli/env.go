@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"golang.org/x/term"
-
-	text "scute.dev/cmd/ctl/term"
 )
 
 // Env is the environment of a command. All fields are required; System sets them.
@@ -96,7 +94,7 @@ func quote(word string) string {
 
 // Linef writes a line of data. It makes untrusted text safe to print, for example from an API server, a status or a backup.
 func (e *Env) Linef(format string, args ...any) error {
-	_, err := fmt.Fprintln(e.Out, text.Clean(fmt.Sprintf(format, args...)))
+	_, err := fmt.Fprintln(e.Out, Clean(fmt.Sprintf(format, args...)))
 	return err
 }
 
@@ -104,7 +102,7 @@ func (e *Env) Linef(format string, args ...any) error {
 func (e *Env) Notef(format string, args ...any) {
 	width, _, _ := e.Size(e.Err)
 	for line := range strings.SplitSeq(fmt.Sprintf(format, args...), "\n") {
-		for _, part := range text.Wrap(text.Clean(line), width) {
+		for _, part := range Wrap(Clean(line), width) {
 			fmt.Fprintln(e.Err, part)
 		}
 	}
@@ -129,7 +127,7 @@ func (p *Progress) Showf(format string, args ...any) {
 		return
 	}
 	p.last, p.shown = now, true
-	fmt.Fprint(p.env.Err, "\r\x1b[2K"+text.Clean(fmt.Sprintf(format, args...)))
+	fmt.Fprint(p.env.Err, "\r\x1b[2K"+Clean(fmt.Sprintf(format, args...)))
 }
 
 // Done clears the line.

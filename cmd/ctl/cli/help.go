@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	text "scute.dev/cmd/ctl/term"
 )
 
 // WrapHelp wraps the help of a command and its subcommands to the width of a terminal.
@@ -43,8 +41,8 @@ func wrapHelp(help string, width int) string {
 	flush := func() {
 		wrapped := paragraph
 		for _, line := range paragraph {
-			if text.Width(line) > width {
-				wrapped = text.Wrap(strings.Join(paragraph, " "), width)
+			if Width(line) > width {
+				wrapped = Wrap(strings.Join(paragraph, " "), width)
 				break
 			}
 		}
@@ -61,7 +59,7 @@ func wrapHelp(help string, width int) string {
 		case sectionPattern.MatchString(line):
 			part = line
 			out = append(out, line)
-		case part == examples || strings.HasPrefix(line, "\t") || text.Width(line) <= width:
+		case part == examples || strings.HasPrefix(line, "\t") || Width(line) <= width:
 			out = append(out, line)
 		case name == "":
 			out = append(out, hangingIndent(line[:len(line)-len(strings.TrimLeft(line, " "))], "    ", line, width)...)
@@ -83,7 +81,7 @@ func hangingIndent(first, indent, rest string, width int) (out []string) {
 	if width-len(indent) < narrow {
 		out, first, indent = append(out, strings.TrimRight(first, " ")), indented, indented
 	}
-	for i, part := range text.Wrap(strings.TrimSpace(rest), max(width-len(indent), narrow)) {
+	for i, part := range Wrap(strings.TrimSpace(rest), max(width-len(indent), narrow)) {
 		if i > 0 {
 			first = indent
 		}

@@ -9,7 +9,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/term"
 	"scute.dev/internal/plural"
 	"scute.dev/internal/redact"
 	"scute.dev/kube"
@@ -56,16 +55,16 @@ func (o *options) printFindings(list []mover.Finding) {
 		return
 	}
 	v := o.ViewOn(o.Env.Err)
-	t := term.Table{Header: []string{"SEVERITY", "FIELD", "FINDING", "REMEDY"}, Wrap: 3}
+	t := cli.Table{Header: []string{"SEVERITY", "FIELD", "FINDING", "REMEDY"}, Wrap: 3}
 	for _, f := range list {
-		as := term.Yellow
+		as := cli.Yellow
 		if f.Severity == mover.Error {
-			as = term.Red
+			as = cli.Red
 		}
-		t.Add(v.Paint.Text(as, string(f.Severity)), term.Clean(f.Field), term.Clean(redact.Message(f.Message)), term.Clean(f.Remedy))
+		t.Add(v.Paint.Text(as, string(f.Severity)), cli.Clean(f.Field), cli.Clean(redact.Message(f.Message)), cli.Clean(f.Remedy))
 	}
 	for _, line := range t.Lines(v.Paint, v.Width) {
-		fmt.Fprintln(o.Env.Err, term.Safe(line))
+		fmt.Fprintln(o.Env.Err, cli.Safe(line))
 	}
 }
 

@@ -9,9 +9,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/term"
 	"scute.dev/kube"
 )
 
@@ -106,7 +106,7 @@ func (v *diagnosis) unheard(subject string, o client.Object) *Result {
 	if v.now().Sub(created) <= startTimeout {
 		return nil
 	}
-	return new(problem(subject, "check scuted above, and its log lines", "%s/%s was created %s and no daemon has acted on it", o.GetNamespace(), o.GetName(), term.Ago(v.now(), created)))
+	return new(problem(subject, "check scuted above, and its log lines", "%s/%s was created %s and no daemon has acted on it", o.GetNamespace(), o.GetName(), cli.Ago(v.now(), created)))
 }
 
 // check runs one check and reports its results. goOn is false if the following checks would be meaningless.

@@ -10,7 +10,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/doctor/provider"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/term"
 	"scute.dev/internal/plural"
 )
 
@@ -79,19 +78,19 @@ const (
 
 // lines returns a result for printing: level, subject and message, and the remedy below. In a pipe it is a single line.
 func (o *options) lines(r Result) (out []string) {
-	paint := term.Paint{On: o.Env.Colored(o.Env.Out)}
-	style := map[Level]term.Style{OK: term.Green, Warning: term.Yellow, Problem: term.Red}[r.Level]
+	paint := cli.Paint{On: o.Env.Colored(o.Env.Out)}
+	style := map[Level]cli.Style{OK: cli.Green, Warning: cli.Yellow, Problem: cli.Red}[r.Level]
 	head := fmt.Sprintf("%s %-*s ", paint.Text(style, fmt.Sprintf("%-*s", levelColumns, r.Level)), subjectColumns, r.Subject)
 	width, _, _ := o.Env.Size(o.Env.Out)
 	if width == 0 {
-		line := head + term.Clean(r.Message)
+		line := head + cli.Clean(r.Message)
 		if r.Remedy != "" {
-			line += "; remedy: " + term.Clean(r.Remedy)
+			line += "; remedy: " + cli.Clean(r.Remedy)
 		}
 		return []string{line}
 	}
 	indent := levelColumns + subjectColumns + 2
-	for i, line := range term.Wrap(term.Clean(r.Message), max(20, width-indent)) {
+	for i, line := range cli.Wrap(cli.Clean(r.Message), max(20, width-indent)) {
 		if i > 0 {
 			head = strings.Repeat(" ", indent)
 		}
@@ -100,7 +99,7 @@ func (o *options) lines(r Result) (out []string) {
 	if r.Remedy == "" {
 		return out
 	}
-	for i, line := range term.Wrap(term.Clean(r.Remedy), max(20, width-indent-2)) {
+	for i, line := range cli.Wrap(cli.Clean(r.Remedy), max(20, width-indent-2)) {
 		mark := "  "
 		if i == 0 {
 			mark = "→ "

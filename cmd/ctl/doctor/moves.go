@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/term"
+	"scute.dev/cmd/ctl/cli"
 	"scute.dev/internal/trust"
 	"scute.dev/kube"
 	"scute.dev/kube/object"
@@ -128,7 +128,7 @@ func leftoverPauses(ctx context.Context, v *diagnosis) {
 			clean = false
 			v.report(problem(subject, "check the target. If the cluster is in use there, pause this copy at once, stop what creates it (a GitOps tool?), and read docs/stranded.md before you delete it; "+
 				"if it was moved back, delete the Move", "%s was moved away by move %s/%s and created here again %s: controllers of both management clusters may act on the same machines",
-				name, m.Namespace, m.Name, term.Ago(v.now(), u.GetCreationTimestamp().Time)))
+				name, m.Namespace, m.Name, cli.Ago(v.now(), u.GetCreationTimestamp().Time)))
 		}
 		switch {
 		case restoring:

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/doctor/provider"
-	"scute.dev/cmd/ctl/term"
 	"scute.dev/kube/object"
 )
 
@@ -49,9 +49,9 @@ func (v *diagnosis) checkPause(p *v1alpha1.Pause) *Result {
 	case s.Phase == "" || s.Phase == v1alpha1.PausePending:
 		return v.unheard(subject, p)
 	case s.Next != "":
-		return new(problem(subject, s.Next+"; "+look, "%s is %s for %s: %s", name, s.Phase, term.Span(age), s.Message))
+		return new(problem(subject, s.Next+"; "+look, "%s is %s for %s: %s", name, s.Phase, cli.Span(age), s.Message))
 	case s.Phase != v1alpha1.PauseAcknowledged && long:
-		return new(warning(subject, look, "%s is %s for %s: %s", name, s.Phase, term.Span(age), s.Message))
+		return new(warning(subject, look, "%s is %s for %s: %s", name, s.Phase, cli.Span(age), s.Message))
 	case p.Spec.Reason == provider.Reason && s.Phase == v1alpha1.PauseAcknowledged && long:
 		return new(warning(subject, v.kit.Hint(p.Namespace, "resume", "cluster", p.Name), "%s was left by a provider check that was killed; its clusters stay paused", name))
 	default:

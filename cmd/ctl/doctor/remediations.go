@@ -14,11 +14,11 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/machine"
 	"scute.dev/cmd/ctl/remediation"
-	"scute.dev/cmd/ctl/term"
 	"scute.dev/internal/plural"
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
@@ -173,7 +173,7 @@ func (l *inventory) stalled() {
 		switch {
 		case l.machine(r.Namespace, r.Name) == nil:
 		case s.Phase == "" && l.now.Sub(r.CreationTimestamp.Time) > startTimeout:
-			l.add(problem(subject, "check scuted above, and its log lines", "%s was requested %s and no daemon has acted on it", name, term.Ago(l.now, r.CreationTimestamp.Time)))
+			l.add(problem(subject, "check scuted above, and its log lines", "%s was requested %s and no daemon has acted on it", name, cli.Ago(l.now, r.CreationTimestamp.Time)))
 		case s.Phase == v1alpha1.RemediationFrozen || s.Phase == v1alpha1.RemediationFailed:
 			l.add(problem(subject, cmp.Or(s.Next, l.kit.Hint(r.Namespace, "describe", "remediation", r.Name)), "%s is %s: %s", name, s.Phase, s.Message))
 		case r.Spec.Abort:

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/term"
+	"scute.dev/cmd/ctl/cli"
 )
 
 // failingSchedules reports BackupSchedules that no daemon has started, or whose last backup failed or was missed.
@@ -40,7 +40,7 @@ func (v *diagnosis) checkSchedule(b *v1alpha1.BackupSchedule) *Result {
 	case ready.Status == metav1.ConditionFalse:
 		last := "no backup has succeeded yet"
 		if t := b.Status.LastSuccessfulTime; t != nil {
-			last = "the last success was " + term.Ago(v.now(), t.Time)
+			last = "the last success was " + cli.Ago(v.now(), t.Time)
 		}
 		return new(problem(subject, look, "%s creates no backups: %s; %s", name, b.Status.Message, last))
 	default:

@@ -9,7 +9,6 @@ import (
 	"scute.dev/cmd/ctl/pause"
 	"scute.dev/cmd/ctl/remediation"
 	"scute.dev/cmd/ctl/run"
-	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 )
 
@@ -27,7 +26,7 @@ type Fold interface {
 	// Content returns the state, whose JSON is hashed to compare two logs.
 	Content() any
 	// Describe returns the description of the aggregate.
-	Describe(v show.View) []string
+	Describe(v kit.View) []string
 }
 
 // New returns an empty fold of an aggregate, or nil for a kind without one.

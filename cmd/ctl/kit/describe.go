@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 )
 
@@ -85,10 +84,10 @@ func (o *describeOptions[T]) timeline(ctx context.Context, p *Session[T], t T, a
 }
 
 // events returns the events of an aggregate, the oldest first, and the sequence of its last commit. The log must be connected.
-func (p *Session[T]) events(ctx context.Context, a eventlog.Aggregate, read reader) (events []show.Event, last uint64, err error) {
+func (p *Session[T]) events(ctx context.Context, a eventlog.Aggregate, read reader) (events []Event, last uint64, err error) {
 	records, err := p.Log.Read(ctx, a, 0)
 	for _, r := range records {
-		var more []show.Event
+		var more []Event
 		if more, err = read(r); err != nil {
 			break
 		}
@@ -101,12 +100,12 @@ func (p *Session[T]) events(ctx context.Context, a eventlog.Aggregate, read read
 }
 
 // reader returns the events of a commit. It is called with the commits in the order of the log.
-type reader func(eventlog.Record) ([]show.Event, error)
+type reader func(eventlog.Record) ([]Event, error)
 
 // reader returns a reader for the events of an object.
 func (p *Session[T]) reader(t T) reader {
 	if p.Noun.Events != nil {
 		return p.Noun.Events(t)
 	}
-	return func(r eventlog.Record) ([]show.Event, error) { return show.Events(r), nil }
+	return func(r eventlog.Record) ([]Event, error) { return Events(r), nil }
 }

@@ -9,8 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/term"
 )
 
 // Stream returns the stream of a display: the standard error if data is printed, because the
@@ -38,7 +36,7 @@ func (p *Session[T]) lines(format *cli.Format) *lines[T] {
 type display[T any] struct {
 	*Session[T]
 	out                io.Writer
-	screen             *term.Screen
+	screen             *cli.Screen
 	single, namespaces bool
 }
 
@@ -54,15 +52,15 @@ func (d *display[T]) draw(list []T) error {
 }
 
 // Render returns the lines that a terminal shows for an object that is followed.
-func (n *Noun[T]) Render(v show.View, t T) []string {
-	return append([]string{v.Paint.Text(term.Bold, n.Key(t).String())}, n.StatusLines(v, t)...)
+func (n *Noun[T]) Render(v View, t T) []string {
+	return append([]string{v.Paint.Text(cli.Bold, n.Key(t).String())}, n.StatusLines(v, t)...)
 }
 
 // stalled returns the reason why the daemon processes nothing, only once for all objects.
-func (d *display[T]) stalled(v show.View, list []T) (out []string) {
+func (d *display[T]) stalled(v View, list []T) (out []string) {
 	for _, t := range list {
 		if why := d.Noun.stalled(t); why != "" {
-			return v.Wrapped("Stalled", why, term.Red)
+			return v.Wrapped("Stalled", why, cli.Red)
 		}
 	}
 	return nil
@@ -126,6 +124,6 @@ func (l *lines[T]) write(key types.NamespacedName, news Update) error {
 	if news.Part != "" && news.Part[0] != '#' {
 		about = " " + news.Part + ":"
 	}
-	_, err := fmt.Fprintln(l.out, term.Clean(fmt.Sprintf("%s %s%s %s", term.Exact(l.Env.Now()), key, about, news.Text)))
+	_, err := fmt.Fprintln(l.out, cli.Clean(fmt.Sprintf("%s %s%s %s", cli.Exact(l.Env.Now()), key, about, news.Text)))
 	return err
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 )
 
@@ -38,7 +37,7 @@ const SinceUsage = "Only events since this time: 10m (before now), 2026-07-30T12
 
 // AddFlags registers the options.
 func (f *Filter) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&f.Kind, "kind", "", "Only events about this kind: "+strings.Join(show.Kinds(), ", "))
+	flags.StringVar(&f.Kind, "kind", "", "Only events about this kind: "+strings.Join(Kinds(), ", "))
 	flags.StringVarP(&f.Namespace, "namespace", "n", "", "Only events about this namespace; all namespaces if empty")
 	flags.StringVar(&f.Cluster, "cluster", "", "Only events of moves, remediations and Pauses of this cluster")
 	flags.StringVar(&f.Machine, "machine", "", "Only events about this machine")
@@ -50,9 +49,9 @@ func (f *Filter) AddFlags(flags *pflag.FlagSet) {
 
 // CompleteFilter registers completion by a shell for the options of a Filter with many values.
 func CompleteFilter(cmd *cobra.Command) {
-	types := slices.Sorted(maps.Keys(show.EventTypes()))
+	types := slices.Sorted(maps.Keys(EventTypes()))
 	_ = cmd.RegisterFlagCompletionFunc("aggregate", cobra.NoFileCompletions)
-	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(show.Kinds(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(Kinds(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(names(types), cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -117,7 +116,7 @@ func (f *Filter) BySubject() bool { return f.Cluster != "" || f.Machine != "" }
 
 // Select returns the selected events. It passes an event to subjects if the filter depends on subjects, or if the event is of a remediation, whose
 // machine it fills in.
-func (f *Filter) Select(events []show.Event, subjects *Subjects) []show.Event {
+func (f *Filter) Select(events []Event, subjects *Subjects) []Event {
 	selected := events[:0]
 	for _, e := range events {
 		var about Subject
@@ -132,7 +131,7 @@ func (f *Filter) Select(events []show.Event, subjects *Subjects) []show.Event {
 }
 
 // Match reports whether an event is selected.
-func (f *Filter) Match(e show.Event, s Subject) bool {
+func (f *Filter) Match(e Event, s Subject) bool {
 	return f.matchAggregate(e.Aggregate) && f.matchTime(e.Time) && f.matchSubject(s) &&
 		(f.Actor == "" || matches(f.Actor, e.Actor)) &&
 		(f.Type == "" || matches(f.Type, e.Type) || matches(f.Type, e.Line.Name)) &&
@@ -153,7 +152,7 @@ func (f *Filter) matchSubject(s Subject) bool {
 	return (f.Cluster == "" || s.AnyCluster || slices.Contains(s.Clusters, f.Cluster)) && (f.Machine == "" || slices.Contains(s.Machines, f.Machine))
 }
 
-func (f *Filter) matchText(e show.Event) bool {
+func (f *Filter) matchText(e Event) bool {
 	return slices.ContainsFunc([]string{e.Aggregate.String(), e.Line.Name, e.Text(), e.Actor, e.Type}, f.Pattern.MatchString) ||
 		f.Pattern.Match(e.Data)
 }
@@ -166,10 +165,10 @@ func matches(pattern, value string) bool {
 
 // checkKind returns an error for a kind that no log contains.
 func checkKind(what, kind string) error {
-	if slices.Contains(show.Kinds(), kind) {
+	if slices.Contains(Kinds(), kind) {
 		return nil
 	}
-	return cli.Usagef("%s is %q: it must be one of %s", what, kind, strings.Join(show.Kinds(), ", "))
+	return cli.Usagef("%s is %q: it must be one of %s", what, kind, strings.Join(Kinds(), ", "))
 }
 
 // versionPattern matches the version at the end of an event type, and typePattern an event type, with its kind as a group.
@@ -180,7 +179,7 @@ var (
 
 // checkType returns an error for a pattern that matches neither a fact nor a type in any version, and that is not a type of a newer scute.
 func checkType(env *cli.Env, pattern string) error {
-	types := slices.Sorted(maps.Keys(show.EventTypes()))
+	types := slices.Sorted(maps.Keys(EventTypes()))
 	names, anyVersion := names(types), versionPattern.ReplaceAllString(pattern, "")
 	matchesName := func(name string) bool { return matches(pattern, name) }
 	matchesType := func(t string) bool { return matches(anyVersion, versionPattern.ReplaceAllString(t, "")) }
@@ -188,7 +187,7 @@ func checkType(env *cli.Env, pattern string) error {
 		return nil
 	}
 	// A log contains unknown types while its daemon is newer than this program. A type that is similar to a known one is a mistake.
-	if parts := typePattern.FindStringSubmatch(pattern); len(parts) > 0 && slices.Contains(show.Kinds(), parts[1]) && cli.Nearest(pattern, types) == "" {
+	if parts := typePattern.FindStringSubmatch(pattern); len(parts) > 0 && slices.Contains(Kinds(), parts[1]) && cli.Nearest(pattern, types) == "" {
 		return nil
 	}
 	remedy := env.Hint("log", "schema") + " lists the types, " + env.Hint("log", "grep", "PATTERN") + " searches for other words"
@@ -197,7 +196,7 @@ func checkType(env *cli.Env, pattern string) error {
 
 // names returns the values that --type can match: the types, and the facts of their events.
 func names(types []string) []string {
-	return slices.Concat(types, slices.Sorted(maps.Keys(show.FactNames())))
+	return slices.Concat(types, slices.Sorted(maps.Keys(FactNames())))
 }
 
 // DidYouMean returns a question that suggests similar names: the nearest one, or the first few that contain the word. It returns "" if there are none.

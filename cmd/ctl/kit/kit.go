@@ -15,8 +15,6 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
-	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/term"
 )
 
 // Kit is what every command needs: the environment, and the options that select where it reads.
@@ -44,7 +42,7 @@ func New(env *cli.Env, cmd *cobra.Command, what string) *Kit {
 }
 
 // View returns the settings for showing objects on the standard output, at the point --at.
-func (k *Kit) View() show.View {
+func (k *Kit) View() View {
 	v := k.ViewOn(k.Env.Out)
 	if !k.now.IsZero() {
 		v.Now = k.now
@@ -53,15 +51,15 @@ func (k *Kit) View() show.View {
 }
 
 // ViewOn returns the settings for showing objects on a stream now.
-func (k *Kit) ViewOn(stream io.Writer) show.View {
+func (k *Kit) ViewOn(stream io.Writer) View {
 	width, _, _ := k.Env.Size(stream)
-	return show.View{Paint: term.Paint{On: k.Env.Colored(stream)}, Width: width, Now: k.Env.Now()}
+	return View{Paint: cli.Paint{On: k.Env.Colored(stream)}, Width: width, Now: k.Env.Now()}
 }
 
 // Print writes lines. It removes control sequences other than colors.
 func (k *Kit) Print(lines []string) error {
 	for _, line := range lines {
-		if _, err := fmt.Fprintln(k.Env.Out, term.Safe(line)); err != nil {
+		if _, err := fmt.Fprintln(k.Env.Out, cli.Safe(line)); err != nil {
 			return err
 		}
 	}
@@ -86,14 +84,14 @@ func (k *Kit) ReportBroken(err error) {
 	b.told = now
 	what := "the connection is lost"
 	if b.since != now {
-		what = "no connection since " + term.Exact(b.since)
+		what = "no connection since " + cli.Exact(b.since)
 	}
-	k.Env.Notef("%s: %s %s, retrying: %v", k.Env.Name, term.Exact(now), what, err)
+	k.Env.Notef("%s: %s %s, retrying: %v", k.Env.Name, cli.Exact(now), what, err)
 }
 
 // Screen returns a screen that redraws its lines in place on a terminal.
-func (k *Kit) Screen(stream io.Writer) *term.Screen {
-	return &term.Screen{Out: stream, Size: func() (width, height int) {
+func (k *Kit) Screen(stream io.Writer) *cli.Screen {
+	return &cli.Screen{Out: stream, Size: func() (width, height int) {
 		width, height, _ = k.Env.Size(stream)
 		return width, height
 	}}

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 )
 
@@ -80,7 +79,7 @@ func (o *logsOptions[T]) write(ctx context.Context, p *Session[T], t T, a eventl
 		return err
 	}
 	o.Since.Resolve(o.Env.Now())
-	events = slices.DeleteFunc(events, func(e show.Event) bool { return e.Time.Before(o.Since.Time) })
+	events = slices.DeleteFunc(events, func(e Event) bool { return e.Time.Before(o.Since.Time) })
 	if o.Lines >= 0 {
 		events = events[max(0, len(events)-o.Lines):]
 	}
@@ -108,7 +107,7 @@ func (o *logsOptions[T]) write(ctx context.Context, p *Session[T], t T, a eventl
 }
 
 // WriteEvents writes one event per line.
-func (k *Kit) WriteEvents(events []show.Event, format *cli.Format) error {
+func (k *Kit) WriteEvents(events []Event, format *cli.Format) error {
 	v := k.View()
 	for _, e := range events {
 		if !format.Data() {

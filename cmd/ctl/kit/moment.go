@@ -11,7 +11,6 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
-	"scute.dev/cmd/ctl/term"
 	"scute.dev/eventlog"
 )
 
@@ -50,7 +49,7 @@ func (m *Moment) String() string {
 	case m.IsZero():
 		return ""
 	default:
-		return term.Second(m.Time)
+		return cli.Second(m.Time)
 	}
 }
 
@@ -120,7 +119,7 @@ func (k *Kit) endAtPoint(ctx context.Context, log *connect.Log) error {
 	if k.At.Seq == 0 {
 		k.now = k.At.Time
 	}
-	k.Env.Notef("As it was after commit %d, stored %s (%s).\n", r.Seq, term.Ago(k.Env.Now(), r.Stored), term.Second(r.Stored))
+	k.Env.Notef("As it was after commit %d, stored %s (%s).\n", r.Seq, cli.Ago(k.Env.Now(), r.Stored), cli.Second(r.Stored))
 	return nil
 }
 
@@ -128,7 +127,7 @@ func (k *Kit) last(ctx context.Context, log *connect.Log) (eventlog.Record, erro
 	if k.At.Seq == 0 {
 		now := k.Env.Now()
 		if k.At.Resolve(now); k.At.Time.After(now) {
-			return eventlog.Record{}, cli.Usagef("--at is %s, which is in the future", term.Second(k.At.Time))
+			return eventlog.Record{}, cli.Usagef("--at is %s, which is in the future", cli.Second(k.At.Time))
 		}
 		return log.Last(ctx, k.At.Time)
 	}

@@ -10,7 +10,6 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
-	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 	"scute.dev/internal/trust"
 )
@@ -49,15 +48,15 @@ type Noun[T any] struct {
 	// Log returns the aggregate with an object's events. ok is false if the object is not in a log yet.
 	Log func(T) (a eventlog.Aggregate, ok bool)
 	// Events returns a reader for the events about an object; nil if all events of its aggregate are about it.
-	Events func(T) func(eventlog.Record) ([]show.Event, error)
+	Events func(T) func(eventlog.Record) ([]Event, error)
 
 	// PrintOutput writes the output of a task; nil if the noun has no tasks.
 	PrintOutput func(ctx context.Context, p *Session[T], t T, task string) error
 
 	// Header is the header of the table, and Row returns the row of an object. Data returns one
 	// object or a list for JSON and YAML.
-	Header show.Row
-	Row    func(v show.View, t T) show.Row
+	Header Row
+	Row    func(v View, t T) Row
 	Data   func(list []T, one bool) any
 	// Describe returns the description of an object without its timeline. p.Log is nil if the log could not be reached.
 	Describe func(ctx context.Context, p *Session[T], t T) ([]string, error)
@@ -65,7 +64,7 @@ type Noun[T any] struct {
 	GetLong, DescribeLong, WatchLong string
 
 	// StatusLines returns what a terminal shows for a followed object. Updates returns the texts for a pipe.
-	StatusLines func(v show.View, t T) []string
+	StatusLines func(v View, t T) []string
 	Updates     func(T) []Update
 	// Conditions returns the conditions of an object, one of which may report that the event log is not trusted; nil if there are none.
 	Conditions func(T) []metav1.Condition
@@ -109,8 +108,8 @@ func (n *Noun[T]) emptyMessage(namespace string) string {
 }
 
 // Table returns a table with a row for each object.
-func (n *Noun[T]) Table(v show.View, list []T, namespaces, wide bool) []string {
-	rows := make([]show.Row, len(list))
+func (n *Noun[T]) Table(v View, list []T, namespaces, wide bool) []string {
+	rows := make([]Row, len(list))
 	for i, t := range list {
 		rows[i] = n.Row(v, t)
 		rows[i].Namespace = n.Key(t).Namespace

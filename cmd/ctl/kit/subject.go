@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"scute.dev/backup/schedule"
-	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 	"scute.dev/mover"
 	"scute.dev/pause/request"
@@ -40,7 +39,7 @@ func NewSubjects() *Subjects {
 }
 
 // Name adds the machine to the fact of a remediation's event if the event's data omit it, as in succeeded.
-func (s Subject) Name(e show.Event) show.Event {
+func (s Subject) Name(e Event) Event {
 	if e.Aggregate.Kind == eventlog.KindRemediation && e.Line.About == "" && len(s.Machines) == 1 {
 		e.Line.About = s.Machines[0]
 	}
@@ -48,7 +47,7 @@ func (s Subject) Name(e show.Event) show.Event {
 }
 
 // Of reads the next event and returns its subject. If the event cannot be decoded, it returns the subject of the earlier events.
-func (s *Subjects) Of(e show.Event) Subject {
+func (s *Subjects) Of(e Event) Subject {
 	about := s.known[e.Aggregate]
 	switch e.Aggregate.Kind {
 	case eventlog.KindRemediation:
@@ -98,7 +97,7 @@ func subjectOf(clusters []string, all bool) Subject {
 	return Subject{Clusters: clusters, AnyCluster: all && len(clusters) == 0}
 }
 
-func machines(e show.Event) (names []string) {
+func machines(e Event) (names []string) {
 	for _, o := range e.Line.Objects {
 		if o.Kind == "Machine" {
 			names = append(names, o.Name)
@@ -107,7 +106,7 @@ func machines(e show.Event) (names []string) {
 	return names
 }
 
-func (s *Subjects) remediation(e show.Event) Subject {
+func (s *Subjects) remediation(e Event) Subject {
 	event, err := s.remediations.Decode(e.Event)
 	state, told := s.owners[e.Aggregate]
 	if _, first := event.(remediator.Registered); first && !told {

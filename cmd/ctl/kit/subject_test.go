@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 	"scute.dev/mover"
 	"scute.dev/remediator"
@@ -30,10 +29,10 @@ func TestMoveOfAllClusters(t *testing.T) {
 			t.Fatal(err)
 		}
 		e.Time = time.Date(2026, 7, 30, 12, 0, i, 0, time.UTC)
-		about := subjects.Of(show.Event{Event: e, Aggregate: of})
+		about := subjects.Of(Event{Event: e, Aggregate: of})
 		var got []string
 		for _, cluster := range []string{"prod", "test"} {
-			if f := (Filter{Cluster: cluster}); f.Match(show.Event{Event: e, Aggregate: of}, about) {
+			if f := (Filter{Cluster: cluster}); f.Match(Event{Event: e, Aggregate: of}, about) {
 				got = append(got, cluster)
 			}
 		}
@@ -74,8 +73,8 @@ func TestFactsNameTheirMachine(t *testing.T) {
 				t.Fatal(err)
 			}
 			e.Time = time.Date(2026, 7, 30, 12, 0, i, 0, time.UTC)
-			told := show.Event{Event: e, Aggregate: of, Line: show.LineOf(of.Kind, e)}
-			for _, e := range (&Filter{}).Select([]show.Event{told}, subjects) {
+			told := Event{Event: e, Aggregate: of, Line: LineOf(of.Kind, e)}
+			for _, e := range (&Filter{}).Select([]Event{told}, subjects) {
 				got = append(got, e.Line.About)
 			}
 		}

@@ -11,11 +11,11 @@ import (
 	"strings"
 	"time"
 
+	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kinds"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/remediation"
-	"scute.dev/cmd/ctl/term"
 	"scute.dev/eventlog"
 	"scute.dev/internal/plural"
 	"scute.dev/internal/timespan"
@@ -113,7 +113,7 @@ func (o *replayOptions) all(ctx context.Context, log *connect.Log) error {
 	count, progress, start := newCensus(), o.Env.Progress(), o.Env.Now()
 	head, err = log.Replay(ctx, 0, func(r eventlog.Record) error {
 		count.add(r)
-		progress.Showf("replaying: %s %d of %d commits", term.Bar(term.Paint{}, term.Plain, int(r.Seq), int(head), 24), r.Seq, head) //nolint:gosec // sequences are small
+		progress.Showf("replaying: %s %d of %d commits", cli.Bar(cli.Paint{}, cli.Plain, int(r.Seq), int(head), 24), r.Seq, head) //nolint:gosec // sequences are small
 		return nil
 	})
 	progress.Done()
@@ -188,15 +188,15 @@ func (o *replayOptions) census(c *census, log *connect.Log) error {
 		out = append(out, "States        sha256 "+c.States)
 	}
 	for err, n := range c.Unreadable {
-		out = append(out, v.Paint.Text(term.Red, fmt.Sprintf("Not readable  %d commits: %s", n, err)))
+		out = append(out, v.Paint.Text(cli.Red, fmt.Sprintf("Not readable  %d commits: %s", n, err)))
 	}
-	types := term.Table{Header: []string{"TYPE", "EVENTS"}, Indent: "  "}
+	types := cli.Table{Header: []string{"TYPE", "EVENTS"}, Indent: "  "}
 	for _, t := range slices.Sorted(maps.Keys(c.Types)) {
 		types.Add(t, fmt.Sprint(c.Types[t]))
 	}
-	table := term.Table{Header: []string{"AGGREGATE", "COMMITS", "FIRST", "LAST", "LAST EVENT", "PHASE"}, Indent: "  "}
+	table := cli.Table{Header: []string{"AGGREGATE", "COMMITS", "FIRST", "LAST", "LAST EVENT", "PHASE"}, Indent: "  "}
 	for _, a := range c.Aggregates[max(0, len(c.Aggregates)-maxListed):] {
-		table.Add(a.Aggregate, fmt.Sprint(a.Commits), fmt.Sprint(a.First), fmt.Sprint(a.Last), term.Second(a.Until)+" ("+term.Ago(v.Now, a.Until)+")", a.Phase)
+		table.Add(a.Aggregate, fmt.Sprint(a.Commits), fmt.Sprint(a.First), fmt.Sprint(a.Last), cli.Second(a.Until)+" ("+cli.Ago(v.Now, a.Until)+")", a.Phase)
 	}
 	if len(types.Rows) > 0 {
 		out = append(append(out, ""), types.Lines(v.Paint, v.Width)...)

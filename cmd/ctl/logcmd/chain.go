@@ -9,7 +9,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 )
 
@@ -45,7 +44,7 @@ func (o *chainOptions) run(ctx context.Context, log *connect.Log, commit eventlo
 	}
 	c, every, subjects := newChain(), &kit.Filter{}, kit.NewSubjects()
 	for _, r := range records {
-		c.add(every.Select(show.Events(r), subjects))
+		c.add(every.Select(kit.Events(r), subjects))
 	}
 	if !c.choose(commit.Seq, index) {
 		return noSuchEvent(commit.Seq, index, c.length(commit.Seq))
@@ -70,7 +69,7 @@ func (o *chainOptions) write(c *chain, a eventlog.Aggregate) error {
 		o.Env.Notef("Event %d/%d was caused by event %q, which is missing from the log or cannot be read: %s shows what is wrong.", l.Seq, l.index, l.Causation, o.Hint("", "log", "replay"))
 	}
 	if len(c.events()) == 1 && len(lost) == 0 {
-		o.Env.Notef("This event has no recorded cause: %s requested or observed it, or an earlier version of scute wrote it.", show.Actor(c.events()[0].Actor))
+		o.Env.Notef("This event has no recorded cause: %s requested or observed it, or an earlier version of scute wrote it.", kit.Actor(c.events()[0].Actor))
 	}
 	return nil
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/term"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 )
 
 // chain is the events of an aggregate with their causes.
@@ -17,7 +17,7 @@ type chain struct {
 
 // link is one event. Its cause precedes it.
 type link struct {
-	show.Event
+	kit.Event
 	index    int // within its commit
 	cause    int // -1 for none
 	selected bool
@@ -27,7 +27,7 @@ type link struct {
 func newChain() *chain { return &chain{byID: make(map[string]int)} }
 
 // add adds the events of the next commit.
-func (c *chain) add(events []show.Event) {
+func (c *chain) add(events []kit.Event) {
 	for i, e := range events {
 		l := link{Event: e, index: i, cause: -1}
 		if at, ok := c.byID[e.Causation]; ok && e.Causation != "" {
@@ -78,8 +78,8 @@ func (c *chain) showEffects() {
 }
 
 // events returns the shown events in the order of the log.
-func (c *chain) events() []show.Event {
-	var events []show.Event
+func (c *chain) events() []kit.Event {
+	var events []kit.Event
 	for i := range c.links {
 		if c.links[i].shown {
 			events = append(events, c.links[i].Event)
@@ -103,7 +103,7 @@ func (c *chain) missingCauses() (list []link) {
 const maxBranchWidth = 30
 
 // lines draws the events as a tree, one per line. An event with a single consequence is continued below at the same depth.
-func (c *chain) lines(v show.View) []string {
+func (c *chain) lines(v kit.View) []string {
 	followers, roots := make(map[int][]int), []int(nil)
 	for i := range c.links {
 		switch l := &c.links[i]; {
@@ -114,7 +114,7 @@ func (c *chain) lines(v show.View) []string {
 			followers[l.cause] = append(followers[l.cause], i)
 		}
 	}
-	t := &term.Table{Header: []string{"TIME", "AGO", "EVENT", "FACT", "DETAIL", "ACTOR"}, Wrap: 2}
+	t := &cli.Table{Header: []string{"TIME", "AGO", "EVENT", "FACT", "DETAIL", "ACTOR"}, Wrap: 2}
 	var draw func(list []int, before string)
 	draw = func(list []int, before string) {
 		for n, i := range list {
@@ -137,11 +137,11 @@ func (c *chain) lines(v show.View) []string {
 	return t.Lines(v.Paint, v.Width)
 }
 
-func (c *chain) draw(t *term.Table, v show.View, i int, head string) {
+func (c *chain) draw(t *cli.Table, v kit.View, i int, head string) {
 	l := &c.links[i]
 	what := l.Line.Name
 	if l.selected {
-		what = v.Paint.Text(term.Bold, what+" *")
+		what = v.Paint.Text(cli.Bold, what+" *")
 	}
-	t.Add(term.Exact(l.Time), term.Ago(v.Now, l.Time), fmt.Sprintf("%d/%d", l.Seq, l.index), head+what, l.Text(), show.Actor(strings.TrimSpace(l.Actor)))
+	t.Add(cli.Exact(l.Time), cli.Ago(v.Now, l.Time), fmt.Sprintf("%d/%d", l.Seq, l.index), head+what, l.Text(), kit.Actor(strings.TrimSpace(l.Actor)))
 }

@@ -5,26 +5,26 @@ import (
 	"strings"
 	"testing"
 
-	"scute.dev/cmd/ctl/show"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog"
 )
 
 // TestChainOfManyBranches checks that thousands of attempts, each with a branch, need one short line per event.
 func TestChainOfManyBranches(t *testing.T) {
 	const attempts = 3000
-	event := func(id, cause string) show.Event {
-		return show.Event{Event: eventlog.Event{ID: id, Causation: cause}, Seq: 1}
+	event := func(id, cause string) kit.Event {
+		return kit.Event{Event: eventlog.Event{ID: id, Causation: cause}, Seq: 1}
 	}
 	c := newChain()
 	cause := ""
 	for i := range attempts {
 		started, failed := fmt.Sprintf("started-%d", i), fmt.Sprintf("failed-%d", i)
-		c.add([]show.Event{event(started, cause), event("progressed", started), event(failed, started)})
+		c.add([]kit.Event{event(started, cause), event("progressed", started), event(failed, started)})
 		cause = failed
 	}
 	c.choose(1, 0)
 	c.showEffects()
-	lines := c.lines(show.View{})
+	lines := c.lines(kit.View{})
 	if want := 1 + 3*attempts; len(lines) != want {
 		t.Errorf("got %d lines, want %d", len(lines), want)
 	}
@@ -36,8 +36,8 @@ func TestChainOfManyBranches(t *testing.T) {
 // TestChainWithoutACause checks that a cause whose commit cannot be read is reported as missing.
 func TestChainWithoutACause(t *testing.T) {
 	c := newChain()
-	c.add([]show.Event{{Seq: 1}}) // cannot be read
-	c.add([]show.Event{{Seq: 2, Event: eventlog.Event{ID: "b/0", Causation: "a/0"}}, {Seq: 2, Event: eventlog.Event{ID: "b/1", Causation: "b/0"}}})
+	c.add([]kit.Event{{Seq: 1}}) // cannot be read
+	c.add([]kit.Event{{Seq: 2, Event: eventlog.Event{ID: "b/0", Causation: "a/0"}}, {Seq: 2, Event: eventlog.Event{ID: "b/1", Causation: "b/0"}}})
 	c.choose(2, 1)
 	c.showCauses()
 	if got := c.missingCauses(); len(got) != 1 || got[0].ID != "b/0" {

@@ -8,9 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/term"
 	"scute.dev/eventlog"
 )
 
@@ -21,8 +20,8 @@ type eventSelector struct {
 }
 
 // each calls fn with the selected events of a commit and their index in it.
-func (c eventSelector) each(r eventlog.Record, fn func(i int, e show.Event, s kit.Subject) error) error {
-	for i, e := range show.Events(r) {
+func (c eventSelector) each(r eventlog.Record, fn func(i int, e kit.Event, s kit.Subject) error) error {
+	for i, e := range kit.Events(r) {
 		about := c.subjects.Of(e)
 		e = about.Name(e)
 		if !c.filter.Match(e, about) {
@@ -49,7 +48,7 @@ func (w *cloudEventWriter) Write(r eventlog.Record) error {
 	}
 	encoder := json.NewEncoder(w.out)
 	encoder.SetEscapeHTML(false)
-	return w.each(r, func(i int, _ show.Event, _ kit.Subject) error { return encoder.Encode(events[i]) })
+	return w.each(r, func(i int, _ kit.Event, _ kit.Subject) error { return encoder.Encode(events[i]) })
 }
 
 func (w *cloudEventWriter) Close() error { return w.out.Flush() }
@@ -65,10 +64,10 @@ type csvWriter struct {
 }
 
 func (w *csvWriter) Write(r eventlog.Record) error {
-	return w.each(r, func(i int, e show.Event, s kit.Subject) error {
+	return w.each(r, func(i int, e kit.Event, s kit.Subject) error {
 		row := []string{
-			strconv.FormatUint(e.Seq, 10), strconv.Itoa(i), term.Exact(e.Time), string(e.Aggregate.Kind), e.Aggregate.ID,
-			strings.Join(s.Clusters, " "), strings.Join(s.Machines, " "), e.Type, show.Actor(e.Actor), e.Line.Name, e.Text(), e.ID, e.Causation,
+			strconv.FormatUint(e.Seq, 10), strconv.Itoa(i), cli.Exact(e.Time), string(e.Aggregate.Kind), e.Aggregate.ID,
+			strings.Join(s.Clusters, " "), strings.Join(s.Machines, " "), e.Type, kit.Actor(e.Actor), e.Line.Name, e.Text(), e.ID, e.Causation,
 		}
 		for j := range row {
 			row[j] = cell(row[j])
@@ -84,7 +83,7 @@ func (w *csvWriter) Close() error {
 
 // cell removes control characters from a user's text, and prevents a spreadsheet from evaluating it as a formula.
 func cell(text string) string {
-	text = term.Clean(text)
+	text = cli.Clean(text)
 	if begin := strings.TrimLeft(text, " "); begin != "" && strings.ContainsRune("=+-@", rune(begin[0])) {
 		return "'" + text
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"scute.dev/cmd/ctl/show"
+	"scute.dev/cmd/ctl/kit"
 )
 
 // TestStoredData checks that the schema of each event type allows the stored data of that type, and no unknown fields.
@@ -25,7 +25,7 @@ func TestStoredData(t *testing.T) {
 		t.Fatal(err)
 	}
 	tried := make(map[string]bool)
-	types := show.EventTypes()
+	types := kit.EventTypes()
 	for _, path := range append(stored, more...) {
 		eventType := strings.TrimSuffix(filepath.Base(path), ".json")
 		data, current := types[eventType]

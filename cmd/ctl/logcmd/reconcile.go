@@ -17,7 +17,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/term"
 	"scute.dev/eventlog"
 	"scute.dev/internal/trust"
 	"scute.dev/mover/runner"
@@ -194,7 +193,7 @@ func (o *reconcileOptions) show(f *trust.Fault, outcomes []trust.Outcome) error 
 	if len(outcomes) == 0 {
 		lines = append(lines, "Nothing is open, neither in the log nor in the cluster.")
 	} else {
-		table := term.Table{Header: []string{"OPEN", "IN THE LOG", "IN THE CLUSTER", "THEN"}}
+		table := cli.Table{Header: []string{"OPEN", "IN THE LOG", "IN THE CLUSTER", "THEN"}}
 		for _, out := range outcomes {
 			table.Add(out.Name, cmp.Or(out.Log, "-"), cmp.Or(out.Resource, "-"), out.Next)
 		}

@@ -12,7 +12,6 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/show"
 )
 
 type schemaOptions struct {
@@ -40,7 +39,7 @@ can read it for as long as the log exists. --dir writes the schemas of all types
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return slices.Sorted(maps.Keys(show.EventTypes())), cobra.ShellCompDirectiveNoFileComp
+			return slices.Sorted(maps.Keys(kit.EventTypes())), cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			switch {
@@ -51,7 +50,7 @@ can read it for as long as the log exists. --dir writes the schemas of all types
 			case len(args) > 0:
 				return o.print(args[0])
 			}
-			for _, eventType := range slices.Sorted(maps.Keys(show.EventTypes())) {
+			for _, eventType := range slices.Sorted(maps.Keys(kit.EventTypes())) {
 				if err := o.env.Linef("%s", eventType); err != nil {
 					return err
 				}
@@ -64,9 +63,9 @@ can read it for as long as the log exists. --dir writes the schemas of all types
 }
 
 func (o *schemaOptions) print(eventType string) error {
-	data, known := show.EventTypes()[eventType]
+	data, known := kit.EventTypes()[eventType]
 	if !known {
-		meant := kit.DidYouMean(eventType, slices.Sorted(maps.Keys(show.EventTypes())))
+		meant := kit.DidYouMean(eventType, slices.Sorted(maps.Keys(kit.EventTypes())))
 		return cli.Usagef("%s is not a type that this scutectl writes: %s%s lists them", eventType, meant, o.env.Hint("log", "schema"))
 	}
 	s, err := jsonSchema(eventType, data)
@@ -82,7 +81,7 @@ func (o *schemaOptions) writeAll() error {
 	if err := os.MkdirAll(o.dir, 0o750); err != nil {
 		return fmt.Errorf("writing the schemas: %w", err)
 	}
-	for eventType, data := range show.EventTypes() {
+	for eventType, data := range kit.EventTypes() {
 		s, err := jsonSchema(eventType, data)
 		if err != nil {
 			return err

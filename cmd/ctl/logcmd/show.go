@@ -12,8 +12,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/term"
 	"scute.dev/eventlog"
 )
 
@@ -40,7 +38,7 @@ func newCmdShow(env *cli.Env) *cobra.Command {
 }
 
 func (o *showOptions) run(ctx context.Context, log *connect.Log, commit eventlog.Record, index int) error {
-	events := show.Events(commit)
+	events := kit.Events(commit)
 	if index >= len(events) {
 		return noSuchEvent(commit.Seq, index, len(events))
 	}
@@ -66,7 +64,7 @@ func (o *showOptions) subjects(ctx context.Context, log *connect.Log, commit eve
 	subjects := kit.NewSubjects()
 	for _, r := range records {
 		about = about[:0]
-		for _, e := range show.Events(r) {
+		for _, e := range kit.Events(r) {
 			about = append(about, subjects.Of(e))
 		}
 		if r.Seq == commit.Seq {
@@ -76,7 +74,7 @@ func (o *showOptions) subjects(ctx context.Context, log *connect.Log, commit eve
 	return about, nil
 }
 
-func (o *showOptions) write(commit eventlog.Record, events []show.Event, about []kit.Subject, index int) error {
+func (o *showOptions) write(commit eventlog.Record, events []kit.Event, about []kit.Subject, index int) error {
 	v := o.View()
 	for i := range events {
 		e := about[i].Name(events[i])
@@ -92,15 +90,15 @@ func (o *showOptions) write(commit eventlog.Record, events []show.Event, about [
 			{"Machines", strings.Join(about[i].Machines, ", ")},
 			{"Fact", e.Line.Name},
 			{"Detail", e.Text()},
-			{"Decided", term.Exact(e.Time) + " (" + term.Ago(v.Now, e.Time) + ")"},
-			{"Stored", term.Exact(commit.Stored)},
-			{"Actor", show.Actor(e.Actor)},
+			{"Decided", cli.Exact(e.Time) + " (" + cli.Ago(v.Now, e.Time) + ")"},
+			{"Stored", cli.Exact(commit.Stored)},
+			{"Actor", kit.Actor(e.Actor)},
 			{"Type", e.Type},
 			{"ID", e.ID},
 			{"Caused by", e.Causation},
 		} {
 			if f[1] != "" {
-				lines = append(lines, v.Field(f[0], term.Clean(f[1])))
+				lines = append(lines, v.Field(f[0], cli.Clean(f[1])))
 			}
 		}
 		lines = append(lines, "Data:")
@@ -115,11 +113,11 @@ func (o *showOptions) write(commit eventlog.Record, events []show.Event, about [
 func indented(data []byte) []string {
 	var out bytes.Buffer
 	if err := json.Indent(&out, data, "  ", "  "); err != nil {
-		return []string{"  " + term.Clean(string(data))}
+		return []string{"  " + cli.Clean(string(data))}
 	}
 	lines := strings.Split("  "+out.String(), "\n")
 	for i := range lines {
-		lines[i] = term.Clean(lines[i])
+		lines[i] = cli.Clean(lines[i])
 	}
 	return lines
 }

@@ -12,7 +12,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 )
 
@@ -124,8 +123,8 @@ func interrupted(ctx context.Context, err error) error {
 }
 
 // selected returns the events of a commit that the filter selects.
-func (o *tailOptions) selected(r eventlog.Record) []show.Event {
-	return o.Select(show.Events(r), o.subjects)
+func (o *tailOptions) selected(r eventlog.Record) []kit.Event {
+	return o.Select(kit.Events(r), o.subjects)
 }
 
 // showPast shows the events of the log up to head.
@@ -187,17 +186,17 @@ func (o *tailOptions) showPastOf(ctx context.Context, log *connect.Log, one even
 // tail keeps the last events of many, and writes them in the end; without a limit it writes at once.
 type tail struct {
 	limit  int
-	write  func([]show.Event) error
-	buffer []show.Event
+	write  func([]kit.Event) error
+	buffer []kit.Event
 }
 
-func (t *tail) add(events []show.Event) error {
+func (t *tail) add(events []kit.Event) error {
 	if t.limit < 0 {
 		return t.write(events)
 	}
 	t.buffer = append(t.buffer, events...)
 	if len(t.buffer) > 2*t.limit+64 {
-		t.buffer = append([]show.Event(nil), t.buffer[len(t.buffer)-t.limit:]...)
+		t.buffer = append([]kit.Event(nil), t.buffer[len(t.buffer)-t.limit:]...)
 	}
 	return nil
 }
@@ -206,7 +205,7 @@ func (t *tail) flush() error {
 	return t.write(t.buffer[max(0, len(t.buffer)-max(t.limit, 0)):])
 }
 
-func (o *tailOptions) write(events []show.Event) error {
+func (o *tailOptions) write(events []kit.Event) error {
 	o.shown += len(events)
 	return o.WriteEvents(events, &o.Format)
 }

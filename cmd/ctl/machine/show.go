@@ -11,9 +11,8 @@ import (
 	"time"
 
 	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/remediation"
-	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/term"
 	"scute.dev/internal/plural"
 )
 
@@ -44,10 +43,10 @@ func (o *options) notes(p *snapshot) {
 }
 
 // table renders a row for each machine. It only counts running workers without a mark, unless the user named them or --all is set.
-func (o *options) table(v show.View, list []*Machine) []string {
+func (o *options) table(v kit.View, list []*Machine) []string {
 	_, wide := o.format.Text()
 	header, left := []string{"CLUSTER", "MACHINE", "HEALTH", "MARKS", "DECISION", "NEXT"}, 0
-	t := &term.Table{Wrap: 2}
+	t := &cli.Table{Wrap: 2}
 	if wide {
 		header = append(header, "WHY", "DO", "OWNER")
 		t.Wrap += 3
@@ -66,7 +65,7 @@ func (o *options) table(v show.View, list []*Machine) []string {
 			v.EachWord(m.style(), m.decision()), m.next(v.Now),
 		}
 		if wide {
-			row = append(row, term.Clean(m.Reason), m.remedy(), m.Owner)
+			row = append(row, cli.Clean(m.Reason), m.remedy(), m.Owner)
 		}
 		if o.allNamespaces {
 			row = append([]string{m.Namespace}, row...)
@@ -81,20 +80,20 @@ func (o *options) table(v show.View, list []*Machine) []string {
 }
 
 // describe renders one machine.
-func describe(v show.View, m *Machine) []string {
+func describe(v kit.View, m *Machine) []string {
 	out := []string{
-		v.Field("Machine", v.Paint.Text(term.Bold, m.Namespace+"/"+m.Name)), v.Field("Cluster", m.Cluster), v.Field("Owner", cmp.Or(m.Owner, "none")),
+		v.Field("Machine", v.Paint.Text(cli.Bold, m.Namespace+"/"+m.Name)), v.Field("Cluster", m.Cluster), v.Field("Owner", cmp.Or(m.Owner, "none")),
 		v.Field("Health", v.Paint.Text(style(m.Health), m.health(v.Now))),
 	}
 	for _, f := range []struct {
 		name, text string
-		as         term.Style
+		as         cli.Style
 	}{
-		{"Because", m.Reason, term.Plain},
-		{"Marks", strings.Join(m.Marks, ", "), term.Plain},
+		{"Because", m.Reason, cli.Plain},
+		{"Marks", strings.Join(m.Marks, ", "), cli.Plain},
 		{"Decision", m.decision(), m.style()},
-		{"Next", m.next(v.Now), term.Plain},
-		{"To do", m.remedy(), term.Yellow},
+		{"Next", m.next(v.Now), cli.Plain},
+		{"To do", m.remedy(), cli.Yellow},
 	} {
 		if f.text != "" {
 			out = append(out, v.Wrapped(f.name, f.text, f.as)...)
@@ -104,23 +103,23 @@ func describe(v show.View, m *Machine) []string {
 }
 
 // style returns the color of a health.
-func style(health string) term.Style {
+func style(health string) cli.Style {
 	switch health {
 	case unhealthy:
-		return term.Red
+		return cli.Red
 	case failing, deleting, deleted:
-		return term.Yellow
+		return cli.Yellow
 	case running:
-		return term.Green
+		return cli.Green
 	default:
-		return term.Cyan
+		return cli.Cyan
 	}
 }
 
 // style returns the color of the machine's decision.
-func (m *Machine) style() term.Style {
+func (m *Machine) style() cli.Style {
 	if m.Remediation == nil {
-		return term.Plain
+		return cli.Plain
 	}
 	return remediation.Style(m.Remediation.Phase)
 }
@@ -130,7 +129,7 @@ func (m *Machine) health(now time.Time) string {
 	if m.Since.IsZero() || m.Since.After(now) {
 		return m.Health
 	}
-	return m.Health + " " + term.Span(now.Sub(m.Since))
+	return m.Health + " " + cli.Span(now.Sub(m.Since))
 }
 
 func (m *Machine) decision() string {
@@ -156,13 +155,13 @@ func (m *Machine) next(now time.Time) string {
 	case r == nil:
 		return ""
 	case r.Outlook == nil:
-		return term.Clean(r.Message)
+		return cli.Clean(r.Message)
 	}
-	out := term.Clean(r.Outlook.Next)
+	out := cli.Clean(r.Outlook.Next)
 	if until := r.Outlook.Until; !until.IsZero() {
-		out += "; until " + term.Second(until)
+		out += "; until " + cli.Second(until)
 		if left := until.Sub(now); !now.IsZero() && left > 0 {
-			out += ", in " + term.Span(left)
+			out += ", in " + cli.Span(left)
 		}
 		if r.Outlook.Then != "" {
 			out += ", then " + r.Outlook.Then
@@ -176,7 +175,7 @@ func (m *Machine) remedy() string {
 	if m.Remediation == nil {
 		return ""
 	}
-	return term.Clean(m.Remediation.Next)
+	return cli.Clean(m.Remediation.Next)
 }
 
 // fact returns the state of a machine in one line, for a pipe. Equal lines mean that nothing has changed, so it contains no ages.
@@ -198,7 +197,7 @@ func (m *Machine) fact() string {
 			parts = append(parts, "next: "+next)
 		}
 	}
-	return term.Clean(strings.Join(parts, "; "))
+	return cli.Clean(strings.Join(parts, "; "))
 }
 
 // pollInterval is the interval at which a watch reads the machines.
@@ -250,7 +249,7 @@ func (o *options) changedLines(list []*Machine, told map[string]string) (out []s
 	}
 	for _, name := range slices.Sorted(maps.Keys(facts)) {
 		if told[name] != facts[name] {
-			out = append(out, fmt.Sprintf("%s %s %s", term.Exact(o.Env.Now()), name, facts[name]))
+			out = append(out, fmt.Sprintf("%s %s %s", cli.Exact(o.Env.Now()), name, facts[name]))
 		}
 		if told[name] = facts[name]; facts[name] == gone {
 			delete(told, name)

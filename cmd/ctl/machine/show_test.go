@@ -15,8 +15,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/term"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/internal/pinned"
 	"scute.dev/remediator"
 	"scute.dev/remediator/ownerkind"
@@ -161,7 +160,7 @@ func machineNamed(t *testing.T, o *Objects, name string) *Machine {
 	return list[i]
 }
 
-func viewOf(width int) show.View { return show.View{Width: width, Now: now()} }
+func viewOf(width int) kit.View { return kit.View{Width: width, Now: now()} }
 
 func TestMachinesFitATerminal(t *testing.T) {
 	for name, width := range map[string]int{"machines-80": 80, "machines-120": 120, "machines-pipe": 0} {
@@ -233,14 +232,14 @@ func TestMachineFact(t *testing.T) {
 
 func TestMachinesAreColored(t *testing.T) {
 	v := viewOf(80)
-	v.Paint = term.Paint{On: true}
+	v.Paint = cli.Paint{On: true}
 	lines := (&options{}).table(v, unhealthyFleet().Join())
 	if all := strings.Join(lines, "\n"); !strings.Contains(all, "\x1b[31mUnhealthy 6m\x1b[0m") {
 		t.Errorf("got %q", all)
 	}
 	for _, line := range lines {
-		if term.Width(line) > 80 {
-			t.Errorf("line of %d columns, want at most 80: %q", term.Width(line), line)
+		if cli.Width(line) > 80 {
+			t.Errorf("line of %d columns, want at most 80: %q", cli.Width(line), line)
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/show"
 	"scute.dev/mover"
 )
 
@@ -71,4 +70,4 @@ func (f *Fold) Object() (name string, object any) { return "move", f.Resource() 
 func (f *Fold) Content() any { return &f.State }
 
 // Describe returns the description of the move.
-func (f *Fold) Describe(v show.View) []string { return Describe(v, f.Resource()) }
+func (f *Fold) Describe(v kit.View) []string { return Describe(v, f.Resource()) }

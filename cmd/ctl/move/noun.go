@@ -13,7 +13,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 	"scute.dev/mover"
 	"scute.dev/mover/runner"
@@ -40,12 +39,12 @@ func newNoun() *noun {
 		NewFold: func(_ *connect.Log, id string) kit.Fold[*v1alpha1.Move] {
 			return &fold{id: id, view: runner.NewMoves()}
 		},
-		Header: show.Row{Cells: []string{"NAME", "PHASE", "SINCE", "CLUSTERS", "CREATED", "DELETED", "AWAKE", "AGE"}, Wide: []string{"MESSAGE"}},
+		Header: kit.Row{Cells: []string{"NAME", "PHASE", "SINCE", "CLUSTERS", "CREATED", "DELETED", "AWAKE", "AGE"}, Wide: []string{"MESSAGE"}},
 		Row:    row,
 		Describe: func(_ context.Context, p *session, m *v1alpha1.Move) ([]string, error) {
 			return Describe(p.View(), m), nil
 		},
-		StatusLines: func(v show.View, m *v1alpha1.Move) []string {
+		StatusLines: func(v kit.View, m *v1alpha1.Move) []string {
 			return append(view{v}.statusLines(m), view{v}.lists(m)...)
 		},
 		Updates: updates, IsFinished: finished,

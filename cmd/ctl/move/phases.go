@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/term"
+	"scute.dev/cmd/ctl/cli"
 	"scute.dev/mover"
 )
 
@@ -46,16 +46,16 @@ func Reached(m *v1alpha1.Move, path []mover.Phase) (n int, there bool) {
 	return slices.Index(path, last) + 1, false
 }
 
-func style(p mover.Phase) term.Style {
+func style(p mover.Phase) cli.Style {
 	switch p {
 	case mover.PhaseSucceeded:
-		return term.Green
+		return cli.Green
 	case mover.PhaseFailed:
-		return term.Red
+		return cli.Red
 	case mover.PhaseRollingBack, mover.PhaseRolledBack:
-		return term.Yellow
+		return cli.Yellow
 	default:
-		return term.Cyan
+		return cli.Cyan
 	}
 }
 
@@ -73,16 +73,16 @@ func (v view) bar(m *v1alpha1.Move) string {
 	for i, phase := range phases {
 		names[i] = string(phase)
 	}
-	return v.Path(names, n, func(i int) (string, term.Style) {
+	return v.Path(names, n, func(i int) (string, cli.Style) {
 		switch {
 		case i < n-1, i == n-1 && m.Status.Phase == mover.PhaseSucceeded:
-			return "✓", term.Green
+			return "✓", cli.Green
 		case i == n-1 && there:
 			return "▶", style(m.Status.Phase)
 		case i == n-1:
 			return "✗", style(m.Status.Phase)
 		default:
-			return "·", term.Dim
+			return "·", cli.Dim
 		}
 	})
 }

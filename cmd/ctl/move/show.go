@@ -6,16 +6,16 @@ import (
 	"strings"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/term"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/mover"
 )
 
 // view shows moves.
-type view struct{ show.View }
+type view struct{ kit.View }
 
 // Describe returns the description of a Move without its timeline.
-func Describe(of show.View, m *v1alpha1.Move) []string {
+func Describe(of kit.View, m *v1alpha1.Move) []string {
 	v := view{of}
 	out := append(v.Head("Move", m.Namespace, m.Name, "move", m.Status.MoveID), v.Field("Moves", selection(m)), v.Field("Target", target(m)))
 	if options := options(m); options != "" {
@@ -30,7 +30,7 @@ func Describe(of show.View, m *v1alpha1.Move) []string {
 func (v view) statusLines(m *v1alpha1.Move) []string {
 	s := m.Status
 	out := []string{v.Phase(v.phase(m), s.PhaseSince, s.FinishedAt), v.Field("", v.bar(m))}
-	out = append(out, v.Times(s.StartedAt, s.FinishedAt, term.Span)...)
+	out = append(out, v.Times(s.StartedAt, s.FinishedAt, cli.Span)...)
 	out = append(out, v.progress(m)...)
 	out = append(out, v.Untrusted(s.Conditions)...)
 	return append(out, v.Outlook(s.FinishedAt != nil, s.Phase == "", s.Message, s.Next)...)
@@ -47,9 +47,9 @@ func (v view) progress(m *v1alpha1.Move) []string {
 		if total == 0 {
 			return
 		}
-		as := term.Cyan
+		as := cli.Cyan
 		if done >= total {
-			as = term.Green
+			as = cli.Green
 		}
 		out = append(out, v.Field(name, v.Bar(as, done, total)))
 	}
@@ -76,22 +76,22 @@ func (v view) lists(m *v1alpha1.Move) []string {
 }
 
 func (v view) list(title string, list []v1alpha1.MoveWaiting) []string {
-	t := &term.Table{Header: []string{"OBJECT", "WHY"}, Wrap: 2}
+	t := &cli.Table{Header: []string{"OBJECT", "WHY"}, Wrap: 2}
 	for _, w := range list {
-		t.Add(w.Object, term.Clean(w.Why))
+		t.Add(w.Object, cli.Clean(w.Why))
 	}
 	return v.Section(title, t)
 }
 
 // findings returns the result of the preflight, with a remedy for each finding.
 func (v view) findings(list []v1alpha1.MoveFinding) []string {
-	t := &term.Table{Header: []string{"SEVERITY", "FIELD", "FINDING", "REMEDY"}, Wrap: 3}
+	t := &cli.Table{Header: []string{"SEVERITY", "FIELD", "FINDING", "REMEDY"}, Wrap: 3}
 	for _, f := range list {
-		as := term.Yellow
+		as := cli.Yellow
 		if f.Severity == string(mover.Error) {
-			as = term.Red
+			as = cli.Red
 		}
-		t.Add(v.Paint.Text(as, f.Severity), f.Field, term.Clean(f.Message), term.Clean(f.Remedy))
+		t.Add(v.Paint.Text(as, f.Severity), f.Field, cli.Clean(f.Message), cli.Clean(f.Remedy))
 	}
 	return v.Section("Findings", t)
 }
@@ -129,14 +129,14 @@ func options(m *v1alpha1.Move) string {
 }
 
 // row returns a Move as a row of a table; the message is wide.
-func row(of show.View, m *v1alpha1.Move) show.Row {
+func row(of kit.View, m *v1alpha1.Move) kit.Row {
 	v, c := view{of}, m.Status.Counts
-	return show.Row{
+	return kit.Row{
 		Cells: []string{
 			m.Name, v.phase(m), v.Age(m.Status.PhaseSince), fmt.Sprint(c.Clusters),
 			count(c.Created, c.Objects, m), count(c.Deleted, c.ToDelete, m), count(c.Awake, c.ToAwake, m), v.Age(&m.CreationTimestamp),
 		},
-		Wide: []string{term.Clean(m.Status.Message)},
+		Wide: []string{cli.Clean(m.Status.Message)},
 	}
 }
 
@@ -161,7 +161,7 @@ func fact(m *v1alpha1.Move) string {
 			line += fmt.Sprintf(" and %d more", more)
 		}
 	}
-	return show.StatusLine(string(cmp.Or(s.Phase, mover.PhasePending)), s.Message, line, s.Next)
+	return kit.StatusLine(string(cmp.Or(s.Phase, mover.PhasePending)), s.Message, line, s.Next)
 }
 
 const namedInLine = 3

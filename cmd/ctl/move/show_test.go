@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/term"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/mover"
 )
 
@@ -46,7 +46,7 @@ func TestPhaseBar(t *testing.T) {
 		{"dry run without a plan", failed, "✓✗ 2 of 2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := view{show.View{Width: 20, Now: now()}}.bar(c.move)
+			got := view{kit.View{Width: 20, Now: now()}}.bar(c.move)
 			if c.name == "not taken up" {
 				got = strings.TrimLeft(got, "·")
 				c.want = " 0 of 8"
@@ -56,7 +56,7 @@ func TestPhaseBar(t *testing.T) {
 			}
 		})
 	}
-	wide := view{show.View{Now: now()}}.bar(newMove(mover.PhaseCreating, v1alpha1.MoveCounts{}))
+	wide := view{kit.View{Now: now()}}.bar(newMove(mover.PhaseCreating, v1alpha1.MoveCounts{}))
 	if want := "✓ Preflight ✓ Pausing ✓ AwaitingAcks ✓ Planned ▶ Creating · Verified · Deleting · Resuming"; wide != want {
 		t.Errorf("wide bar = %q", wide)
 	}
@@ -79,7 +79,7 @@ func TestStandingFitsANarrowTerminal(t *testing.T) {
 		"              be reached",
 		"Next:         if the error persists, fix the cause",
 	}
-	if diff := cmp.Diff(want, view{show.View{Width: 64, Now: now()}}.statusLines(m)); diff != "" {
+	if diff := cmp.Diff(want, view{kit.View{Width: 64, Now: now()}}.statusLines(m)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -103,10 +103,10 @@ func TestTableOfMoves(t *testing.T) {
 		"NAME  PHASE      SINCE  CLUSTERS  CREATED  DELETED  AWAKE  AGE",
 		"prod  Succeeded  60s    1         3/3      3/3      -      60m",
 	}
-	if diff := cmp.Diff(want, newNoun().Table(show.View{Now: now()}, []*v1alpha1.Move{m}, false, false)); diff != "" {
+	if diff := cmp.Diff(want, newNoun().Table(kit.View{Now: now()}, []*v1alpha1.Move{m}, false, false)); diff != "" {
 		t.Error(diff)
 	}
-	colored := newNoun().Table(show.View{Now: now(), Paint: term.Paint{On: true}}, []*v1alpha1.Move{m}, true, true)
+	colored := newNoun().Table(kit.View{Now: now(), Paint: cli.Paint{On: true}}, []*v1alpha1.Move{m}, true, true)
 	if !strings.Contains(colored[1], "\x1b[32mSucceeded\x1b[0m") {
 		t.Errorf("colored row = %q", colored[1])
 	}

@@ -21,8 +21,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/term"
 	"scute.dev/internal/plural"
 	"scute.dev/kube"
 	"scute.dev/kube/object"
@@ -226,26 +224,26 @@ func unpausedObjects(ctx context.Context, c *connect.Cluster, namespace string) 
 }
 
 // clusterTable returns a table with a row for each cluster, and one more for each further thing that keeps it paused.
-func clusterTable(v show.View, list []pausedCluster, namespaces bool) []string {
-	header := show.Row{Cells: []string{"NAME", "PAUSED", "BY", "SINCE", "NOT ACKNOWLEDGED"}}
-	var rows []show.Row
+func clusterTable(v kit.View, list []pausedCluster, namespaces bool) []string {
+	header := kit.Row{Cells: []string{"NAME", "PAUSED", "BY", "SINCE", "NOT ACKNOWLEDGED"}}
+	var rows []kit.Row
 	for _, c := range list {
-		row := show.Row{Namespace: c.Namespace, Cells: []string{c.Name, "no", "-", "-", "-"}}
+		row := kit.Row{Namespace: c.Namespace, Cells: []string{c.Name, "no", "-", "-", "-"}}
 		if c.Paused {
 			row.Cells[1] = "yes"
 		}
 		for i, by := range c.By {
 			if i > 0 {
 				rows = append(rows, row)
-				row = show.Row{Cells: []string{"", "", "", "", ""}}
+				row = kit.Row{Cells: []string{"", "", "", "", ""}}
 			}
 			row.Cells[2], row.Cells[3], row.Cells[4] = by.Name, "-", "-"
 			if by.Since != nil {
-				row.Cells[3] = term.Ago(v.Now, by.Since.Time)
+				row.Cells[3] = cli.Ago(v.Now, by.Since.Time)
 			}
 			if n := len(by.Unacknowledged); n > 0 {
 				const few = 3
-				row.Cells[4] = term.Clean(plural.Of(n, "object") + ": " + strings.Join(by.Unacknowledged[:min(n, few)], ", "))
+				row.Cells[4] = cli.Clean(plural.Of(n, "object") + ": " + strings.Join(by.Unacknowledged[:min(n, few)], ", "))
 			}
 		}
 		rows = append(rows, row)

@@ -17,7 +17,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/connect"
-	"scute.dev/cmd/ctl/show"
+	"scute.dev/cmd/ctl/kit"
 )
 
 // TestWhoPausedEachCluster checks that each cluster is shown with everything that keeps it paused.
@@ -56,7 +56,7 @@ moved      yes     move fleet/away/1                   60m ago  -
 by-user    yes     kubectl-patch                       60m ago  4 objects: a, b, c
 annotated  yes     annotation cluster.x-k8s.io/paused  -        -
 free       no      -                                   -        -`
-	if diff := cmp.Diff(want, strings.Join(clusterTable(show.View{Now: now}, list, false), "\n")); diff != "" {
+	if diff := cmp.Diff(want, strings.Join(clusterTable(kit.View{Now: now}, list, false), "\n")); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/show"
 	"scute.dev/pause/request"
 )
 
@@ -75,7 +74,7 @@ func (f *Fold) Content() (state any) {
 }
 
 // Describe returns the description of the Pause.
-func (f *Fold) Describe(v show.View) []string {
+func (f *Fold) Describe(v kit.View) []string {
 	if p := f.Pause(); p != nil {
 		return Describe(v, p)
 	}

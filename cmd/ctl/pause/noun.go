@@ -11,7 +11,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 	"scute.dev/pause/request"
 	"scute.dev/pause/runner"
@@ -39,12 +38,12 @@ func newNoun() *noun {
 		Name: "pause", Plural: "pauses", WithArticle: "a pause", Kind: eventlog.KindPause,
 		New: func() client.Object { return &v1alpha1.Pause{} }, NewList: func() client.ObjectList { return &v1alpha1.PauseList{} },
 		NewFold: func(_ *connect.Log, id string) kit.Fold[*v1alpha1.Pause] { return NewFold(id) },
-		Header:  show.Row{Cells: []string{"NAME", "PHASE", "SINCE", "CLUSTERS", "ACKNOWLEDGED", "AGE", "REASON"}, Wide: []string{"MESSAGE"}},
+		Header:  kit.Row{Cells: []string{"NAME", "PHASE", "SINCE", "CLUSTERS", "ACKNOWLEDGED", "AGE", "REASON"}, Wide: []string{"MESSAGE"}},
 		Row:     row,
 		Describe: func(_ context.Context, p *session, o *v1alpha1.Pause) ([]string, error) {
 			return Describe(p.View(), o), nil
 		},
-		StatusLines: func(v show.View, p *v1alpha1.Pause) []string {
+		StatusLines: func(v kit.View, p *v1alpha1.Pause) []string {
 			return append(view{v}.statusLines(p), view{v}.lists(p)...)
 		},
 		Updates: func(p *v1alpha1.Pause) []kit.Update {

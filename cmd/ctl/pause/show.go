@@ -10,19 +10,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/term"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/internal/timespan"
 )
 
 // view shows pauses.
-type view struct{ show.View }
+type view struct{ kit.View }
 
 // Describe returns the description of a Pause without its timeline.
-func Describe(v show.View, p *v1alpha1.Pause) []string {
+func Describe(v kit.View, p *v1alpha1.Pause) []string {
 	out := append(v.Head("Pause", p.Namespace, p.Name, "pause", p.Status.PauseID), v.Field("Pauses", Selection(p)))
 	if p.Spec.Reason != "" {
-		out = append(out, v.Field("Reason", term.Clean(p.Spec.Reason)))
+		out = append(out, v.Field("Reason", cli.Clean(p.Spec.Reason)))
 	}
 	out = append(out, "")
 	out = append(out, view{v}.statusLines(p)...)
@@ -42,12 +42,12 @@ func Selection(p *v1alpha1.Pause) string {
 }
 
 func (v view) phase(p *v1alpha1.Pause) string {
-	as := term.Cyan
+	as := cli.Cyan
 	switch p.Status.Phase {
 	case v1alpha1.PauseAcknowledged, v1alpha1.PauseReleased:
-		as = term.Green
+		as = cli.Green
 	case v1alpha1.PauseTimedOut:
-		as = term.Red
+		as = cli.Red
 	}
 	return v.Paint.Text(as, string(cmp.Or(p.Status.Phase, v1alpha1.PausePending)))
 }
@@ -55,14 +55,14 @@ func (v view) phase(p *v1alpha1.Pause) string {
 // statusLines returns the state of a Pause: the part of a description that changes.
 func (v view) statusLines(p *v1alpha1.Pause) []string {
 	s := p.Status
-	out := append([]string{v.Phase(v.phase(p), s.PhaseSince, s.FinishedAt)}, v.Times(s.StartedAt, s.FinishedAt, term.Span)...)
+	out := append([]string{v.Phase(v.phase(p), s.PhaseSince, s.FinishedAt)}, v.Times(s.StartedAt, s.FinishedAt, cli.Span)...)
 	if s.Counts.Objects > 0 {
-		as := term.Cyan
+		as := cli.Cyan
 		switch {
 		case s.Counts.Pending == 0:
-			as = term.Green
+			as = cli.Green
 		case s.FinishedAt != nil:
-			as = term.Red
+			as = cli.Red
 		}
 		out = append(out, v.Field("Acknowledged", v.Bar(as, s.Counts.Acknowledged, s.Counts.Objects)))
 	}
@@ -73,11 +73,11 @@ func (v view) statusLines(p *v1alpha1.Pause) []string {
 // lists returns the clusters, the acknowledgements by kind, and the objects that are waited for.
 func (v view) lists(p *v1alpha1.Pause) []string {
 	s := p.Status
-	clusters := &term.Table{Header: []string{"CLUSTER", "PAUSED", "FOUND PAUSED", "OBJECTS", "ACKNOWLEDGED", "PENDING"}}
+	clusters := &cli.Table{Header: []string{"CLUSTER", "PAUSED", "FOUND PAUSED", "OBJECTS", "ACKNOWLEDGED", "PENDING"}}
 	for _, c := range s.Clusters {
 		clusters.Add(c.Name, formatBool(c.Paused), formatBool(c.FoundPaused), fmt.Sprint(c.Objects), fmt.Sprint(c.Acknowledged), fmt.Sprint(c.Pending))
 	}
-	kinds := &term.Table{Header: []string{"KIND", "ACKNOWLEDGED", "PENDING", "BY", "SLOWEST"}}
+	kinds := &cli.Table{Header: []string{"KIND", "ACKNOWLEDGED", "PENDING", "BY", "SLOWEST"}}
 	for _, k := range s.Kinds {
 		kinds.Add(k.Kind, fmt.Sprint(k.Acknowledged), fmt.Sprint(k.Pending), signals(k), slowest(k))
 	}
@@ -86,9 +86,9 @@ func (v view) lists(p *v1alpha1.Pause) []string {
 }
 
 func (v view) objects(title string, list []v1alpha1.PauseWaiting) []string {
-	t := &term.Table{Header: []string{"OBJECT", "WHY"}, Wrap: 2}
+	t := &cli.Table{Header: []string{"OBJECT", "WHY"}, Wrap: 2}
 	for _, w := range list {
-		t.Add(w.Object, term.Clean(w.Why))
+		t.Add(w.Object, cli.Clean(w.Why))
 	}
 	return v.Section(title, t)
 }
@@ -120,18 +120,18 @@ func slowest(k v1alpha1.PauseKind) string {
 }
 
 // row returns a Pause as a row of a table; the message is wide.
-func row(of show.View, p *v1alpha1.Pause) show.Row {
+func row(of kit.View, p *v1alpha1.Pause) kit.Row {
 	v, c, acked := view{of}, p.Status.Counts, "-"
 	if c.Objects > 0 {
 		acked = fmt.Sprintf("%d/%d", c.Acknowledged, c.Objects)
 	}
-	return show.Row{
-		Cells: []string{p.Name, v.phase(p), v.Age(p.Status.PhaseSince), fmt.Sprint(c.Clusters), acked, v.Age(&p.CreationTimestamp), term.Clean(p.Spec.Reason)},
-		Wide:  []string{term.Clean(p.Status.Message)},
+	return kit.Row{
+		Cells: []string{p.Name, v.phase(p), v.Age(p.Status.PhaseSince), fmt.Sprint(c.Clusters), acked, v.Age(&p.CreationTimestamp), cli.Clean(p.Spec.Reason)},
+		Wide:  []string{cli.Clean(p.Status.Message)},
 	}
 }
 
 // fact returns the state of a Pause as a line for a pipe.
 func fact(p *v1alpha1.Pause) string {
-	return show.StatusLine(string(cmp.Or(p.Status.Phase, v1alpha1.PausePending)), p.Status.Message, "", p.Status.Next)
+	return kit.StatusLine(string(cmp.Or(p.Status.Phase, v1alpha1.PausePending)), p.Status.Message, "", p.Status.Next)
 }

@@ -7,14 +7,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/term"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 )
 
 // describe renders a remediation without the facts that only the log contains.
 func (v view) describe(r *v1alpha1.SurgeRemediation) []string {
 	s := r.Status
-	out := []string{v.Field("Machine", v.Paint.Text(term.Bold, r.Namespace+"/"+r.Name))}
+	out := []string{v.Field("Machine", v.Paint.Text(cli.Bold, r.Namespace+"/"+r.Name))}
 	for _, f := range []struct{ name, value string }{{"Owner", s.Owner}, {"Cluster", s.Cluster}, {"Policy", s.Policy}} {
 		if f.value != "" {
 			out = append(out, v.Field(f.name, f.value))
@@ -24,10 +24,10 @@ func (v view) describe(r *v1alpha1.SurgeRemediation) []string {
 		out = append(out, v.Field("In the log", owner.String()))
 	}
 	if r.Spec.Hold != nil {
-		out = append(out, v.Wrapped("Hold", v.hold(r.Spec.Hold), term.Yellow)...)
+		out = append(out, v.Wrapped("Hold", v.hold(r.Spec.Hold), cli.Yellow)...)
 	}
 	if r.Spec.Abort {
-		out = append(out, v.Wrapped("Abort", "requested", term.Yellow)...)
+		out = append(out, v.Wrapped("Abort", "requested", cli.Yellow)...)
 	}
 	return append(append(out, ""), v.statusLines(r)...)
 }
@@ -35,9 +35,9 @@ func (v view) describe(r *v1alpha1.SurgeRemediation) []string {
 func (v view) hold(h *v1alpha1.RemediationHold) string {
 	out := "until it is released"
 	if h.Until != nil {
-		out = "until " + term.Second(h.Until.Time)
+		out = "until " + cli.Second(h.Until.Time)
 		if left := h.Until.Sub(v.Now); left > 0 {
-			out += ", " + term.Span(left) + " from now"
+			out += ", " + cli.Span(left) + " from now"
 		} else {
 			out += ", which has passed"
 		}
@@ -49,10 +49,10 @@ func (v view) hold(h *v1alpha1.RemediationHold) string {
 }
 
 func (v view) conditions(list []metav1.Condition) []string {
-	t := &term.Table{Header: []string{"CONDITION", "STATUS", "SINCE", "REASON", "MESSAGE"}, Wrap: 1}
+	t := &cli.Table{Header: []string{"CONDITION", "STATUS", "SINCE", "REASON", "MESSAGE"}, Wrap: 1}
 	for i := range list {
 		c := &list[i]
-		t.Add(c.Type, string(c.Status), v.Age(&c.LastTransitionTime), c.Reason, term.Clean(c.Message))
+		t.Add(c.Type, string(c.Status), v.Age(&c.LastTransitionTime), c.Reason, cli.Clean(c.Message))
 	}
 	return v.Section("Conditions", t)
 }
@@ -61,13 +61,13 @@ func (v view) conditions(list []metav1.Condition) []string {
 func (v view) historyLines(s *history) []string {
 	var out []string
 	if m := s.Mark; m != nil {
-		out = append(out, v.Wrapped("Mark", fmt.Sprintf("%s since %s (%s), reported by %s: %s", m.State, term.Ago(v.Now, m.Since), term.Second(m.Since), m.Source, m.Reason), term.Plain)...)
+		out = append(out, v.Wrapped("Mark", fmt.Sprintf("%s since %s (%s), reported by %s: %s", m.State, cli.Ago(v.Now, m.Since), cli.Second(m.Since), m.Source, m.Reason), cli.Plain)...)
 	}
 	if s.Decision.Verdict == "" {
 		return out
 	}
-	out = append(out, v.Wrapped("Decided", s.Decision.Words()+" by rule "+s.Decision.Rule+": "+s.Decision.Reason, term.Plain)...)
-	return append(out, v.Wrapped("Observed", s.Evidence.Text(), term.Plain)...)
+	out = append(out, v.Wrapped("Decided", s.Decision.Words()+" by rule "+s.Decision.Rule+": "+s.Decision.Reason, cli.Plain)...)
+	return append(out, v.Wrapped("Observed", s.Evidence.Text(), cli.Plain)...)
 }
 
 // factOf returns the state of a remediation in one line, for a pipe. Equal lines mean that nothing has changed.
@@ -78,7 +78,7 @@ func factOf(r *v1alpha1.SurgeRemediation) string {
 		phase += " (" + s.Decision + ")"
 	}
 	if q := s.Quorum; q != nil && !q.External {
-		quorum = fmt.Sprintf("; %d of %d voters answer, %s", q.Answering, q.Voters, show.ToleranceText(q.Tolerates))
+		quorum = fmt.Sprintf("; %d of %d voters answer, %s", q.Answering, q.Voters, kit.ToleranceText(q.Tolerates))
 	}
-	return show.StatusLine(phase, s.Message, quorum, s.Next)
+	return kit.StatusLine(phase, s.Message, quorum, s.Next)
 }

@@ -5,9 +5,8 @@ import (
 	"slices"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/term"
 	"scute.dev/remediator"
 )
 
@@ -88,9 +87,9 @@ func (f *Fold) Object() (name string, object any) { return "remediations", f.Ite
 func (f *Fold) Content() any { return &f.State }
 
 // Describe returns the description of the owner with its remediations.
-func (f *Fold) Describe(v show.View) []string {
+func (f *Fold) Describe(v kit.View) []string {
 	o, list := f.State.Owner, f.Items()
-	out := []string{v.Field("Owner", v.Paint.Text(term.Bold, o.Kind+" "+o.Namespace+"/"+o.Name)), v.Field("Cluster", o.Cluster), ""}
+	out := []string{v.Field("Owner", v.Paint.Text(cli.Bold, o.Kind+" "+o.Namespace+"/"+o.Name)), v.Field("Cluster", o.Cluster), ""}
 	if len(list) == 0 {
 		return append(out, "None of its machines is marked.")
 	}

@@ -9,7 +9,6 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 	"scute.dev/remediator"
 )
@@ -68,12 +67,12 @@ func (h *history) apply(e remediator.Event) {
 }
 
 // events returns a function that selects the events about the machine from a commit of its owner.
-func events(r *v1alpha1.SurgeRemediation) func(eventlog.Record) ([]show.Event, error) {
+func events(r *v1alpha1.SurgeRemediation) func(eventlog.Record) ([]kit.Event, error) {
 	selected, subjects, catalog := kit.Filter{Machine: r.Name}, kit.NewSubjects(), remediator.NewCatalog()
-	return func(record eventlog.Record) ([]show.Event, error) {
+	return func(record eventlog.Record) ([]kit.Event, error) {
 		if err := catalog.Fold(record, func(remediator.Event, time.Time) {}); err != nil { // an event that cannot be read may be about the machine
 			return nil, explain(record.Seq, err)
 		}
-		return selected.Select(show.Events(record), subjects), nil
+		return selected.Select(kit.Events(record), subjects), nil
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/term"
 	"scute.dev/internal/timespan"
 )
 
@@ -183,7 +182,7 @@ func (o *intent) hold(r *v1alpha1.SurgeRemediation, reason string, length time.D
 	}
 	until := metav1.NewTime(o.Env.Now().Add(length).UTC().Truncate(time.Second))
 	r.Spec.Hold.Until = &until
-	return fmt.Sprintf("held for %s, until %s", timespan.Text(length), term.Second(until.Time)), nil
+	return fmt.Sprintf("held for %s, until %s", timespan.Text(length), cli.Second(until.Time)), nil
 }
 
 // holdMatches reports whether the status has the requested hold. Times in both have whole seconds.
@@ -259,5 +258,5 @@ func (o *intent) confirm(r *v1alpha1.SurgeRemediation) error {
 	if r.Status.Message != "" {
 		state += ": " + r.Status.Message
 	}
-	return o.Confirm(fmt.Sprintf("%s is %s\nAbort it?", key(r), term.Clean(state)), "abort the remediation of "+key(r).String())
+	return o.Confirm(fmt.Sprintf("%s is %s\nAbort it?", key(r), cli.Clean(state)), "abort the remediation of "+key(r).String())
 }

@@ -13,7 +13,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 )
 
@@ -38,14 +37,14 @@ func newNoun() *noun {
 		NewList:  func() client.ObjectList { return &v1alpha1.SurgeRemediationList{} },
 		NewFold:  func(*connect.Log, string) kit.Fold[*v1alpha1.SurgeRemediation] { return NewFold() },
 		GetEnded: getEnded, Log: aggregate, Events: events, Row: row, Describe: describe, IsFinished: finished,
-		Header: show.Row{
+		Header: kit.Row{
 			Cells: []string{"MACHINE", "PHASE", "DECISION", "REPLACEMENT", "ETCD", "AGE"},
 			Wide:  []string{"CLUSTER", "OWNER", "POLICY", "TRIES", "MESSAGE"},
 		},
 		MayContain: func(id string, key types.NamespacedName) bool { // search all owners of the namespace: a recreated owner has other machines
 			return key.Namespace == "" || strings.HasPrefix(id, key.Namespace+"/")
 		},
-		StatusLines: func(v show.View, r *v1alpha1.SurgeRemediation) []string { return view{v}.statusLines(r) },
+		StatusLines: func(v kit.View, r *v1alpha1.SurgeRemediation) []string { return view{v}.statusLines(r) },
 		Updates:     func(r *v1alpha1.SurgeRemediation) []kit.Update { return []kit.Update{{Text: factOf(r)}} },
 		HasFailed:   func(r *v1alpha1.SurgeRemediation) bool { return !succeeded(r.Status.Phase) },
 		AfterWatch:  "the remediation continues",

@@ -6,25 +6,25 @@ import (
 	"slices"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/term"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 )
 
-type view struct{ show.View }
+type view struct{ kit.View }
 
 // Style returns the color of a phase.
-func Style(p v1alpha1.RemediationPhase) term.Style {
+func Style(p v1alpha1.RemediationPhase) cli.Style {
 	switch p {
 	case v1alpha1.RemediationSucceeded, v1alpha1.RemediationRecovered:
-		return term.Green
+		return cli.Green
 	case v1alpha1.RemediationFailed, v1alpha1.RemediationFrozen:
-		return term.Red
+		return cli.Red
 	case v1alpha1.RemediationMarked, v1alpha1.RemediationWaiting, v1alpha1.RemediationHeld, v1alpha1.RemediationCancelling, v1alpha1.RemediationCancelled:
-		return term.Yellow
+		return cli.Yellow
 	case v1alpha1.RemediationUnselected, "":
-		return term.Dim
+		return cli.Dim
 	default:
-		return term.Cyan
+		return cli.Cyan
 	}
 }
 
@@ -34,11 +34,11 @@ func (v view) phase(p v1alpha1.RemediationPhase) string {
 }
 
 // row renders a remediation as a row of a table. Cells that do not fit on a terminal are in Wide.
-func row(of show.View, r *v1alpha1.SurgeRemediation) show.Row {
+func row(of kit.View, r *v1alpha1.SurgeRemediation) kit.Row {
 	v, s := view{of}, r.Status
-	return show.Row{
+	return kit.Row{
 		Cells: []string{r.Name, v.phase(s.Phase), cmp.Or(s.Decision, "-"), cmp.Or(s.Replacement, "-"), v.members(s.Quorum), v.Age(&r.CreationTimestamp)},
-		Wide:  []string{cmp.Or(s.Cluster, "-"), cmp.Or(s.Owner, "-"), cmp.Or(s.Policy, "-"), show.Tries(s.Attempts), term.Clean(s.Message)},
+		Wide:  []string{cmp.Or(s.Cluster, "-"), cmp.Or(s.Owner, "-"), cmp.Or(s.Policy, "-"), kit.Tries(s.Attempts), cli.Clean(s.Message)},
 	}
 }
 
@@ -50,7 +50,7 @@ func (v view) members(q *v1alpha1.QuorumStatus) string {
 	case q.External:
 		return "external"
 	}
-	return v.Paint.Text(show.Tolerance(q.Tolerates), fmt.Sprintf("%d/%d", q.Answering, q.Voters))
+	return v.Paint.Text(kit.Tolerance(q.Tolerates), fmt.Sprintf("%d/%d", q.Answering, q.Voters))
 }
 
 // bar renders the phases of a replacement in one line.
@@ -76,14 +76,14 @@ func (v view) bar(r *v1alpha1.SurgeRemediation) string {
 	for i, phase := range path {
 		names[i] = string(phase)
 	}
-	return v.Path(names, at+1, func(i int) (string, term.Style) {
+	return v.Path(names, at+1, func(i int) (string, cli.Style) {
 		switch {
 		case i < at, i == at && succeeded(s.Phase):
-			return "✓", term.Green
+			return "✓", cli.Green
 		case i == at:
 			return phaseSymbol(s.Phase), Style(s.Phase)
 		default:
-			return "·", term.Dim
+			return "·", cli.Dim
 		}
 	})
 }
@@ -109,9 +109,9 @@ func (v view) statusLines(r *v1alpha1.SurgeRemediation) []string {
 		out = append(out, v.Field("Marked", v.At(s.MarkedAt)))
 	}
 	if s.Reason != "" {
-		out = append(out, v.Wrapped("Because", s.Reason, term.Plain)...)
+		out = append(out, v.Wrapped("Because", s.Reason, cli.Plain)...)
 	}
-	out = append(out, v.Times(s.StartedAt, s.FinishedAt, term.Span)...)
+	out = append(out, v.Times(s.StartedAt, s.FinishedAt, cli.Span)...)
 	if s.Decision != "" {
 		out = append(out, v.Field("Decision", s.Decision))
 	}

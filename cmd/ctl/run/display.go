@@ -8,8 +8,7 @@ import (
 	"time"
 
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/term"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog"
 )
 
@@ -17,7 +16,7 @@ import (
 type display struct {
 	*deps
 	out    io.Writer
-	screen *term.Screen // nil if the stream cannot be redrawn
+	screen *cli.Screen // nil if the stream cannot be redrawn
 
 	mu    sync.Mutex
 	fold  *Fold
@@ -36,7 +35,7 @@ func (t *display) commit(r eventlog.Record) error {
 	if err := t.fold.Apply(r); err != nil || t.screen != nil {
 		return err
 	}
-	for _, e := range show.Events(r) {
+	for _, e := range kit.Events(r) {
 		if name := e.Line.Name; t.err == nil && name != "defined" && name != "undo recorded" { // only `log tail` shows these
 			_, t.err = fmt.Fprintln(t.out, line(e)) // a closed pipe does not end the run
 		}

@@ -3,7 +3,7 @@ package run
 import (
 	"time"
 
-	"scute.dev/cmd/ctl/show"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog"
 	"scute.dev/workflow"
 )
@@ -108,7 +108,7 @@ func (h *History) endUndo(task, step string, at time.Time, outcome, message stri
 
 func (h *History) apply(e workflow.Event, ev eventlog.Event) {
 	add := func(words *[]Decision, what, reason string) {
-		*words = append(*words, Decision{At: ev.Time, Actor: show.Actor(ev.Actor), What: what, Reason: reason})
+		*words = append(*words, Decision{At: ev.Time, Actor: kit.Actor(ev.Actor), What: what, Reason: reason})
 	}
 	switch e := e.(type) {
 	case workflow.Paused:

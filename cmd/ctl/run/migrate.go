@@ -14,7 +14,6 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/term"
 	"scute.dev/workflow"
 )
 
@@ -139,14 +138,14 @@ func (d *deps) checkEdited(r *Run, to *workflow.Definition, file string) error {
 // planLines returns a table of a plan, and a table of the changed fields.
 func (d *deps) planLines(plan []workflow.Change, before, after *workflow.Definition) []string {
 	v := d.View()
-	t := term.Table{Header: []string{"TASK", "CHANGE", "ACTION", "NOTE"}, Wrap: 1}
+	t := cli.Table{Header: []string{"TASK", "CHANGE", "ACTION", "NOTE"}, Wrap: 1}
 	for _, c := range plan {
-		as := term.Plain
+		as := cli.Plain
 		switch c.Action {
 		case workflow.Undecided:
-			as = term.Red
+			as = cli.Red
 		case workflow.Rerun, workflow.Run:
-			as = term.Cyan
+			as = cli.Cyan
 		}
 		t.Add(c.Task, string(c.Kind), v.Paint.Text(as, string(c.Action)), c.Note)
 	}
@@ -155,9 +154,9 @@ func (d *deps) planLines(plan []workflow.Change, before, after *workflow.Definit
 	if len(fields) == 0 {
 		return lines
 	}
-	t = term.Table{Header: []string{"TASK", "FIELD", "BEFORE", "AFTER"}, Wrap: 1}
+	t = cli.Table{Header: []string{"TASK", "FIELD", "BEFORE", "AFTER"}, Wrap: 1}
 	for _, f := range fields {
-		t.Add(f.Task, f.Field, term.Clean(f.Before), term.Clean(f.After))
+		t.Add(f.Task, f.Field, cli.Clean(f.Before), cli.Clean(f.After))
 	}
 	return append(append(lines, ""), t.Lines(v.Paint, v.Width)...)
 }

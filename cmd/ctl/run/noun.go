@@ -13,7 +13,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/show"
 	"scute.dev/eventlog"
 )
 
@@ -60,10 +59,10 @@ func newNoun() *noun {
 			}
 			return names
 		},
-		Header: show.Row{Cells: []string{"NAME", "PHASE", "DONE", "FAILED", "TOOK", "AGE"}, Wide: []string{"RUN", "MESSAGE"}},
+		Header: kit.Row{Cells: []string{"NAME", "PHASE", "DONE", "FAILED", "TOOK", "AGE"}, Wide: []string{"RUN", "MESSAGE"}},
 		Row:    row,
 		Data:   data, Describe: describe,
-		StatusLines: func(v show.View, r *Run) []string {
+		StatusLines: func(v kit.View, r *Run) []string {
 			return append(append(view{v}.statusLines(r), ""), view{v}.tree(r, r.Status.Tasks, false)...)
 		},
 		Updates:    updates,

@@ -8,7 +8,6 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/show"
 	"scute.dev/workflow"
 )
 
@@ -117,4 +116,4 @@ func (f *Fold) Content() any {
 }
 
 // Describe returns the description of the run.
-func (f *Fold) Describe(v show.View) []string { return Describe(v, f.Refresh()) }
+func (f *Fold) Describe(v kit.View) []string { return Describe(v, f.Refresh()) }

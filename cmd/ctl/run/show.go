@@ -8,37 +8,37 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/term"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 )
 
 // view shows runs.
-type view struct{ show.View }
+type view struct{ kit.View }
 
 // Describe returns the description of a run, without its timeline.
-func Describe(v show.View, r *Run) []string { return view{v}.describe(r) }
+func Describe(v kit.View, r *Run) []string { return view{v}.describe(r) }
 
 // phase returns the phase of a run, colored.
 func (v view) phase(p v1alpha1.RunPhase) string {
-	as := term.Cyan
+	as := cli.Cyan
 	switch p {
 	case v1alpha1.RunSucceeded:
-		as = term.Green
+		as = cli.Green
 	case v1alpha1.RunFailed, v1alpha1.RunAborted, v1alpha1.RunRollbackFailed, v1alpha1.RunStranded:
-		as = term.Red
+		as = cli.Red
 	case v1alpha1.RunDegraded, v1alpha1.RunPaused, v1alpha1.RunPartiallyPaused, v1alpha1.RunRollingBack, v1alpha1.RunRolledBack:
-		as = term.Yellow
+		as = cli.Yellow
 	}
 	return v.Paint.Text(as, string(p))
 }
 
 // row returns the row of a run in a table. The ID and the message are wide.
-func row(of show.View, r *Run) show.Row {
+func row(of kit.View, r *Run) kit.Row {
 	v, s := view{of}, r.Status
-	done, took := fmt.Sprintf("%d/%d", s.Counts.Succeeded, s.Counts.Tasks), v.elapsed(timeOf(s.StartedAt), timeOf(s.FinishedAt), term.Span)
-	return show.Row{
+	done, took := fmt.Sprintf("%d/%d", s.Counts.Succeeded, s.Counts.Tasks), v.elapsed(timeOf(s.StartedAt), timeOf(s.FinishedAt), cli.Span)
+	return kit.Row{
 		Cells: []string{r.Name, v.phase(r.Phase()), done, fmt.Sprint(s.Counts.Failed), cmp.Or(took, "-"), v.Age(&metav1.Time{Time: r.CreatedAt})},
-		Wide:  []string{r.ID, term.Clean(s.Message)},
+		Wide:  []string{r.ID, cli.Clean(s.Message)},
 	}
 }
 
@@ -55,34 +55,34 @@ func (v view) statusLines(r *Run) []string {
 }
 
 func (v view) until(t time.Time) string {
-	exactly := v.Paint.Text(term.Dim, "("+term.Second(t)+")")
+	exactly := v.Paint.Text(cli.Dim, "("+cli.Second(t)+")")
 	if left := t.Sub(v.Now); left > 0 {
-		return "in " + term.Span(left) + " " + exactly
+		return "in " + cli.Span(left) + " " + exactly
 	}
 	return "passed " + exactly
 }
 
 // counts returns a progress bar, followed by the counts that are not zero.
 func (v view) counts(c v1alpha1.TaskCounts) string {
-	as := term.Cyan
+	as := cli.Cyan
 	if c.Succeeded+c.Ignored+c.Skipped == c.Tasks {
-		as = term.Green
+		as = cli.Green
 	}
 	if c.Failed+c.Paused+c.Undone > 0 {
-		as = term.Yellow
+		as = cli.Yellow
 	}
 	out := v.Bar(as, c.Succeeded, c.Tasks)
 	for _, part := range []struct {
 		n    int
 		name string
-		as   term.Style
+		as   cli.Style
 	}{
-		{c.Running, "running", term.Cyan},
-		{c.Paused, "paused", term.Yellow},
-		{c.Failed, "failed", term.Red},
-		{c.Ignored, "ignored", term.Yellow},
-		{c.Skipped, "skipped", term.Dim},
-		{c.Undone, "undone", term.Yellow},
+		{c.Running, "running", cli.Cyan},
+		{c.Paused, "paused", cli.Yellow},
+		{c.Failed, "failed", cli.Red},
+		{c.Ignored, "ignored", cli.Yellow},
+		{c.Skipped, "skipped", cli.Dim},
+		{c.Undone, "undone", cli.Yellow},
 	} {
 		if part.n > 0 {
 			out += ", " + v.Paint.Text(part.as, fmt.Sprintf("%d %s", part.n, part.name))
@@ -99,6 +99,6 @@ func span(d time.Duration) string {
 	case d < 10*time.Second:
 		return fmt.Sprintf("%.1fs", d.Seconds())
 	default:
-		return term.Span(d)
+		return cli.Span(d)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/connect"
-	"scute.dev/cmd/ctl/show"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog"
 	"scute.dev/workflow"
 )
@@ -101,7 +101,7 @@ func (f *Fold) Apply(r eventlog.Record) error {
 		f.History.apply(fact, ev)
 		if e, ok := fact.(workflow.Migrated); ok {
 			m := migration(e, from, before, f.State.Definition())
-			m.At, m.Actor = ev.Time, show.Actor(ev.Actor)
+			m.At, m.Actor = ev.Time, kit.Actor(ev.Actor)
 			f.History.Migrations = append(f.History.Migrations, m)
 		}
 		f.Last = fact

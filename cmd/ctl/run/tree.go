@@ -11,31 +11,31 @@ import (
 	"k8s.io/utils/ptr"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/term"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/internal/timespan"
 	"scute.dev/workflow"
 )
 
 // phaseSymbol returns the symbol of a task's phase, and its color.
-func phaseSymbol(p v1alpha1.TaskPhase) (string, term.Style) {
+func phaseSymbol(p v1alpha1.TaskPhase) (string, cli.Style) {
 	switch p {
 	case v1alpha1.TaskSucceeded:
-		return "✓", term.Green
+		return "✓", cli.Green
 	case v1alpha1.TaskFailed, v1alpha1.TaskUndoFailed:
-		return "✗", term.Red
+		return "✗", cli.Red
 	case v1alpha1.TaskIgnored, v1alpha1.TaskKept:
-		return "!", term.Yellow
+		return "!", cli.Yellow
 	case v1alpha1.TaskPaused, v1alpha1.TaskInterrupted:
-		return "‖", term.Yellow
+		return "‖", cli.Yellow
 	case v1alpha1.TaskRunning, v1alpha1.TaskRetrying:
-		return "▶", term.Cyan
+		return "▶", cli.Cyan
 	case v1alpha1.TaskUndoing:
-		return "◀", term.Yellow
+		return "◀", cli.Yellow
 	case v1alpha1.TaskUndone:
-		return "↶", term.Yellow
+		return "↶", cli.Yellow
 	default:
-		return "·", term.Dim
+		return "·", cli.Dim
 	}
 }
 
@@ -48,7 +48,7 @@ func (v view) tree(r *Run, tasks []v1alpha1.TaskStatus, detail bool) []string {
 		}
 		return slices.Concat(row[:3], row[4:5], row[6:]) // without VERDICT and STARTED
 	}
-	t := term.Table{Header: columns("TASK", "KIND", "PHASE", "VERDICT", "TRIES", "STARTED", "TOOK", "WHAT"), Wrap: 1, Indent: "  "}
+	t := cli.Table{Header: columns("TASK", "KIND", "PHASE", "VERDICT", "TRIES", "STARTED", "TOOK", "WHAT"), Wrap: 1, Indent: "  "}
 	needs := make(map[string][]workflow.Need)
 	if detail && r.State != nil {
 		for _, t := range r.State.Definition().Tasks {
@@ -59,8 +59,8 @@ func (v view) tree(r *Run, tasks []v1alpha1.TaskStatus, detail bool) []string {
 		task := &tasks[i]
 		glyph, as := phaseSymbol(task.Phase)
 		began := timeOf(task.StartedAt)
-		t.Add(columns(v.Paint.Text(as, glyph)+" "+task.Name, task.Kind, v.Paint.Text(as, string(task.Phase)), string(task.Verdict), show.Tries(task.Attempts),
-			cmp.Or(v.since(r, began), "-"), cmp.Or(v.elapsed(began, timeOf(task.FinishedAt), span), "-"), term.Clean(task.Message))...)
+		t.Add(columns(v.Paint.Text(as, glyph)+" "+task.Name, task.Kind, v.Paint.Text(as, string(task.Phase)), string(task.Verdict), kit.Tries(task.Attempts),
+			cmp.Or(v.since(r, began), "-"), cmp.Or(v.elapsed(began, timeOf(task.FinishedAt), span), "-"), cli.Clean(task.Message))...)
 		if detail {
 			v.addBranches(&t, r, task, needs[task.Name])
 		}
@@ -94,7 +94,7 @@ func (v view) since(r *Run, at time.Time) string {
 func timeOf(t *metav1.Time) time.Time { return ptr.Deref(t, metav1.Time{}).Time }
 
 // addBranches adds the rows below a task.
-func (v view) addBranches(t *term.Table, r *Run, task *v1alpha1.TaskStatus, needs []workflow.Need) {
+func (v view) addBranches(t *cli.Table, r *Run, task *v1alpha1.TaskStatus, needs []workflow.Need) {
 	type branch struct{ what, phase, tries, started, took, detail string }
 	attempt := func(what, tries string, a Attempt) branch {
 		return branch{what, cmp.Or(a.Outcome, inProgress), tries, v.since(r, a.Started), v.elapsed(a.Started, a.Ended, span), a.Message}
@@ -107,7 +107,7 @@ func (v view) addBranches(t *term.Table, r *Run, task *v1alpha1.TaskStatus, need
 		for _, s := range h.Steps {
 			if s.Name != "" {
 				outcome, took, message := v.lastAttempt(s)
-				all = append(all, branch{what: s.Name, phase: outcome, tries: show.Tries(len(s.Attempts)), took: took, detail: message})
+				all = append(all, branch{what: s.Name, phase: outcome, tries: kit.Tries(len(s.Attempts)), took: took, detail: message})
 			} else if len(s.Attempts) > 1 {
 				for _, a := range s.Attempts {
 					all = append(all, attempt(fmt.Sprintf("attempt %d", a.N), "", a))
@@ -118,7 +118,7 @@ func (v view) addBranches(t *term.Table, r *Run, task *v1alpha1.TaskStatus, need
 			}
 		}
 		for _, w := range h.Words {
-			detail := "by " + w.Actor + ", " + term.Ago(v.Now, w.At) + " (" + term.Second(w.At) + ")"
+			detail := "by " + w.Actor + ", " + cli.Ago(v.Now, w.At) + " (" + cli.Second(w.At) + ")"
 			if w.Reason != "" {
 				detail = w.Reason + "; " + detail
 			}
@@ -130,8 +130,8 @@ func (v view) addBranches(t *term.Table, r *Run, task *v1alpha1.TaskStatus, need
 		if i == len(all)-1 {
 			fork = "└ "
 		}
-		dim := func(s string) string { return v.Paint.Text(term.Dim, s) }
-		t.Add(dim(fork+b.what), "", dim(b.phase), "", dim(b.tries), dim(b.started), dim(b.took), dim(term.Clean(b.detail)))
+		dim := func(s string) string { return v.Paint.Text(cli.Dim, s) }
+		t.Add(dim(fork+b.what), "", dim(b.phase), "", dim(b.tries), dim(b.started), dim(b.took), dim(cli.Clean(b.detail)))
 	}
 }
 
@@ -190,25 +190,25 @@ func (v view) decisionTables(r *Run) []string {
 	if r.History == nil {
 		return nil
 	}
-	handlers := &term.Table{Header: []string{"HANDLER", "OUTCOME", "TOOK", "WHAT"}, Wrap: 1}
+	handlers := &cli.Table{Header: []string{"HANDLER", "OUTCOME", "TOOK", "WHAT"}, Wrap: 1}
 	if h := r.History.Task(""); h != nil {
 		for _, s := range h.Steps {
 			outcome, took, message := v.lastAttempt(s)
-			handlers.Add(s.Name, outcome, took, term.Clean(message))
+			handlers.Add(s.Name, outcome, took, cli.Clean(message))
 		}
 	}
-	decisions := &term.Table{Header: []string{"WHEN", "WHO", "WHAT", "WHY"}, Wrap: 1}
+	decisions := &cli.Table{Header: []string{"WHEN", "WHO", "WHAT", "WHY"}, Wrap: 1}
 	for _, w := range r.History.Words {
-		decisions.Add(term.Ago(v.Now, w.At)+" ("+term.Second(w.At)+")", w.Actor, w.What, term.Clean(w.Reason))
+		decisions.Add(cli.Ago(v.Now, w.At)+" ("+cli.Second(w.At)+")", w.Actor, w.What, cli.Clean(w.Reason))
 	}
 	return append(v.Section("Handlers of the run's failure", handlers), v.Section("Decisions about the run", decisions)...)
 }
 
 // line formats a fact of a run as one line: time, task, and the fact.
-func line(e show.Event) string {
-	line := term.Exact(e.Time) + "  " + cmp.Or(e.Line.About, "run") + "  " + e.Line.Name
+func line(e kit.Event) string {
+	line := cli.Exact(e.Time) + "  " + cmp.Or(e.Line.About, "run") + "  " + e.Line.Name
 	if e.Line.Detail != "" {
 		line += ": " + e.Line.Detail
 	}
-	return term.Clean(line)
+	return cli.Clean(line)
 }

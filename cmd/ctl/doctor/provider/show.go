@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/term"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/internal/timespan"
 )
 
@@ -33,12 +33,12 @@ func (r *Report) objects() (all int) {
 }
 
 // lines returns a table with a heading for each group, and the remedies of failed kinds below it.
-func (r *Report) lines(v show.View) []string {
+func (r *Report) lines(v kit.View) []string {
 	header := []string{"KIND", "OBJECTS", "WITH PAUSED"}
 	if r.Measured {
 		header = []string{"KIND", "OBJECTS", "ANSWER", "BY", "AFTER", "AWAKE"}
 	}
-	t := term.Table{Header: header, Indent: "  "}
+	t := cli.Table{Header: header, Indent: "  "}
 	for _, k := range r.Kinds {
 		name, _, _ := strings.Cut(k.Kind, ".")
 		row := []string{name, fmt.Sprint(k.Objects), fmt.Sprint(k.Conditions)}
@@ -51,18 +51,18 @@ func (r *Report) lines(v show.View) []string {
 	out, in := rows[:1:1], ""
 	for i, k := range r.Kinds {
 		if g := group(k.Kind); g != in {
-			out, in = append(out, v.Paint.Text(term.Dim, cmp.Or(g, "core"))), g
+			out, in = append(out, v.Paint.Text(cli.Dim, cmp.Or(g, "core"))), g
 		}
 		row := rows[i+1]
 		if r.Measured && !k.Passed {
-			row = v.Paint.Text(term.Red, row)
+			row = v.Paint.Text(cli.Red, row)
 		}
 		out = append(out, row)
 	}
 	return append(out, r.faults(v)...)
 }
 
-func (r *Report) faults(v show.View) (out []string) {
+func (r *Report) faults(v kit.View) (out []string) {
 	if !r.Measured {
 		return nil
 	}
@@ -71,8 +71,8 @@ func (r *Report) faults(v show.View) (out []string) {
 			continue
 		}
 		out = append(out, "")
-		out = append(out, term.Wrap(term.Clean(k.Kind+": "+k.Reason), v.Width)...)
-		out = append(out, term.Wrap(term.Clean("→ "+k.Remedy), v.Width)...)
+		out = append(out, cli.Wrap(cli.Clean(k.Kind+": "+k.Reason), v.Width)...)
+		out = append(out, cli.Wrap(cli.Clean("→ "+k.Remedy), v.Width)...)
 	}
 	return out
 }

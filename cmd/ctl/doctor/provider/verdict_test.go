@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/show"
-	"scute.dev/cmd/ctl/term"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/kube/object"
 	"scute.dev/pause"
 )
@@ -92,12 +92,12 @@ func TestWhatAUserPausedSleeps(t *testing.T) {
 
 func TestTheTableFits(t *testing.T) {
 	r := &Report{Measured: true, Kinds: checkResumed(judge(survey(subjects(object.False)), status(), nil), subjects(object.False))}
-	for _, line := range r.lines(show.View{Width: 80}) {
-		if term.Width(line) > 80 {
-			t.Errorf("line of %d columns, want at most 80: %s", term.Width(line), line)
+	for _, line := range r.lines(kit.View{Width: 80}) {
+		if cli.Width(line) > 80 {
+			t.Errorf("line of %d columns, want at most 80: %s", cli.Width(line), line)
 		}
 	}
-	table := strings.Join(r.lines(show.View{}), "\n")
+	table := strings.Join(r.lines(kit.View{}), "\n")
 	for _, want := range []string{
 		"  KIND                 OBJECTS  ANSWER        BY         AFTER  AWAKE\ncluster.x-k8s.io\n  Cluster              1        acknowledged  condition  1.2s   yes\n" + infra + "\n",
 		"\n  StuckCluster         1        never         -          -      yes\n", "\n  WellMachineTemplate  1        none needed   -          -      -\n",

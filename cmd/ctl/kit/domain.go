@@ -1,4 +1,4 @@
-package show
+package kit
 
 import (
 	"encoding/json"
@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"scute.dev/backup/schedule"
-	"scute.dev/cmd/ctl/term"
+	"scute.dev/cmd/ctl/cli"
 	"scute.dev/eventlog"
 	"scute.dev/internal/trust"
 	"scute.dev/mover"
@@ -119,7 +119,7 @@ func FactNames() map[string]bool {
 // Actor returns an actor for display, safe for a terminal. It marks an actor that is only a client's claim.
 func Actor(actor string) string {
 	if eventlog.Unverified(actor) {
-		return term.Clean(actor) + " (unverified)"
+		return cli.Clean(actor) + " (unverified)"
 	}
-	return term.Clean(actor)
+	return cli.Clean(actor)
 }

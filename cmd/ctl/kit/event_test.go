@@ -1,11 +1,11 @@
-package show_test
+package kit_test
 
 import (
 	"strings"
 	"testing"
 	"time"
 
-	"scute.dev/cmd/ctl/show"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog"
 	"scute.dev/view"
 )
@@ -13,7 +13,7 @@ import (
 // TestLineOfANarrowTerminalHasTheDetail checks that the detail of an event is shown on a narrow terminal.
 func TestLineOfANarrowTerminalHasTheDetail(t *testing.T) {
 	now := time.Date(2026, 11, 27, 3, 2, 0, 0, time.UTC)
-	e := show.Event{
+	e := kit.Event{
 		Event: eventlog.Event{Time: now.Add(-time.Minute), Actor: "daemon/vm-1"}, Seq: 56, Line: view.Line{Name: "started", Detail: "bounded: attempt 1"},
 		Aggregate: eventlog.Aggregate{Kind: eventlog.KindRun, ID: "default/timeouts/1"},
 	}
@@ -22,7 +22,7 @@ func TestLineOfANarrowTerminalHasTheDetail(t *testing.T) {
 		80:  "03:01:00.000Z  #56     run/default/timeouts  started             bounded: attem…",
 		120: "03:01:00.000Z  60s ago    #56     run/default/timeouts  started             bounded: attempt 1",
 	} {
-		if got := (show.View{Width: width, Now: now}).Line(e); got != want {
+		if got := (kit.View{Width: width, Now: now}).Line(e); got != want {
 			t.Errorf("with %d columns: got\n%s, want\n%s", width, got, want)
 		}
 	}
@@ -30,10 +30,10 @@ func TestLineOfANarrowTerminalHasTheDetail(t *testing.T) {
 
 // TestLineWithoutControlSequences checks that control sequences in the name of an actor and in a message, which another program chose, are removed.
 func TestLineWithoutControlSequences(t *testing.T) {
-	e := show.Event{Event: eventlog.Event{Actor: "user/jane\x1b[2K\u202e"}, Line: view.Line{Name: "failed", Detail: "gone\x1b[2J"}, Aggregate: eventlog.Aggregate{Kind: eventlog.KindRun, ID: "fleet/prod/1"}}
+	e := kit.Event{Event: eventlog.Event{Actor: "user/jane\x1b[2K\u202e"}, Line: view.Line{Name: "failed", Detail: "gone\x1b[2J"}, Aggregate: eventlog.Aggregate{Kind: eventlog.KindRun, ID: "fleet/prod/1"}}
 	for _, width := range []int{0, 80, 160} {
-		v := show.View{Width: width}
-		lines, _ := v.Timeline([]show.Event{e})
+		v := kit.View{Width: width}
+		lines, _ := v.Timeline([]kit.Event{e})
 		for _, line := range append(lines, v.Line(e)) {
 			if strings.ContainsAny(line, "\x1b\u202e") {
 				t.Errorf("with %d columns: got %q", width, line)

@@ -1,4 +1,4 @@
-package show
+package kit
 
 import (
 	"fmt"
@@ -8,13 +8,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/term"
+	"scute.dev/cmd/ctl/cli"
 	"scute.dev/internal/trust"
 )
 
 // View renders text. Its zero value has no colors, no limit of width, and a time in the year 1.
 type View struct {
-	Paint term.Paint
+	Paint cli.Paint
 	Width int // columns; 0 means no limit
 	Now   time.Time
 }
@@ -24,7 +24,7 @@ func (v View) At(t *metav1.Time) string {
 	if t == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%s %s", term.Ago(v.Now, t.Time), v.Paint.Text(term.Dim, "("+term.Second(t.Time)+")"))
+	return fmt.Sprintf("%s %s", cli.Ago(v.Now, t.Time), v.Paint.Text(cli.Dim, "("+cli.Second(t.Time)+")"))
 }
 
 // Age returns how long ago a time is.
@@ -32,7 +32,7 @@ func (v View) Age(t *metav1.Time) string {
 	if t == nil || t.IsZero() {
 		return "-"
 	}
-	return term.Span(v.Now.Sub(t.Time))
+	return cli.Span(v.Now.Sub(t.Time))
 }
 
 // label is the width of the column with the names of fields.
@@ -47,13 +47,13 @@ func (v View) Field(name, value string) string {
 }
 
 // Wrapped renders a field whose value may need more than one line.
-func (v View) Wrapped(name, value string, as term.Style) []string {
+func (v View) Wrapped(name, value string, as cli.Style) []string {
 	width := 0
 	if v.Width > 0 {
 		width = max(20, v.Width-label)
 	}
 	var out []string
-	for i, line := range term.Wrap(term.Clean(value), width) {
+	for i, line := range cli.Wrap(cli.Clean(value), width) {
 		if i == 0 {
 			out = append(out, v.Field(name, v.Paint.Text(as, line)))
 		} else {
@@ -81,7 +81,7 @@ func (v View) Times(started, ended *metav1.Time, span func(time.Duration) string
 // Untrusted renders the fault of the event log if the log may not be used. The rest of the status is then out of date.
 func (v View) Untrusted(list []metav1.Condition) []string {
 	if fault := trust.FaultIn(list); fault != nil {
-		return v.Wrapped("Stalled", fault.Message, term.Red)
+		return v.Wrapped("Stalled", fault.Message, cli.Red)
 	}
 	return nil
 }
@@ -95,19 +95,19 @@ func (v View) Outlook(over, unseen bool, message, next string) (out []string) {
 		name = "Outcome"
 	}
 	if message != "" {
-		out = v.Wrapped(name, message, term.Plain)
+		out = v.Wrapped(name, message, cli.Plain)
 	}
 	if unseen && message == "" {
-		out = append(out, v.Wrapped("Now", "no daemon has acted on it yet", term.Plain)...)
+		out = append(out, v.Wrapped("Now", "no daemon has acted on it yet", cli.Plain)...)
 	}
 	if next != "" {
-		out = append(out, v.Wrapped("Next", next, term.Yellow)...)
+		out = append(out, v.Wrapped("Next", next, cli.Yellow)...)
 	}
 	return out
 }
 
 // Section renders a table below its title. It returns nil if the table has no rows.
-func (v View) Section(title string, t *term.Table) []string {
+func (v View) Section(title string, t *cli.Table) []string {
 	if len(t.Rows) == 0 {
 		return nil
 	}
@@ -117,9 +117,9 @@ func (v View) Section(title string, t *term.Table) []string {
 
 // Head renders the first lines of a description: the name of the resource, and its aggregate in the log.
 func (v View) Head(kind, namespace, name, aggregate, id string) []string {
-	out := []string{v.Field(kind, v.Paint.Text(term.Bold, term.Clean(namespace+"/"+name)))}
+	out := []string{v.Field(kind, v.Paint.Text(cli.Bold, cli.Clean(namespace+"/"+name)))}
 	if id != "" {
-		out = append(out, v.Field("In the log", aggregate+"/"+term.Clean(id)))
+		out = append(out, v.Field("In the log", aggregate+"/"+cli.Clean(id)))
 	}
 	return out
 }
@@ -127,7 +127,7 @@ func (v View) Head(kind, namespace, name, aggregate, id string) []string {
 // Phase renders the phase and, unless the resource has ended, how long it has been in this phase.
 func (v View) Phase(phase string, since, over *metav1.Time) string {
 	if since != nil && over == nil {
-		phase += " for " + v.Age(since) + v.Paint.Text(term.Dim, " (since "+term.Second(since.Time)+")")
+		phase += " for " + v.Age(since) + v.Paint.Text(cli.Dim, " (since "+cli.Second(since.Time)+")")
 	}
 	return v.Field("Phase", phase)
 }
@@ -147,20 +147,20 @@ func StatusLine(phase, message, more, next string) string {
 const barColumns = 24
 
 // Bar renders progress as a bar and as numbers, whose width is constant while done grows.
-func (v View) Bar(as term.Style, done, total int) string {
-	return fmt.Sprintf("%s %*d/%d", term.Bar(v.Paint, as, done, total, barColumns), len(fmt.Sprint(total)), done, total)
+func (v View) Bar(as cli.Style, done, total int) string {
+	return fmt.Sprintf("%s %*d/%d", cli.Bar(v.Paint, as, done, total, barColumns), len(fmt.Sprint(total)), done, total)
 }
 
 // Path renders phases in one line, each with its mark and the mark's color. If the line does not fit, it omits the names and shows at, which is the
 // number of phases reached.
-func (v View) Path(phases []string, at int, mark func(i int) (string, term.Style)) string {
+func (v View) Path(phases []string, at int, mark func(i int) (string, cli.Style)) string {
 	marks, words := make([]string, len(phases)), make([]string, len(phases))
 	for i, phase := range phases {
 		mark, as := mark(i)
 		marks[i], words[i] = v.Paint.Text(as, mark), v.Paint.Text(as, mark+" "+phase)
 	}
 	long := strings.Join(words, " ")
-	if v.Width > 0 && term.Width(long) > v.Width-label {
+	if v.Width > 0 && cli.Width(long) > v.Width-label {
 		return fmt.Sprintf("%s %d of %d", strings.Join(marks, ""), at, len(phases))
 	}
 	return long
@@ -175,7 +175,7 @@ type Row struct {
 // Rows renders a table.
 func (v View) Rows(header Row, rows []Row, namespaces, wide bool) []string {
 	header.Namespace = "NAMESPACE"
-	t := term.Table{Header: header.cells(namespaces, wide)}
+	t := cli.Table{Header: header.cells(namespaces, wide)}
 	if wide {
 		t.Wrap = 1
 	}
@@ -205,14 +205,14 @@ func Tries(n int) string {
 }
 
 // Tolerance returns the color for the number of members that may still fail.
-func Tolerance(tolerates int) term.Style {
+func Tolerance(tolerates int) cli.Style {
 	switch {
 	case tolerates < 0:
-		return term.Red
+		return cli.Red
 	case tolerates == 0:
-		return term.Yellow
+		return cli.Yellow
 	default:
-		return term.Green
+		return cli.Green
 	}
 }
 
@@ -222,12 +222,12 @@ func (v View) Quorum(q *v1alpha1.QuorumStatus) string {
 		return "external: its members are not part of the control plane and are not counted"
 	}
 	as := Tolerance(q.Tolerates)
-	dots := v.Paint.Text(term.Green, strings.Repeat("●", max(0, q.Answering))) + v.Paint.Text(term.Red, strings.Repeat("○", max(0, q.Voters-q.Answering)))
+	dots := v.Paint.Text(cli.Green, strings.Repeat("●", max(0, q.Answering))) + v.Paint.Text(cli.Red, strings.Repeat("○", max(0, q.Voters-q.Answering)))
 	return fmt.Sprintf("%s %d of %d voters answer; %s", dots, q.Answering, q.Voters, v.EachWord(as, ToleranceText(q.Tolerates)))
 }
 
 // EachWord colors each word of a text separately, because the text may be wrapped and a color must not continue on the next line.
-func (v View) EachWord(as term.Style, s string) string {
+func (v View) EachWord(as cli.Style, s string) string {
 	words := strings.Fields(s)
 	for i, w := range words {
 		words[i] = v.Paint.Text(as, w)

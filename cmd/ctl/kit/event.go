@@ -1,4 +1,4 @@
-package show
+package kit
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"scute.dev/cmd/ctl/term"
+	"scute.dev/cmd/ctl/cli"
 	"scute.dev/eventlog"
 	"scute.dev/view"
 )
@@ -20,7 +20,7 @@ type Event struct {
 }
 
 // Text returns the line without its name, safe for a terminal.
-func (e Event) Text() string { return term.Clean(e.Line.Text()) }
+func (e Event) Text() string { return cli.Clean(e.Line.Text()) }
 
 // Events returns the facts of a commit. A commit that cannot be decoded becomes one event, so that it is shown and counted.
 func Events(r eventlog.Record) []Event {
@@ -39,17 +39,17 @@ func Events(r eventlog.Record) []Event {
 }
 
 // style returns the color of a fact, by its meaning for the user.
-func (e Event) style() term.Style {
+func (e Event) style() cli.Style {
 	switch e.Line.Name {
 	case "succeeded", "verified", "replacement ready", "mark cleared":
-		return term.Green
+		return cli.Green
 	case "failed", "refused", "not readable":
-		return term.Red
+		return cli.Red
 	case "transient failure", "rollback started", "rolled back", "abort requested", "abort refused", "marked", "frozen", "held", "cancel started", "cancelled",
 		"extra machine", "surge consumed":
-		return term.Yellow
+		return cli.Yellow
 	default:
-		return term.Plain
+		return cli.Plain
 	}
 }
 
@@ -72,13 +72,13 @@ const (
 // Line renders an event as a line of the log: exact time, time ago, sequence, aggregate, fact, actor, detail. To save width, on a terminal it omits
 // today's date, the last part of an aggregate's name, and the actor if it is a daemon.
 func (v View) Line(e Event) string {
-	ago, seq, detail := fill(term.Ago(v.Now, e.Time), agoColumns), fill(fmt.Sprintf("#%d", e.Seq), seqColumns), e.Text()
+	ago, seq, detail := fill(cli.Ago(v.Now, e.Time), agoColumns), fill(fmt.Sprintf("#%d", e.Seq), seqColumns), e.Text()
 	what := v.Paint.Text(e.style(), fill(e.Line.Name, factColumns))
 	if v.Width == 0 {
-		line := []string{term.Exact(e.Time), ago, seq, fill(e.Aggregate.String(), aggregateColumns), what, fill(Actor(e.Actor), actorColumns), detail}
+		line := []string{cli.Exact(e.Time), ago, seq, fill(e.Aggregate.String(), aggregateColumns), what, fill(Actor(e.Actor), actorColumns), detail}
 		return strings.TrimRight(strings.Join(line, "  "), " ")
 	}
-	at := term.Exact(e.Time)
+	at := cli.Exact(e.Time)
 	today := e.Time.UTC().Format(time.DateOnly) == v.Now.UTC().Format(time.DateOnly)
 	if today {
 		at = e.Time.UTC().Format(clockOnly)
@@ -90,19 +90,19 @@ func (v View) Line(e Event) string {
 	if !strings.HasPrefix(e.Actor, "daemon/") {
 		detail = strings.TrimPrefix(detail+"; by "+Actor(e.Actor), "; ")
 	}
-	line := []string{v.Paint.Text(term.Dim, at), ago, seq, v.Paint.Text(term.Cyan, fill(term.Fit(name, shortColumns), shortColumns)), what, detail}
+	line := []string{v.Paint.Text(cli.Dim, at), ago, seq, v.Paint.Text(cli.Cyan, fill(cli.Fit(name, shortColumns), shortColumns)), what, detail}
 	if v.Width < narrow {
 		line = slices.Delete(line, 1, 2) // the time ago
 	}
 	if v.Width < tight {
 		_, id, _ := strings.Cut(name, "/")
 		if today {
-			line[0] = v.Paint.Text(term.Dim, e.Time.UTC().Format(time.TimeOnly))
+			line[0] = v.Paint.Text(cli.Dim, e.Time.UTC().Format(time.TimeOnly))
 		}
-		line[2] = v.Paint.Text(term.Cyan, fill(term.Fit(id, tightColumns), tightColumns))
+		line[2] = v.Paint.Text(cli.Cyan, fill(cli.Fit(id, tightColumns), tightColumns))
 		line[3] = v.Paint.Text(e.style(), e.Line.Name)
 	}
-	return strings.TrimRight(term.Fit(strings.Join(line, "  "), v.Width), " ")
+	return strings.TrimRight(cli.Fit(strings.Join(line, "  "), v.Width), " ")
 }
 
 func fill(s string, columns int) string { return fmt.Sprintf("%-*s", columns, s) }
@@ -132,7 +132,7 @@ func (r *EventRow) Join(e Event) bool {
 func (v View) Timeline(events []Event) (lines []string, left int) {
 	rows := eventRows(events)
 	left = max(0, len(rows)-timelineMax)
-	t := term.Table{Header: []string{"TIME", "AFTER", "SEQ", "FACT", "DETAIL"}, Indent: "  ", Wrap: 1}
+	t := cli.Table{Header: []string{"TIME", "AFTER", "SEQ", "FACT", "DETAIL"}, Indent: "  ", Wrap: 1}
 	if v.Width == 0 {
 		t.Header = append(t.Header, "ACTOR")
 	}
@@ -161,11 +161,11 @@ func (v View) cells(r EventRow, start time.Time) []string {
 		detail += fmt.Sprintf(" (in %d commits)", r.Commits)
 	}
 	after := r.Time.Sub(start)
-	in := "+" + term.Span(after)
+	in := "+" + cli.Span(after)
 	if after < time.Minute {
 		in = fmt.Sprintf("+%.3fs", after.Seconds())
 	}
-	cells := []string{term.Exact(r.Time), in, seq, v.Paint.Text(r.style(), r.Line.Name), detail}
+	cells := []string{cli.Exact(r.Time), in, seq, v.Paint.Text(r.style(), r.Line.Name), detail}
 	switch {
 	case v.Width == 0:
 		return append(cells, Actor(r.Actor))

@@ -1,11 +1,11 @@
-package show_test
+package kit_test
 
 import (
 	"strings"
 	"testing"
 	"time"
 
-	"scute.dev/cmd/ctl/show"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
@@ -48,7 +48,7 @@ func TestWords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := show.LineOf(eventlog.KindMove, ev)
+		f := kit.LineOf(eventlog.KindMove, ev)
 		if got := f.Name + ": " + f.Text(); got != c.want {
 			t.Errorf("%T:\n got %s\nwant %s", c.event, got, c.want)
 		}
@@ -87,7 +87,7 @@ func TestWordsOfAPause(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := show.LineOf(eventlog.KindPause, ev)
+		f := kit.LineOf(eventlog.KindPause, ev)
 		if got := f.Name + ": " + f.Text(); got != c.want {
 			t.Errorf("%T:\n got %s\nwant %s", c.event, got, c.want)
 		}
@@ -97,7 +97,7 @@ func TestWordsOfAPause(t *testing.T) {
 // TestUnknownTypesAreToldWithoutTheirData checks that an event of an unknown type is shown by its type, without its
 // data, which may be confidential.
 func TestUnknownTypesAreToldWithoutTheirData(t *testing.T) {
-	f := show.LineOf(eventlog.KindRun, eventlog.Event{Type: "dev.scute.run.task-began.v3", Data: []byte(`{"password":"hunter2"}`)})
+	f := kit.LineOf(eventlog.KindRun, eventlog.Event{Type: "dev.scute.run.task-began.v3", Data: []byte(`{"password":"hunter2"}`)})
 	if f.Name != "task began" || !strings.Contains(f.Text(), "22 bytes") || strings.Contains(f.Text(), "hunter2") {
 		t.Errorf("got %s: %s", f.Name, f.Text())
 	}

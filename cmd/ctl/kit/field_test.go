@@ -1,4 +1,4 @@
-package show
+package kit
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/term"
+	"scute.dev/cmd/ctl/cli"
 	"scute.dev/internal/trust"
 )
 
@@ -38,7 +38,7 @@ func TestUntrusted(t *testing.T) {
 }
 
 func TestBar(t *testing.T) {
-	if got := (View{}).Bar(term.Cyan, 7, 1000); !strings.HasSuffix(got, "░    7/1000") {
+	if got := (View{}).Bar(cli.Cyan, 7, 1000); !strings.HasSuffix(got, "░    7/1000") {
 		t.Errorf("Bar = %q", got)
 	}
 }
