@@ -14,8 +14,8 @@ import (
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle/management"
 	"scute.dev/workflow/lifecycle/provider"
+	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
-	"scute.dev/workflow/task/inputs"
 )
 
 // Params are spec.workflow.params. A workflow ignores parameters that it does not need, so that the same parameters create,
@@ -157,7 +157,7 @@ func decode(data json.RawMessage) (p Params, problems []workflow.Problem) {
 	case errors.As(err, &wrong):
 		problems = append(problems, workflow.Problem{
 			Field: paramsField + "." + withoutEmbedded(wrong.Field), Message: "it has the type " + wrong.Value,
-			Remedy: "write " + inputs.TypeName(wrong.Type),
+			Remedy: "write " + task.TypeName(wrong.Type),
 		})
 	default:
 		problems = append(problems, workflow.Problem{Field: paramsField, Message: err.Error(), Remedy: "correct the parameters"})

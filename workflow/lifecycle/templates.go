@@ -14,7 +14,7 @@ import (
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task/access"
-	"scute.dev/workflow/task/inputs"
+	"scute.dev/workflow/tasks/providers"
 )
 
 // templateLimit bounds the size of a template in bytes.
@@ -109,7 +109,7 @@ func read(c *sequence.Context, s *Source) ([]byte, error) {
 
 // render replaces the variables and decodes the documents.
 func render(text []byte, values map[string]string) ([]*unstructured.Unstructured, error) {
-	filled, err := inputs.NewProcessor().Process(text, func(name string) (string, error) {
+	filled, err := providers.NewProcessor().Process(text, func(name string) (string, error) {
 		if value, known := values[name]; known {
 			return value, nil
 		}

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"scute.dev/workflow"
+	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
-	"scute.dev/workflow/task/inputs"
 )
 
 // diagnoseTimeout bounds the collection, because a rollback and the end of the run wait for it.
@@ -45,7 +45,7 @@ func clustersOf(d *workflow.Definition) (refs []access.ClusterRef, works bool) {
 			}
 			works = true
 			var w struct{ Cluster access.ClusterRef }
-			if json.Unmarshal(s.With, &w) != nil || inputs.HasReferences(w.Cluster.Kubeconfig+w.Cluster.Context) || slices.Contains(refs, w.Cluster) {
+			if json.Unmarshal(s.With, &w) != nil || task.HasReferences(w.Cluster.Kubeconfig+w.Cluster.Context) || slices.Contains(refs, w.Cluster) {
 				continue
 			}
 			if w.Cluster == own {

@@ -3,8 +3,8 @@
 // inverse, each may be run again at any point: a process that dies in the middle leaves nothing
 // that a second attempt stumbles over.
 //
-// The packages below contain code that kinds share: task/access reads and writes the objects of a cluster, task/inputs decodes the inputs of a
-// manifest. The kinds are in package tasks.
+// It also decodes and validates the inputs of a task, before and after references to outputs are replaced. Package task/access reads and writes the objects
+// of a cluster. The kinds are in package tasks.
 //
 // This package never contains a kind, or a decision about the run. A kind returns the result of an attempt; package workflow decides what follows.
 package task

@@ -13,7 +13,6 @@ import (
 	"scute.dev/internal/supervise"
 	"scute.dev/kube"
 	"scute.dev/workflow/task"
-	"scute.dev/workflow/task/inputs"
 )
 
 // ObjectSelector selects objects of one kind in one namespace by their labels.
@@ -36,13 +35,13 @@ func (s *ObjectSelector) String() string {
 }
 
 // Check returns the problems of a selector.
-func (s *ObjectSelector) Check(field string) (problems inputs.Problems) {
+func (s *ObjectSelector) Check(field string) (problems task.Problems) {
 	if s.APIVersion == "" || s.Kind == "" {
 		problems.Add(field, "apiVersion or kind is empty", "set both")
 	}
 	if s.LabelSelector == "" {
 		problems.Add(field+".labelSelector", "it is empty and would select everything", "set labels, for example app=web")
-	} else if _, err := labels.Parse(s.LabelSelector); err != nil && !inputs.HasReferences(s.LabelSelector) {
+	} else if _, err := labels.Parse(s.LabelSelector); err != nil && !task.HasReferences(s.LabelSelector) {
 		problems.Add(field+".labelSelector", err.Error(), "use the syntax of kubectl, for example app=web")
 	}
 	return problems

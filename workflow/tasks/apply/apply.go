@@ -14,7 +14,6 @@ import (
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
-	"scute.dev/workflow/task/inputs"
 )
 
 // Kind applies Kubernetes objects by server-side apply, and waits until they are ready.
@@ -86,7 +85,7 @@ const (
 
 // Validate checks the inputs, and the manifests if they are inline.
 func (a *Kind) Validate(with json.RawMessage) []workflow.Problem {
-	w, problems := inputs.Decode[With](with)
+	w, problems := task.Decode[With](with)
 	if len(problems) > 0 {
 		return problems
 	}
@@ -117,7 +116,7 @@ func (a *Kind) Validate(with json.RawMessage) []workflow.Problem {
 	return problems
 }
 
-func checkInline(m *Manifests) (problems inputs.Problems) {
+func checkInline(m *Manifests) (problems task.Problems) {
 	objects, err := m.Objects()
 	if err != nil {
 		problems.Add("manifests", err.Error(), "write a list of objects, or a string of YAML documents")
@@ -136,7 +135,7 @@ func checkInline(m *Manifests) (problems inputs.Problems) {
 }
 
 // checkSecrets refuses Secrets with content.
-func checkSecrets(m *Manifests) (problems inputs.Problems) {
+func checkSecrets(m *Manifests) (problems task.Problems) {
 	names, unreadable := m.secrets()
 	for _, name := range names {
 		problems.Add("manifests", "Secret "+name+" has its content in the manifest, which the log keeps forever",
@@ -185,7 +184,7 @@ func selectOnly(objects []*unstructured.Unstructured, only []access.ObjectRef) (
 
 // Run reads the objects, records their state, applies those that differ, and waits until all are ready.
 func (a *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
-	with, err := inputs.Read[With](c, a.Validate)
+	with, err := task.ReadInputs[With](c, a.Validate)
 	if err != nil {
 		return nil, err
 	}

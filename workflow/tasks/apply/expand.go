@@ -13,8 +13,8 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/workflow"
+	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
-	"scute.dev/workflow/task/inputs"
 )
 
 // The annotations of an object that set attributes of its task when an Apply is expanded.
@@ -64,7 +64,7 @@ func expandable(base *v1alpha1.TaskSpec) (*With, []workflow.Problem) {
 	}
 	var with With
 	if base.With != nil {
-		if problems := inputs.DecodeStrict(base.With.Raw, &with); len(problems) > 0 {
+		if problems := task.DecodeStrict(base.With.Raw, &with); len(problems) > 0 {
 			return nil, problem("with."+problems[0].Field, problems[0].Message, problems[0].Remedy)
 		}
 	}
@@ -245,7 +245,7 @@ func (e *expansion) impliedNeeds(i int) (needs []v1alpha1.Need) {
 func parseRetry(text string) (*v1alpha1.Retry, error) {
 	retry := &v1alpha1.Retry{}
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {
-		if problems := inputs.DecodeStrict([]byte(text), retry); len(problems) > 0 {
+		if problems := task.DecodeStrict([]byte(text), retry); len(problems) > 0 {
 			return nil, fmt.Errorf("%s", problems[0])
 		}
 		return retry, nil

@@ -18,7 +18,6 @@ import (
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
-	"scute.dev/workflow/task/inputs"
 )
 
 // Manifests are Kubernetes objects: a list of objects, or one string of YAML documents.
@@ -68,7 +67,7 @@ func (m *Manifests) Objects() ([]*unstructured.Unstructured, error) {
 // hasReferences reports whether the manifests are a string with references to outputs that are not known yet.
 func (m *Manifests) hasReferences() bool {
 	data := bytes.TrimSpace(m.raw)
-	return len(data) > 0 && data[0] == '"' && inputs.HasReferences(string(data))
+	return len(data) > 0 && data[0] == '"' && task.HasReferences(string(data))
 }
 
 // separator matches the beginning of a line that ends a document.
@@ -89,7 +88,7 @@ func (m *Manifests) secrets() (names []string, unreadable bool) {
 		}
 		return names, false
 	}
-	for _, document := range separator.Split(string(kubedocument.ToUTF8([]byte(inputs.FillDefaults(text)))), -1) {
+	for _, document := range separator.Split(string(kubedocument.ToUTF8([]byte(task.FillDefaults(text)))), -1) {
 		objects, err := decodeLoosely(document)
 		unreadable = unreadable || err != nil && mentionsSecret.MatchString(document)
 		for _, object := range objects {

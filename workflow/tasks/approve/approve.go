@@ -6,7 +6,6 @@ import (
 
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
-	"scute.dev/workflow/task/inputs"
 )
 
 // Kind waits for an operator: `scutectl decide run NAME --task T --action succeed --reason "..."` continues the run, and `--action abort` or
@@ -27,7 +26,7 @@ func (Kind) Interactive() bool { return true }
 
 // Validate checks that the message is not empty.
 func (Kind) Validate(with json.RawMessage) []workflow.Problem {
-	w, problems := inputs.Decode[With](with)
+	w, problems := task.Decode[With](with)
 	if len(problems) == 0 && w.Message == "" {
 		problems.Add("message", "it is empty", "set it to the question for the operator")
 	}
@@ -36,7 +35,7 @@ func (Kind) Validate(with json.RawMessage) []workflow.Problem {
 
 // Run returns a DecisionError, with which the task waits for an operator.
 func (a Kind) Run(_ context.Context, c *task.Call) (json.RawMessage, error) {
-	w, err := inputs.Read[With](c, a.Validate)
+	w, err := task.ReadInputs[With](c, a.Validate)
 	if err != nil {
 		return nil, err
 	}

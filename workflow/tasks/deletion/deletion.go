@@ -15,7 +15,6 @@ import (
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
-	"scute.dev/workflow/task/inputs"
 )
 
 // Kind deletes objects and waits until they are gone. Objects that do not exist count as deleted.
@@ -44,7 +43,7 @@ type With struct {
 
 // Validate checks the inputs.
 func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
-	w, problems := inputs.Decode[With](with)
+	w, problems := task.Decode[With](with)
 	if len(problems) > 0 {
 		return problems
 	}
@@ -60,7 +59,7 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	switch w.Propagation {
 	case "", metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan:
 	default:
-		if !inputs.HasReferences(string(w.Propagation)) {
+		if !task.HasReferences(string(w.Propagation)) {
 			problems.Add("propagation", fmt.Sprintf("%q is unknown", w.Propagation), "use Background, Foreground or Orphan")
 		}
 	}
@@ -76,7 +75,7 @@ type output struct {
 
 // Run records the existing objects, deletes exactly the recorded objects, and waits until they are gone.
 func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
-	with, err := inputs.Read[With](c, d.Validate)
+	with, err := task.ReadInputs[With](c, d.Validate)
 	if err != nil {
 		return nil, err
 	}

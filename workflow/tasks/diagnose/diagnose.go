@@ -18,7 +18,6 @@ import (
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
-	"scute.dev/workflow/task/inputs"
 )
 
 // Kind collects evidence of a failure: objects, their conditions, events, and the logs of pods that are not ready or have restarted. It is meant
@@ -64,7 +63,7 @@ type output struct {
 
 // Validate checks the objects and the folder.
 func (d *Kind) Validate(with json.RawMessage) []workflow.Problem {
-	w, problems := inputs.Decode[With](with)
+	w, problems := task.Decode[With](with)
 	if len(problems) > 0 {
 		return problems
 	}
@@ -79,7 +78,7 @@ func (d *Kind) Validate(with json.RawMessage) []workflow.Problem {
 
 // Run collects the evidence and writes it.
 func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
-	w, err := inputs.Read[With](c, d.Validate)
+	w, err := task.ReadInputs[With](c, d.Validate)
 	if err != nil {
 		return nil, err
 	}

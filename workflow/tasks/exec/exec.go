@@ -17,7 +17,6 @@ import (
 	"scute.dev/internal/redact"
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
-	"scute.dev/workflow/task/inputs"
 )
 
 // Kind runs a command on the machine of this process.
@@ -57,7 +56,7 @@ const (
 
 // Validate checks the inputs.
 func (e *Kind) Validate(with json.RawMessage) []workflow.Problem {
-	w, problems := inputs.Decode[With](with)
+	w, problems := task.Decode[With](with)
 	if len(problems) > 0 {
 		return problems
 	}
@@ -67,13 +66,13 @@ func (e *Kind) Validate(with json.RawMessage) []workflow.Problem {
 	if len(w.Command) == 0 || w.Command[0] == "" {
 		problems.Add("command", "it is empty", `set the program and its arguments, for example [sh, -c, "..."]`)
 	}
-	problems = append(problems, inputs.CheckScripts("command", w.Command, "", nil, "pass it by env, or read it from the file $SCUTE_INPUTS")...)
+	problems = append(problems, task.CheckScripts("command", w.Command, "", nil, "pass it by env, or read it from the file $SCUTE_INPUTS")...)
 	for _, name := range slices.Sorted(maps.Keys(w.Env)) {
 		if name == "" || strings.ContainsAny(name, "=\x00") || strings.HasPrefix(name, "SCUTE_") {
 			problems.Add("env."+name, "this name cannot be used", "use another name: the prefix SCUTE_ is reserved, and a name cannot contain =")
 		}
 		if value := w.Env[name]; redact.IsSecretName(name) && value != "" {
-			problems = append(problems, inputs.SecretProblem("env."+name, "it contains a secret",
+			problems = append(problems, task.SecretProblem("env."+name, "it contains a secret",
 				"set it in the environment of scute's own process, which the command inherits, or name a file in NAME_FILE"))
 		}
 	}
@@ -82,7 +81,7 @@ func (e *Kind) Validate(with json.RawMessage) []workflow.Problem {
 
 // Run runs the command once.
 func (e *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
-	with, err := inputs.Read[With](c, e.Validate)
+	with, err := task.ReadInputs[With](c, e.Validate)
 	if err != nil {
 		return nil, err
 	}

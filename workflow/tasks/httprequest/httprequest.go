@@ -18,7 +18,6 @@ import (
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
-	"scute.dev/workflow/task/inputs"
 )
 
 // Kind makes one request and checks the answer. It follows redirects on the same host only, and sends the key of the task as Idempotency-Key, which
@@ -87,19 +86,19 @@ type output struct {
 
 // Validate checks the inputs.
 func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
-	w, problems := inputs.Decode[With](with)
+	w, problems := task.Decode[With](with)
 	if len(problems) > 0 {
 		return problems
 	}
 	u, err := url.Parse(w.URL)
-	if !inputs.HasReferences(w.URL) && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
+	if !task.HasReferences(w.URL) && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "") {
 		problems.Add("url", "it is not an http or https URL", "write the full URL, for example https://api.example.com/v1/things")
 	} else {
 		problems = append(problems, checkURLSecrets(w.URL)...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.Headers)) {
 		if redact.IsSecretName(name) && w.Headers[name] != "" {
-			problems = append(problems, inputs.SecretProblem("headers."+name, "it contains a secret", "use headersFrom with a Secret"))
+			problems = append(problems, task.SecretProblem("headers."+name, "it contains a secret", "use headersFrom with a Secret"))
 		}
 	}
 	for i, q := range w.QueryFrom {
@@ -123,12 +122,12 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 // checkURLSecrets returns problems for secrets in a URL template. It checks the template with defaults filled in and with outputs filled in, because a
 // reference may hide the text after it.
 func checkURLSecrets(templated string) []workflow.Problem {
-	literal := inputs.FillDefaults(templated)
+	literal := task.FillDefaults(templated)
 	outputs := workflow.ReplaceReferences(templated, func(workflow.Reference) string { return outputPlaceholder })
 	_, user := userOf(literal)
 	given, _ := userOf(outputs)
 	if user || strings.Contains(given, ":"+outputPlaceholder) || strings.Contains(given, outputPlaceholder+":") {
-		return []workflow.Problem{inputs.SecretProblem("url", "it contains a user", "use headersFrom with a Secret")}
+		return []workflow.Problem{task.SecretProblem("url", "it contains a user", "use headersFrom with a Secret")}
 	}
 	for _, u := range []string{literal, outputs} {
 		if problems := checkQuerySecrets(u); len(problems) > 0 {
@@ -164,7 +163,7 @@ func checkQuerySecrets(u string) []workflow.Problem {
 			name = plain
 		}
 		if redact.IsSecretName(name) && value != "" {
-			problems = append(problems, inputs.SecretProblem("url", "its parameter "+name+" contains a secret", "use queryFrom with a Secret"))
+			problems = append(problems, task.SecretProblem("url", "its parameter "+name+" contains a secret", "use queryFrom with a Secret"))
 		}
 	}
 	return problems
@@ -172,7 +171,7 @@ func checkQuerySecrets(u string) []workflow.Problem {
 
 // Run makes the request once.
 func (h *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
-	with, err := inputs.Read[With](c, h.Validate)
+	with, err := task.ReadInputs[With](c, h.Validate)
 	if err != nil {
 		return nil, err
 	}

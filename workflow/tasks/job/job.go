@@ -22,7 +22,6 @@ import (
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
-	"scute.dev/workflow/task/inputs"
 )
 
 // Kind runs a Kubernetes Job until it ends.
@@ -69,7 +68,7 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	if problems := check(with); len(problems) > 0 {
 		return problems
 	}
-	w, problems := inputs.Decode[With](with)
+	w, problems := task.Decode[With](with)
 	if w.Template == nil {
 		return problems
 	}
@@ -81,7 +80,7 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 }
 
 func check(with json.RawMessage) []workflow.Problem {
-	w, problems := inputs.Decode[With](with)
+	w, problems := task.Decode[With](with)
 	if len(problems) > 0 {
 		return problems
 	}
@@ -117,11 +116,11 @@ func checkContainer(field string, c *corev1.Container) []workflow.Problem {
 	var problems []workflow.Problem
 	for i, env := range c.Env {
 		if redact.IsSecretName(env.Name) && !publicValue.MatchString(env.Value) {
-			problems = append(problems, inputs.SecretProblem(fmt.Sprintf("%senv[%d].value", field, i), env.Name+" contains a secret",
+			problems = append(problems, task.SecretProblem(fmt.Sprintf("%senv[%d].value", field, i), env.Name+" contains a secret",
 				"use valueFrom with a secretKeyRef"))
 		}
 	}
-	return append(problems, inputs.CheckScripts(field+"command", c.Command, field+"args", c.Args, "pass it by env, and use the variable in quotes, \"$NAME\"")...)
+	return append(problems, task.CheckScripts(field+"command", c.Command, field+"args", c.Args, "pass it by env, and use the variable in quotes, \"$NAME\"")...)
 }
 
 // publicValue matches the value of a variable that is not a secret, whatever its name is: a switch, or references to variables, which may come from
@@ -144,7 +143,7 @@ type output struct {
 
 // Run finds or creates the Job and waits for its end.
 func (j *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
-	with, err := inputs.Read[With](c, check)
+	with, err := task.ReadInputs[With](c, check)
 	if err != nil {
 		return nil, err
 	}

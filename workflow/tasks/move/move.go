@@ -15,7 +15,6 @@ import (
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
-	"scute.dev/workflow/task/inputs"
 )
 
 // Kind moves Cluster API clusters from one management cluster to another. It runs a complete Move, with acknowledged pauses, a plan, a
@@ -101,7 +100,7 @@ const (
 // Validate checks the selection and the two sides.
 func (m *Kind) Validate(with json.RawMessage) []workflow.Problem {
 	var w With
-	problems := inputs.DecodeStrict(with, &w)
+	problems := task.DecodeStrict(with, &w)
 	if len(problems) > 0 {
 		return problems
 	}
@@ -136,7 +135,7 @@ func (m *Kind) Validate(with json.RawMessage) []workflow.Problem {
 
 // Run moves the clusters, or continues the move of an earlier attempt.
 func (m *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
-	w, err := inputs.Read[With](c, m.Validate)
+	w, err := task.ReadInputs[With](c, m.Validate)
 	if err != nil {
 		return nil, err
 	}

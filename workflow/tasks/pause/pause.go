@@ -18,7 +18,6 @@ import (
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
-	"scute.dev/workflow/task/inputs"
 )
 
 // Kind pauses the controllers of Cluster API, Flux and EKS Anywhere during a run.
@@ -94,7 +93,7 @@ func (*Kind) Holds() bool { return true }
 // Validate checks the selection.
 func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	var w With
-	problems := inputs.DecodeStrict(with, &w)
+	problems := task.DecodeStrict(with, &w)
 	if len(problems) > 0 {
 		return problems
 	}
@@ -120,7 +119,7 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 // Run records the state of the objects, pauses them and waits until all have acknowledged the
 // pause.
 func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
-	w, err := inputs.Read[With](c, p.Validate)
+	w, err := task.ReadInputs[With](c, p.Validate)
 	if err != nil {
 		return nil, err
 	}

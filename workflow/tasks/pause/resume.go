@@ -8,7 +8,6 @@ import (
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
-	"scute.dev/workflow/task/inputs"
 )
 
 // ResumeKind lifts the pause of a task Pause before the run ends. It restores exactly the state that the Pause recorded, so an object that was paused
@@ -34,7 +33,7 @@ type resumed struct {
 // Validate checks that a task is named.
 func (*ResumeKind) Validate(with json.RawMessage) []workflow.Problem {
 	var w ResumeWith
-	if problems := inputs.DecodeStrict(with, &w); len(problems) > 0 {
+	if problems := task.DecodeStrict(with, &w); len(problems) > 0 {
 		return problems
 	}
 	if w.Task == "" {
@@ -57,7 +56,7 @@ func (*ResumeKind) ReadsInputs() {}
 
 // Run restores the state that the Pause recorded.
 func (r *ResumeKind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
-	w, err := inputs.Read[ResumeWith](c, r.Validate)
+	w, err := task.ReadInputs[ResumeWith](c, r.Validate)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,6 @@ import (
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
-	"scute.dev/workflow/task/inputs"
 )
 
 // Kind installs and upgrades Cluster API providers with clusterctl's library and repositories.
@@ -147,7 +146,7 @@ func (w *With) parts() []providerPart {
 
 // Validate checks the names. In the daemon it refuses inputs that use files of the daemon's machine.
 func (p *Kind) Validate(with json.RawMessage) []workflow.Problem {
-	w, problems := inputs.Decode[With](with)
+	w, problems := task.Decode[With](with)
 	if len(problems) > 0 {
 		return problems
 	}
@@ -159,7 +158,7 @@ func (p *Kind) Validate(with json.RawMessage) []workflow.Problem {
 			if part.field != "core" {
 				field = fmt.Sprintf("%s[%d]", part.field, i)
 			}
-			if name, version, _ := strings.Cut(s, ":"); !inputs.HasReferences(s) && (name == "" || version == "" || strings.Contains(version, ":")) {
+			if name, version, _ := strings.Cut(s, ":"); !task.HasReferences(s) && (name == "" || version == "" || strings.Contains(version, ":")) {
 				problems.Add(field, fmt.Sprintf("%q is not NAME:VERSION", s), "add the version, so that a second attempt installs the same version")
 			}
 		}
@@ -227,7 +226,7 @@ func tooLargeText(err error) string {
 
 // Run installs missing providers and upgrades providers with another version.
 func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
-	w, err := inputs.Read[With](c, p.Validate)
+	w, err := task.ReadInputs[With](c, p.Validate)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,6 @@ import (
 	"scute.dev/kube/guard"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
-	"scute.dev/workflow/task/inputs"
 )
 
 const (
@@ -54,7 +53,7 @@ func (p *Kind) repositories(namespace string) ctlcluster.RepositoryClientFactory
 		if read != nil {
 			options = append(options, repository.InjectRepository(read))
 		}
-		opened, err := repository.New(ctx, provider, config, append(options, repository.InjectYamlProcessor(processor{inputs.NewProcessor()}))...)
+		opened, err := repository.New(ctx, provider, config, append(options, repository.InjectYamlProcessor(NewProcessor()))...)
 		if err != nil {
 			return nil, err
 		}
@@ -123,19 +122,8 @@ func (c components) Get(ctx context.Context, options repository.ComponentsOption
 		return nil, err
 	}
 	return repository.NewComponents(repository.ComponentsInput{
-		Provider: c.parent.provider, ConfigClient: c.parent.config, Processor: processor{inputs.NewProcessor()}, RawYaml: raw, Options: options,
+		Provider: c.parent.provider, ConfigClient: c.parent.config, Processor: NewProcessor(), RawYaml: raw, Options: options,
 	})
-}
-
-// processor checks the size of a filled template before the library decodes it.
-type processor struct{ inputs.Processor }
-
-func (p processor) Process(template []byte, value func(string) (string, error)) ([]byte, error) {
-	filled, err := p.Processor.Process(template, value)
-	if err == nil {
-		err = document.CheckBounds(filled)
-	}
-	return filled, err
 }
 
 // files reads the files of repositories for the tasks of a namespace.

@@ -24,7 +24,6 @@ import (
 	"scute.dev/kube/guard"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
-	"scute.dev/workflow/task/inputs"
 )
 
 const bomb = "x: &a {k: [1, 2, 3]}\ny: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\nz: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nu: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\nv: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\nw: [*e,*e,*e,*e,*e,*e,*e,*e,*e,*e]\n"
@@ -170,7 +169,7 @@ func TestHostileRepositories(t *testing.T) {
 	}
 	for text, values := range map[string]map[string]string{"${A}": {"A": bomb}, strings.Repeat("${A}", 10_000): {"A": strings.Repeat("a", 100_000)}} {
 		value := func(name string) (string, error) { return values[name], nil }
-		if _, err := (processor{inputs.NewProcessor()}).Process([]byte(text), value); !errors.Is(err, document.ErrTooLarge) && !errors.Is(err, inputs.ErrTemplate) {
+		if _, err := NewProcessor().Process([]byte(text), value); !errors.Is(err, document.ErrTooLarge) && !errors.Is(err, errTemplate) {
 			t.Errorf("Process with large variables = %v", err)
 		}
 	}

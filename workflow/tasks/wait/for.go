@@ -15,7 +15,6 @@ import (
 	"scute.dev/kube/object"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
-	"scute.dev/workflow/task/inputs"
 )
 
 // WaitFor is "settled", "ready", "gone", {condition: {type, status}} or {cel: EXPRESSION}.
@@ -55,7 +54,7 @@ func (f *WaitFor) UnmarshalJSON(data []byte) error {
 		return json.Unmarshal(data, &f.State)
 	}
 	type plain WaitFor
-	if problems := inputs.DecodeStrict(data, (*plain)(f)); len(problems) > 0 {
+	if problems := task.DecodeStrict(data, (*plain)(f)); len(problems) > 0 {
 		return fmt.Errorf("for: %s", problems[0])
 	}
 	return nil
@@ -70,7 +69,7 @@ func (f WaitFor) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(f))
 }
 
-func (f *WaitFor) check() (problems inputs.Problems) {
+func (f *WaitFor) check() (problems task.Problems) {
 	ways := 0
 	for _, given := range []bool{f.State != "", f.Condition != nil, f.CEL != ""} {
 		if given {
@@ -80,11 +79,11 @@ func (f *WaitFor) check() (problems inputs.Problems) {
 	switch {
 	case ways != 1:
 		problems.Add("for", "it must have exactly one condition", allowedStates)
-	case f.State != "" && !slices.Contains([]string{waitSettled, waitReady, waitGone}, f.State) && !inputs.HasReferences(f.State):
+	case f.State != "" && !slices.Contains([]string{waitSettled, waitReady, waitGone}, f.State) && !task.HasReferences(f.State):
 		problems.Add("for", fmt.Sprintf("%q is unknown", f.State), allowedStates)
 	case f.Condition != nil && f.Condition.Type == "":
 		problems.Add("for.condition.type", "it is empty", "name the condition, for example Available")
-	case f.CEL != "" && !inputs.HasReferences(f.CEL):
+	case f.CEL != "" && !task.HasReferences(f.CEL):
 		if _, err := compileCEL(f.CEL); err != nil {
 			problems.Add("for.cel", err.Error(), "correct the expression; the object is in the variable object")
 		}

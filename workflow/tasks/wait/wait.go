@@ -11,7 +11,6 @@ import (
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
-	"scute.dev/workflow/task/inputs"
 )
 
 // Kind waits until objects are in a state. It also waits while they do not exist or the API server cannot be reached. It fails when the task's
@@ -42,7 +41,7 @@ type With struct {
 
 // Validate checks the inputs.
 func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
-	w, problems := inputs.Decode[With](with)
+	w, problems := task.Decode[With](with)
 	if len(problems) > 0 {
 		return problems
 	}
@@ -71,7 +70,7 @@ type output struct {
 
 // Run checks the objects until all of them, or Count of them, are in the state.
 func (w *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
-	with, err := inputs.Read[With](c, w.Validate)
+	with, err := task.ReadInputs[With](c, w.Validate)
 	if err != nil {
 		return nil, err
 	}

@@ -1,10 +1,10 @@
-package inputs_test
+package task_test
 
 import (
 	"slices"
 	"testing"
 
-	"scute.dev/workflow/task/inputs"
+	"scute.dev/workflow/task"
 )
 
 // TestScriptsOfLongCommands checks that a command of a million words is read once. Reading it for each word would take
@@ -18,7 +18,7 @@ func TestScriptsOfLongCommands(t *testing.T) {
 		"shells with -c": slices.Repeat([]string{"sh", "-c"}, many/2),
 	} {
 		words = append(words, "sh", "-c", "echo ${tasks.a.output}")
-		if problems := inputs.CheckScripts("command", words, "args", nil, ""); len(problems) != 1 {
+		if problems := task.CheckScripts("command", words, "args", nil, ""); len(problems) != 1 {
 			t.Errorf("%s: problems %v, want 1", name, problems)
 		}
 	}

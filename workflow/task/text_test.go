@@ -1,4 +1,4 @@
-package inputs_test
+package task_test
 
 import (
 	"encoding/json"
@@ -10,7 +10,6 @@ import (
 
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
-	"scute.dev/workflow/task/inputs"
 )
 
 type embedded struct {
@@ -35,8 +34,8 @@ type with struct {
 func TestOutputsBecomeText(t *testing.T) {
 	given := `{"name":1,"command":["sleep",3,true],"env":{"PORT":6443,"BIG":12345678901234567890,"ON":false,"<":"&"},"nested":{"In":1.50},
 		"vars":[{"name":"A","value":7}],"port":80,"count":2,"on":true,"any":{"a":1}}`
-	strict := func(raw json.RawMessage) []workflow.Problem { return inputs.DecodeStrict(raw, &with{}) }
-	w, err := inputs.Read[with](&task.Call{With: json.RawMessage(given)}, strict)
+	strict := func(raw json.RawMessage) []workflow.Problem { return task.DecodeStrict(raw, &with{}) }
+	w, err := task.ReadInputs[with](&task.Call{With: json.RawMessage(given)}, strict)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,8 +45,8 @@ func TestOutputsBecomeText(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", have, want)
 	}
 	for _, wrong := range []string{`{"command":[["a"]]}`, `{"count":"x"}`, `{"nme":"a"}`, `{"command":[null,{}]}`} {
-		if _, err := inputs.Read[with](&task.Call{With: json.RawMessage(wrong)}, strict); !task.IsFinal(err) {
-			t.Errorf("Read(%s) = %v, want a final error", wrong, err)
+		if _, err := task.ReadInputs[with](&task.Call{With: json.RawMessage(wrong)}, strict); !task.IsFinal(err) {
+			t.Errorf("ReadInputs(%s) = %v, want a final error", wrong, err)
 		}
 	}
 	if problems := strict(json.RawMessage(`{"command":[1]}`)); len(problems) != 1 {

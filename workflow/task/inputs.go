@@ -1,4 +1,4 @@
-package inputs
+package task
 
 import (
 	"bytes"
@@ -11,7 +11,6 @@ import (
 
 	"scute.dev/kube/document"
 	"scute.dev/workflow"
-	"scute.dev/workflow/task"
 )
 
 // SecretProblem returns the problem of a secret input that the log would keep forever.
@@ -83,18 +82,18 @@ func TypeName(t reflect.Type) string {
 	}
 }
 
-// Read decodes and checks the inputs of an attempt, in which all references to outputs are replaced.
-func Read[W any](c *task.Call, check func(json.RawMessage) []workflow.Problem) (W, error) {
+// ReadInputs decodes and checks the inputs of an attempt, in which all references to outputs are replaced.
+func ReadInputs[W any](c *Call, check func(json.RawMessage) []workflow.Problem) (W, error) {
 	var with W
 	filled := stringify(c.With, reflect.TypeFor[W]())
 	for _, p := range check(filled) {
 		if p.Warning {
 			continue
 		}
-		return with, task.Final(fmt.Errorf("with.%s: %s: %s", p.Field, p.Message, p.Remedy))
+		return with, Final(fmt.Errorf("with.%s: %s: %s", p.Field, p.Message, p.Remedy))
 	}
 	if problems := DecodeStrict(filled, &with); len(problems) > 0 {
-		return with, task.Final(errors.New("with: " + problems[0].String()))
+		return with, Final(errors.New("with: " + problems[0].String()))
 	}
 	return with, nil
 }

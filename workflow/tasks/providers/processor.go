@@ -1,4 +1,4 @@
-package inputs
+package providers
 
 import (
 	"errors"
@@ -9,10 +9,12 @@ import (
 
 	"github.com/drone/envsubst/v2/parse"
 	"sigs.k8s.io/cluster-api/cmd/clusterctl/client/yamlprocessor"
+
+	"scute.dev/kube/document"
 )
 
-// ErrTemplate is the error for a template whose variables expand to too much text.
-var ErrTemplate = errors.New("the variables of the template expand to too much text: use fewer or shorter variables")
+// errTemplate is the error for a template whose variables expand to too much text.
+var errTemplate = errors.New("the variables of the template expand to too much text: use fewer or shorter variables")
 
 // maxExpansion bounds the text to which all variables of a template expand, including intermediate results, in bytes.
 const maxExpansion = 8 << 20
@@ -32,9 +34,13 @@ func (p Processor) Process(template []byte, value func(string) (string, error)) 
 	}
 	m := &measure{value: value}
 	if m.size(tree.Root); m.total > maxExpansion {
-		return template, fmt.Errorf("%w%s", ErrTemplate, m.reason)
+		return template, fmt.Errorf("%w%s", errTemplate, m.reason)
 	}
-	return p.SimpleProcessor.Process(template, value)
+	filled, err := p.SimpleProcessor.Process(template, value)
+	if err == nil {
+		err = document.CheckBounds(filled)
+	}
+	return filled, err
 }
 
 // spacedVariable matches a variable with spaces, which clusterctl removes first.

@@ -1,0 +1,51 @@
+package task
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"scute.dev/workflow"
+)
+
+// CheckScripts returns a warning if a reference to an output is in the script of a shell. It finds
+// the shell anywhere in a command, for example after env or timeout. The command consists of the
+// words of the field command, followed by the words of the field args.
+func CheckScripts(commandField string, command []string, argsField string, args []string, remedy string) []workflow.Problem {
+	words := slices.Concat(command, args)
+	// shell is set while the options of a shell are read, script if -c is among them ("sh -ce"), and last if no option follows.
+	var shell, script, last bool
+	for i := 0; i < len(words); i++ {
+		switch word := words[i]; {
+		case slices.Contains([]string{"sh", "bash", "dash", "ash", "ksh", "zsh"}, path.Base(word)):
+			shell, script, last = true, false, false
+		case !shell:
+		case word == "--rcfile" || word == "--init-file":
+			i++ // its value
+		case !last && (word == "-" || word == "--"):
+			last = true
+		case !last && strings.HasPrefix(word, "--"):
+		case !last && (strings.HasPrefix(word, "-") || strings.HasPrefix(word, "+")):
+			script = script || word[0] == '-' && strings.Contains(word, "c")
+			if strings.ContainsAny(word, "oO") {
+				i++ // the name of the option
+			}
+		default: // the words after a script or a file are its arguments, which the shell does not run
+			shell = false
+			if refs, _ := workflow.References(json.RawMessage(word)); !script || len(refs) == 0 {
+				continue
+			}
+			field := fmt.Sprintf("%s[%d]", commandField, i)
+			if i >= len(command) {
+				field = fmt.Sprintf("%s[%d]", argsField, i-len(command))
+			}
+			return []workflow.Problem{{
+				Field: field, Warning: true, Message: "the script contains an output, whose content the shell would run",
+				Remedy: remedy,
+			}}
+		}
+	}
+	return nil
+}
