@@ -8,11 +8,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"scute.dev/internal/plural"
 	"scute.dev/internal/redact"
-	"scute.dev/internal/timespan"
 	"scute.dev/kube/object"
 	"scute.dev/pause"
+	"scute.dev/view"
 )
 
 const (
@@ -145,7 +144,7 @@ func (s *State) decideAcks(o AcksRead, now time.Time) []Event {
 	for _, w := range o.Pending {
 		if limit := s.ackTimeout(w.Ref); now.After(s.PausedAt.Add(limit)) {
 			return append(events, s.failureEvents(
-				fmt.Sprintf("not every controller acknowledged the pause within %s: %s", timespan.Text(limit), Summary(o.Pending)),
+				fmt.Sprintf("not every controller acknowledged the pause within %s: %s", view.Duration(limit), Summary(o.Pending)),
 				"check the controllers of these objects, or raise spec.timeouts.acknowledge if they are only slow; then create another Move")...)
 		}
 	}
@@ -160,7 +159,7 @@ func (s *State) decideStable(stable bool, now time.Time) []Event {
 	case stable:
 		return []Event{AllAcknowledged{}}
 	case now.After(later(s.PausedAt, s.ClaimedAt).Add(limit)):
-		return s.failureEvents(fmt.Sprintf("selected objects are still being created or deleted %s after the pause", timespan.Text(limit)),
+		return s.failureEvents(fmt.Sprintf("selected objects are still being created or deleted %s after the pause", view.Duration(limit)),
 			"find out what creates and deletes these objects while their clusters are paused, then create another Move")
 	default:
 		return nil
@@ -342,7 +341,7 @@ func Summary(list []ObjectReason) string {
 	for _, w := range list[:min(len(list), named)] {
 		said = append(said, w.Ref.String()+" ("+redact.Message(w.Reason)+")")
 	}
-	return strings.Join(plural.More(said, len(list)), "; ")
+	return strings.Join(view.More(said, len(list)), "; ")
 }
 
 // abandonedAdvice is the advice after a target was abandoned that has objects the source no longer has.

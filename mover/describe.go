@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"scute.dev/internal/plural"
 	"scute.dev/kube/object"
 	"scute.dev/pause"
 	"scute.dev/view"
@@ -35,7 +34,7 @@ func Describe(e Event) view.Line {
 	case Claimed:
 		return view.Line{Detail: "by " + e.Holder}
 	case PreflightPassed:
-		return view.Line{Detail: view.Join(plural.Of(len(e.Clusters), "cluster")+": "+strings.Join(e.Clusters, ", "), findings(e.Warnings))}
+		return view.Line{Detail: view.Join(view.Count(len(e.Clusters), "cluster")+": "+strings.Join(e.Clusters, ", "), findings(e.Warnings))}
 	case Refused:
 		return view.Line{Detail: findings(e.Findings)}
 	case BaselineTaken:
@@ -51,7 +50,7 @@ func Describe(e Event) view.Line {
 	case AllAcknowledged:
 		return view.Line{Detail: "every object has acknowledged the pause"}
 	case PlanDrafted:
-		return view.Line{Detail: plural.Of(len(e.Items), "object")}
+		return view.Line{Detail: view.Count(len(e.Items), "object")}
 	case Planned:
 		return view.Line{Detail: view.Join("plan "+view.Hash(e.Hash), left(e.Excluded))}
 	case Created:
@@ -125,12 +124,12 @@ func findings(list []Finding) string {
 	if len(list) == 1 {
 		return first
 	}
-	return fmt.Sprintf("%s: %s, and %d more", plural.Of(len(list), "finding"), first, len(list)-1)
+	return fmt.Sprintf("%s: %s, and %d more", view.Count(len(list), "finding"), first, len(list)-1)
 }
 
 func left(list []ObjectReason) string {
 	if len(list) == 0 {
 		return ""
 	}
-	return plural.Of(len(list), "object is not moved", "objects are not moved")
+	return view.Count(len(list), "object is not moved", "objects are not moved")
 }

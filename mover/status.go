@@ -8,9 +8,8 @@ import (
 	"time"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/internal/plural"
-	"scute.dev/internal/timespan"
 	"scute.dev/kube/object"
+	"scute.dev/view"
 )
 
 // Limits of the lists in a status.
@@ -73,7 +72,7 @@ func Explain(s *State) (message, next string) {
 		switch {
 		case s.AllCreated && s.WaitingTotal > 0:
 			message = fmt.Sprintf("%s not acknowledged the pause on the target yet; waiting until %s",
-				plural.Of(s.WaitingTotal, "copy has", "copies have"), formatTime(s.copyAckDeadline()))
+				view.Count(s.WaitingTotal, "copy has", "copies have"), formatTime(s.copyAckDeadline()))
 			next = s.rollbackAdvice("if they do not acknowledge it, check the controllers of these objects on the target, or abort the move")
 		case s.AllCreated:
 			message = "verifying the target before anything is deleted"
@@ -92,7 +91,7 @@ func Explain(s *State) (message, next string) {
 		}
 		if s.AsleepTotal > 0 {
 			return fmt.Sprintf("%s moved; %d did not report within %s that they resumed on the target", countsText(c), s.AsleepTotal,
-					timespan.Text(time.Duration(s.Spec.Awake))),
+					view.Duration(time.Duration(s.Spec.Awake))),
 				"check that the controllers of these objects run on the target and that their feature gates are on; the move itself is finished"
 		}
 		return countsText(c) + " moved", ""
@@ -178,5 +177,5 @@ func (s *State) explainRefusal() (message, next string) {
 }
 
 func countsText(c v1alpha1.MoveCounts) string {
-	return fmt.Sprintf("%d objects of %s", c.Objects, plural.Of(c.Clusters, "cluster"))
+	return fmt.Sprintf("%d objects of %s", c.Objects, view.Count(c.Clusters, "cluster"))
 }

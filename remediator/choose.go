@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"scute.dev/internal/timespan"
+	"scute.dev/view"
 )
 
 // choose decides about every unhealthy machine. It starts an action for the first machine that
@@ -114,7 +114,7 @@ func waitForTurn(before Subject, f *Facts) Decision {
 		atATime = fmt.Sprintf("%d at a time", n)
 	}
 	return Decision{Verdict: Wait, Rule: ruleTurn, Reason: fmt.Sprintf(
-		"machine %s comes first (%s, the most broken first); it is replaced, or its replacement is cancelled, within %s", before.Name, atATime, timespan.Text(t.ScaleUp+t.Ready+t.Removal))}
+		"machine %s comes first (%s, the most broken first); it is replaced, or its replacement is cancelled, within %s", before.Name, atATime, view.Duration(t.ScaleUp+t.Ready+t.Removal))}
 }
 
 // escalating returns the machine with an escalation step in progress, or nil. Nothing is started for another machine meanwhile, not even for a more

@@ -11,9 +11,8 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/internal/plural"
-	"scute.dev/internal/timespan"
 	"scute.dev/kube/object"
+	"scute.dev/view"
 )
 
 // checkDangers applies rules a and b: nothing is started if facts are missing, or while the owner changes its machines itself.
@@ -107,7 +106,7 @@ func (s *State) checkStable(m *Machine, f *Facts, stuck bool) *Decision {
 	}
 	if int(f.Owner.Replicas) != len(f.Machines) && !stuck {
 		return waitForHuman(fmt.Sprintf("if this lasts, find out why %s does not act: check the conditions of %s %s", f.Owner.Name, f.Owner.Kind, f.Owner.Name),
-			ruleScaling, "%s has %s instead of %d, and must reach that number first", f.Owner.Name, plural.Of(len(f.Machines), "machine"), f.Owner.Replicas)
+			ruleScaling, "%s has %s instead of %d, and must reach that number first", f.Owner.Name, view.Count(len(f.Machines), "machine"), f.Owner.Replicas)
 	}
 	return nil
 }
@@ -235,13 +234,13 @@ func (f *Facts) checkOwnerRetries(d Decision, m *Machine, now time.Time) *Decisi
 	case !now.After(at.Add(retry.Period)):
 		return waitForHuman(fmt.Sprintf("wait, or lower spec.remediation.retryPeriodSeconds of %s %s", f.Owner.Kind, f.Owner.Name), ruleOwnerRetry,
 			"its owner must remediate it (rule %s), but %s remediated machine %s at %s, created this one for it, and waits %s before it remediates this one (retryPeriodSeconds)",
-			d.Rule, f.Owner.Name, last.Machine, utc(at), timespan.Text(retry.Period))
+			d.Rule, f.Owner.Name, last.Machine, utc(at), view.Duration(retry.Period))
 	case retry.Max == nil || last.RetryCount < int(*retry.Max):
 		return nil
 	default:
 		return cannotRemediate(fmt.Sprintf("find out why its machines fail; raise spec.remediation.maxRetry of %s %s, or delete the machine by hand (kubectl delete machine), and the owner creates another", f.Owner.Kind, f.Owner.Name),
 			"owner-max-retry", "its owner must remediate it (rule %s), but %s has retried the remediation of machine %s %s, and does not retry again before %s (maxRetry)",
-			d.Rule, f.Owner.Name, last.Machine, plural.Of(last.RetryCount, "time"), utc(at.Add(retry.MinHealthy)))
+			d.Rule, f.Owner.Name, last.Machine, view.Count(last.RetryCount, "time"), utc(at.Add(retry.MinHealthy)))
 	}
 }
 

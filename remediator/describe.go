@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/internal/plural"
-	"scute.dev/internal/timespan"
 	"scute.dev/view"
 )
 
@@ -191,14 +189,14 @@ var definitions = []definition{
 	}), notify("MachineDeleting", toMachine, "the machine is being deleted")),
 	define("drain-skipped", 1, links{follows: from(linkStep)}, func(_ *State, e DrainSkipped) view.Line {
 		return view.Line{
-			Detail: "the drain of the Node has taken more than " + timespan.Normalize(e.After) + ", since " + utc(e.Since) + ": the deletion continues without it",
+			Detail: "the drain of the Node has taken more than " + view.NormalizeDuration(e.After) + ", since " + utc(e.Since) + ": the deletion continues without it",
 			Next:   "the machine's volumes are detached",
 		}
 	}, notify("DrainSkipped", warning, "the Node was not drained within `removal.drainTimeout`")),
 	define("volume-detach-skipped", 1, links{follows: from(linkStep)}, func(_ *State, e VolumeDetachSkipped) view.Line {
 		return view.Line{
 			Name:   "volumes skipped",
-			Detail: "the machine's volumes were not detached within " + timespan.Normalize(e.After) + ", since " + utc(e.Since) + ": the deletion continues",
+			Detail: "the machine's volumes were not detached within " + view.NormalizeDuration(e.After) + ", since " + utc(e.Since) + ": the deletion continues",
 			Next:   "the machine's infrastructure is deleted",
 		}
 	}, notify("VolumeDetachSkipped", warning, "volumes were not detached within `removal.volumeDetachTimeout`")),
@@ -258,7 +256,9 @@ var definitions = []definition{
 		detail := "the replacement is cancelled, and undone with that of another machine"
 		return view.Line{Detail: detail + formatReason(e.Reason), Next: "scute decides again"}
 	}, notify("RemediationCancelled", toMachine, "several workers were being replaced, and their owner changed meanwhile")),
-	define("clock-set-back", 1, noLinks, func(_ *State, e ClockSetBack) view.Line { return view.Line{Detail: "by " + timespan.Normalize(e.By)} }),
+	define("clock-set-back", 1, noLinks, func(_ *State, e ClockSetBack) view.Line {
+		return view.Line{Detail: "by " + view.NormalizeDuration(e.By)}
+	}),
 	define("policy-mass-failure-passed", 1, links{is: linkPassed}, says[PolicyMassFailurePassed](view.Line{
 		Name: "mass failure passed", Detail: "of the policy",
 	})),
@@ -352,7 +352,7 @@ func SubjectOf(s *State, e Event) Subject {
 
 // Text returns the evidence of a decision in words.
 func (s Evidence) Text() string {
-	parts := []string{fmt.Sprintf("%d of %s ready", s.Ready, plural.Of(s.Machines, "machine"))}
+	parts := []string{fmt.Sprintf("%d of %s ready", s.Ready, view.Count(s.Machines, "machine"))}
 	if int(s.Replicas) != s.Machines {
 		parts[0] += fmt.Sprintf(" (%d requested)", s.Replicas)
 	}
@@ -362,10 +362,10 @@ func (s Evidence) Text() string {
 	case s.EtcdError != "":
 		parts = append(parts, "etcd unknown: "+s.EtcdError)
 	case s.Voters > 0:
-		parts = append(parts, fmt.Sprintf("%d of %s answer", s.Voters-len(s.Silent), plural.Of(s.Voters, "voter")))
+		parts = append(parts, fmt.Sprintf("%d of %s answer", s.Voters-len(s.Silent), view.Count(s.Voters, "voter")))
 	}
 	if s.Learners > 0 {
-		parts = append(parts, plural.Of(s.Learners, "learner"))
+		parts = append(parts, view.Count(s.Learners, "learner"))
 	}
 	if s.Leader != "" {
 		parts = append(parts, "leader "+s.Leader)
@@ -392,7 +392,7 @@ func (s *State) hasMark(e MachineMarked) bool {
 
 // attempt describes the attempt that starts for a machine, with the decision if it is known. baseline contains the machines that exist.
 func (s *State) attempt(m Subject, baseline []Subject, attempt int) string {
-	text := fmt.Sprintf("%s before; attempt %d", plural.Of(len(baseline), "machine"), attempt)
+	text := fmt.Sprintf("%s before; attempt %d", view.Count(len(baseline), "machine"), attempt)
 	if u := s.record(m.UID); u.Decision.acts() {
 		text += "; rule " + u.Decision.Rule + ": " + u.Decision.Reason
 	}

@@ -9,8 +9,8 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-	"scute.dev/internal/timespan"
 	"scute.dev/kube/object"
+	"scute.dev/view"
 )
 
 // Fleet contains the remediations in progress and the machines of all policies as they count for one namespace, and the limits for all of them.
@@ -151,7 +151,7 @@ func (s *State) checkFleetLimits(u *UnhealthyMachine, m *Machine, f *Facts, now 
 		return waitForHuman(nextAtLimit+"; or raise atOnce of RepairLimits default", ruleFleetAtOnce, "%d or more remediations are in progress, the limit of the fleet", l.AtOnce)
 	case !u.alreadyCounted() && reached(l.PerWindow, len(within(slices.Concat(s.Starts, f.Fleet.Starts), l.Window, now))):
 		return waitForHuman("wait (`scutectl get machines` shows until when), or raise perWindow of RepairLimits default",
-			ruleFleetWindow, "%d or more remediations started within %s, the limit of the fleet", l.PerWindow, timespan.Text(l.Window))
+			ruleFleetWindow, "%d or more remediations started within %s, the limit of the fleet", l.PerWindow, view.Duration(l.Window))
 	default:
 		return nil
 	}
@@ -163,7 +163,7 @@ func (s *State) checkMassFailure(f *Facts, now time.Time) *Decision {
 		unhealthy, machines := f.Fleet.countOutsideFailing()
 		return waitForHuman("look for the common cause", ruleMassFailure,
 			"a mass failure of the fleet: %d of %d machines are unhealthy at once; nothing starts while it is %d %% or more, and for %s after that",
-			unhealthy, machines, l.Percent, timespan.Text(l.Cooldown))
+			unhealthy, machines, l.Percent, view.Duration(l.Cooldown))
 	}
 	if end := s.domainCooldownEnd(f, wholeFleet, l); now.Before(end) {
 		return wait(ruleMassFailureCooldown, "a mass failure of the fleet has ended; nothing starts before %s", utc(end))
@@ -198,7 +198,7 @@ func (s *State) checkDomains(names []string, f *Facts, now time.Time) *Decision 
 		case f.Fleet.Failing(domain):
 			unhealthy := f.Fleet.Unhealthy[domain]
 			d := waitForHuman(f.domainAdvice(name), ruleFailureDomain, "the replacement would be created in failure domain %s, where %d of %d machines are unhealthy; nothing is created there while it is %d %% or more, and for %s after that",
-				domain, unhealthy, max(unhealthy, f.Fleet.Machines[domain]), l.Percent, timespan.Text(l.Cooldown))
+				domain, unhealthy, max(unhealthy, f.Fleet.Machines[domain]), l.Percent, view.Duration(l.Cooldown))
 			d.Domain = domain
 			return d
 		case now.Before(end):

@@ -8,8 +8,8 @@ import (
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-	"scute.dev/internal/timespan"
 	"scute.dev/kube/object"
+	"scute.dev/view"
 )
 
 // HandOverReason is the reason of a condition HealthCheckSucceeded that scute itself sets to False, to hand a machine over to
@@ -131,7 +131,7 @@ func (c Checks) checkStartup(m *Machine, mark MachineMarked, now time.Time) []He
 	if m.Node != "" || c.NodeStartup <= 0 {
 		return nil
 	}
-	h := Health{State: Unhealthy, Source: FromPolicy, Reason: "no Node after " + timespan.Text(c.NodeStartup)}
+	h := Health{State: Unhealthy, Source: FromPolicy, Reason: "no Node after " + view.Duration(c.NodeStartup)}
 	since, over := mark.timeoutStart(h.Reason, m.startupFrom(), now)
 	h.Since = since.Add(c.NodeStartup)
 	switch left := h.Since.Sub(now); {

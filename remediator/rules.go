@@ -10,8 +10,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/internal/plural"
-	"scute.dev/internal/timespan"
+	"scute.dev/view"
 )
 
 // Names of rules that are used in several places. docs/remediation.md describes every rule.
@@ -221,7 +220,7 @@ func (s *State) checkConsent(u *UnhealthyMachine, m *Machine, f *Facts, now time
 	case u.held(now):
 		return waitForHuman("release the machine when you no longer need it", ruleHold, "%s", u.describeHold())
 	case now.Before(u.UnhealthyAt.Add(f.Policy.Hold)):
-		return wait(rulePolicyHold, "the policy holds each machine for %s before it is replaced", timespan.Text(f.Policy.Hold))
+		return wait(rulePolicyHold, "the policy holds each machine for %s before it is replaced", view.Duration(f.Policy.Hold))
 	default:
 		return nil
 	}
@@ -249,13 +248,13 @@ func (s *State) checkAttempts(u *UnhealthyMachine, m *Machine, f *Facts, now tim
 	case u.WrongMachineDeleted:
 		return &Decision{Verdict: CannotRemediate, Rule: "surprise", Reason: f.Owner.Name + " deleted a healthy machine instead of this one, which had the delete annotation; it would do so again", Next: "find out how " + f.Owner.Name + " chooses the machine that it deletes (rollout strategy OnDelete, several MachineSets), and replace this machine by hand; or hold and release the machine to retry"}
 	case u.Attempts >= f.Policy.Attempts:
-		return &Decision{Verdict: CannotRemediate, Rule: ruleAttempts, Reason: plural.Of(u.Attempts, "attempt") + " to replace it failed", Next: "find out why its replacements do not become ready, fix that, then hold and release the machine to reset the count of its attempts, or raise maxAttempts"}
+		return &Decision{Verdict: CannotRemediate, Rule: ruleAttempts, Reason: view.Count(u.Attempts, "attempt") + " to replace it failed", Next: "find out why its replacements do not become ready, fix that, then hold and release the machine to reset the count of its attempts, or raise maxAttempts"}
 	case s.chainLength(u) >= f.Policy.Attempts:
-		return &Decision{Verdict: CannotRemediate, Rule: "chain", Reason: "it is the last of " + plural.Of(s.chainLength(u), "consecutive replacement") + " that each failed", Next: "find out why the machines fail, fix that, then hold and release the machine to replace it once more, or raise maxAttempts"}
+		return &Decision{Verdict: CannotRemediate, Rule: "chain", Reason: "it is the last of " + view.Count(s.chainLength(u), "consecutive replacement") + " that each failed", Next: "find out why the machines fail, fix that, then hold and release the machine to replace it once more, or raise maxAttempts"}
 	case !u.LastAttempt.IsZero() && now.Before(u.LastAttempt.Add(cooldown)):
-		return wait(ruleCooldown, "the last attempt was at %s; the next may start %s later", utc(u.LastAttempt), timespan.Text(cooldown))
+		return wait(ruleCooldown, "the last attempt was at %s; the next may start %s later", utc(u.LastAttempt), view.Duration(cooldown))
 	case now.Before(s.ownerCooldown().Add(cooldown)):
-		return wait(ruleCooldown, "the last attempt for %s was cancelled at %s; the next may start %s later", f.Owner.Name, utc(s.ownerCooldown()), timespan.Text(cooldown))
+		return wait(ruleCooldown, "the last attempt for %s was cancelled at %s; the next may start %s later", f.Owner.Name, utc(s.ownerCooldown()), view.Duration(cooldown))
 	default:
 		return nil
 	}
@@ -288,14 +287,14 @@ func (s *State) checkLimits(u *UnhealthyMachine, m *Machine, f *Facts, now time.
 	// Reasons do not contain counts, because each change of a reason would be a new decision.
 	switch {
 	case f.inMassFailure():
-		return waitForHuman(fmt.Sprintf("look for the common cause, for example in the network or the infrastructure; the wait ends %s after fewer are unhealthy (limits.massFailure.cooldown)", timespan.Text(l.MassFailure.Cooldown)),
-			RulePolicyMassFailure, "a mass failure: at least %s and %d %% of the selected machines are unhealthy at once, probably for a common cause", plural.Of(l.MassFailure.Floor, "machine"), l.MassFailure.Percent)
+		return waitForHuman(fmt.Sprintf("look for the common cause, for example in the network or the infrastructure; the wait ends %s after fewer are unhealthy (limits.massFailure.cooldown)", view.Duration(l.MassFailure.Cooldown)),
+			RulePolicyMassFailure, "a mass failure: at least %s and %d %% of the selected machines are unhealthy at once, probably for a common cause", view.Count(l.MassFailure.Floor, "machine"), l.MassFailure.Percent)
 	case now.Before(s.massFailureCooldownEnd(f)):
-		return wait(rulePolicyCooldown, "a mass failure ended at %s; nothing starts for %s", utc(s.massFailureEnded(f)), timespan.Text(l.MassFailure.Cooldown))
+		return wait(rulePolicyCooldown, "a mass failure ended at %s; nothing starts for %s", utc(s.massFailureEnded(f)), view.Duration(l.MassFailure.Cooldown))
 	case f.Ledger.Active+len(s.InProgress()) >= l.AtOnce:
 		return waitForHuman(nextAtLimit+"; or raise limits.atOnce", ruleAtOnce, "%d or more remediations are in progress, the policy's limit", l.AtOnce)
 	case begun >= l.PerWindow && !u.alreadyCounted():
-		return waitForHuman("wait (`scutectl get machines` shows until when), or raise limits.perWindow", ruleWindow, "%d or more remediations started within %s, the policy's limit", l.PerWindow, timespan.Text(l.Window))
+		return waitForHuman("wait (`scutectl get machines` shows until when), or raise limits.perWindow", ruleWindow, "%d or more remediations started within %s, the policy's limit", l.PerWindow, view.Duration(l.Window))
 	default:
 		return s.checkFleetLimits(u, m, f, now)
 	}
@@ -308,7 +307,7 @@ func (s *State) escalate(u *UnhealthyMachine, m *Machine, f *Facts, _ time.Time)
 	if step == nil || m.Node == "" || u.hasNotice() || u.Attempts > 0 || !f.riskOfStopping(m).none() {
 		return nil
 	}
-	return &Decision{Verdict: Escalate, Rule: "escalation", Reason: fmt.Sprintf("escalation step %s is tried for %s before the machine is replaced", step.Name, timespan.Text(step.Timeout))}
+	return &Decision{Verdict: Escalate, Rule: "escalation", Reason: fmt.Sprintf("escalation step %s is tried for %s before the machine is replaced", step.Name, view.Duration(step.Timeout))}
 }
 
 // allows reports whether the policy permits a method. A policy without methods permits all.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"scute.dev/internal/timespan"
+	"scute.dev/view"
 )
 
 var (
@@ -20,12 +20,12 @@ var (
 	blocked = expires("the owner cannot delete the machine for `timeouts.scaleUp`, because components of another machine are unhealthy", TimedOut, func(r remediation) time.Time {
 		return dueIf(r.stuck(), r.extendedDeadline(r.facts.Policy.Timeouts.ScaleUp))
 	}, func(r remediation) string {
-		return fmt.Sprintf("%s did not delete the machine within %s%s", r.facts.Owner.Name, timespan.Text(r.facts.Policy.Timeouts.ScaleUp), r.obstacle())
+		return fmt.Sprintf("%s did not delete the machine within %s%s", r.facts.Owner.Name, view.Duration(r.facts.Policy.Timeouts.ScaleUp), r.obstacle())
 	})
 	notRemoved = expires("the owner does not delete the machine within `timeouts.removal`", TimedOut, func(r remediation) time.Time {
 		return dueIf(r.facts.Policy.Timeouts.Removal > 0, r.extendedDeadline(r.facts.Policy.Timeouts.Removal))
 	}, func(r remediation) string {
-		return fmt.Sprintf("%s did not delete the machine within %s%s", r.facts.Owner.Name, timespan.Text(r.facts.Policy.Timeouts.Removal), r.obstacle())
+		return fmt.Sprintf("%s did not delete the machine within %s%s", r.facts.Owner.Name, view.Duration(r.facts.Policy.Timeouts.Removal), r.obstacle())
 	})
 )
 
@@ -42,7 +42,7 @@ var (
 		replaced := r.Ready && r.facts.machine(r.Replacement) != nil && r.method.undone(r) && !r.tooMany()
 		return dueIf(!r.facts.isControlPlane() && replaced, r.removalDeadline(r.victim))
 	}, "it ends as Succeeded, although the machine still exists", func(r remediation) Succeeded {
-		return Succeeded{Note: fmt.Sprintf("it still exists %s after its deletion started: check its drain, its volumes and its infrastructure", timespan.Text(r.facts.Policy.Timeouts.Removal))}
+		return Succeeded{Note: fmt.Sprintf("it still exists %s after its deletion started: check its drain, its volumes and its infrastructure", view.Duration(r.facts.Policy.Timeouts.Removal))}
 	})
 )
 

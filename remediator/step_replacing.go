@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"scute.dev/internal/timespan"
+	"scute.dev/view"
 )
 
 var (
@@ -22,7 +22,7 @@ var (
 	notReady = expires("the new machine is not ready within `timeouts.ready`", TimedOut, func(r remediation) time.Time {
 		return r.extendedDeadline(r.facts.Policy.Timeouts.Ready)
 	}, func(r remediation) string {
-		return fmt.Sprintf("replacement %s was not ready within %s", r.Replacement.Name, timespan.Text(r.facts.Policy.Timeouts.Ready))
+		return fmt.Sprintf("replacement %s was not ready within %s", r.Replacement.Name, view.Duration(r.facts.Policy.Timeouts.Ready))
 	})
 	consumed = transition{
 		when: "replicas are restored, and there are no more machines than requested: the new machine has replaced another one", event: SurgeConsumed{}, to: ended,

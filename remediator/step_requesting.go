@@ -7,8 +7,8 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-	"scute.dev/internal/timespan"
 	"scute.dev/kube/object"
+	"scute.dev/view"
 )
 
 var (
@@ -39,7 +39,7 @@ var (
 	noReplacement = expires("no new machine within `timeouts.scaleUp`", TimedOut, func(r remediation) time.Time {
 		return r.extendedDeadline(r.facts.Policy.Timeouts.ScaleUp)
 	}, func(r remediation) string {
-		return fmt.Sprintf("%s did not act within %s%s", r.facts.Owner.Name, timespan.Text(r.facts.Policy.Timeouts.ScaleUp), r.obstacle())
+		return fmt.Sprintf("%s did not act within %s%s", r.facts.Owner.Name, view.Duration(r.facts.Policy.Timeouts.ScaleUp), r.obstacle())
 	})
 )
 

@@ -7,8 +7,8 @@ import (
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
-	"scute.dev/internal/timespan"
 	"scute.dev/kube/object"
+	"scute.dev/view"
 )
 
 // Rules that freeze a remediation in progress.
@@ -104,7 +104,7 @@ var suspensions = []suspension{
 		if !r.reached(r.removalDeadline(r.victim)) {
 			return "", "", false
 		}
-		return fmt.Sprintf("%s has been deleting it for more than %s%s", r.facts.Owner.Name, timespan.Text(r.facts.Policy.Timeouts.Removal), formatHooks(r.victim.Hooks)), "find out what blocks the deletion: the drain, volumes or the infrastructure", true
+		return fmt.Sprintf("%s has been deleting it for more than %s%s", r.facts.Owner.Name, view.Duration(r.facts.Policy.Timeouts.Removal), formatHooks(r.victim.Hooks)), "find out what blocks the deletion: the drain, volumes or the infrastructure", true
 	}, func(r remediation) time.Time { return r.removalDeadline(r.victim) }},
 	{freezeHeld, "the machine is gone, or has lost its delete annotation, and the deletion of another machine (of a control plane, or a new one) is blocked by a hook, or lasts longer than `timeouts.removal`", writesAll, func(r remediation) (string, string, bool) {
 		m, gone := r.hangingMachine(), ""

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/internal/plural"
 	"scute.dev/kube/object"
+	"scute.dev/view"
 )
 
 // decideControlPlane decides by the quorum table: rules b (maxSurge) to f. The dangers were checked before.
@@ -32,7 +32,7 @@ func decideControlPlane(m *Machine, f *Facts, stranded []*Machine) Decision {
 	case f.Owner.RollingOut != "":
 		return c.deleteFirst(blocks, "a rollout is in progress and waits for this machine: "+c.describeBroken())
 	case blocks != "":
-		return c.deleteFirst(blocks, fmt.Sprintf("%s has %s instead of %d, and waits for this one: %s", f.Owner.Name, plural.Of(len(f.Machines), "machine"), f.Owner.Replicas, c.describeBroken()))
+		return c.deleteFirst(blocks, fmt.Sprintf("%s has %s instead of %d, and waits for this one: %s", f.Owner.Name, view.Count(len(f.Machines), "machine"), f.Owner.Replicas, c.describeBroken()))
 	case f.Owner.MaxSurge == 0 && !f.Policy.AllowsDeleteFirst:
 		return Decision{Verdict: CannotRemediate, Rule: "max-surge-0", Reason: f.Owner.Name + " has maxSurge 0: it deletes a machine before it creates another", Next: "set acceptDeleteFirst in the policy, or maxSurge 1 in the control plane"}
 	case f.Owner.MaxSurge == 0:
@@ -119,7 +119,7 @@ func (c tableCase) external(blocks string) Decision {
 	case f.Owner.RollingOut != "":
 		return c.manual(why, "a rollout waits for it")
 	case int(f.Owner.Replicas) != len(f.Machines):
-		return c.manual(why, fmt.Sprintf("%s has %s instead of %d", f.Owner.Name, plural.Of(len(f.Machines), "machine"), f.Owner.Replicas))
+		return c.manual(why, fmt.Sprintf("%s has %s instead of %d", f.Owner.Name, view.Count(len(f.Machines), "machine"), f.Owner.Replicas))
 	case f.Owner.MaxSurge == 0:
 		return Decision{Verdict: CannotRemediate, Rule: "max-surge-0", Reason: f.Owner.Name + " has maxSurge 0, and does not remediate machines itself when etcd is external", Next: "set maxSurge 1 in the control plane, or delete the machine: " + f.Owner.Name + " creates another"}
 	case !broken:
@@ -320,7 +320,7 @@ func (c tableCase) byReplicas(rule, reason string, relaxed bool) Decision {
 	}
 	if n := f.desiredReplicas(); n != f.Owner.Replicas {
 		return *waitForHuman(fmt.Sprintf("if this lasts, find out why %s is not updated: check the condition TopologyReconciled of Cluster %s", f.Owner.Name, f.Owner.Cluster),
-			ruleScaling, "the topology of Cluster %s requests %s, and %s still has %d replicas: scute requests more after that", f.Owner.Cluster, plural.Of(int(n), "machine"), f.Owner.Name, f.Owner.Replicas)
+			ruleScaling, "the topology of Cluster %s requests %s, and %s still has %d replicas: scute requests more after that", f.Owner.Cluster, view.Count(int(n), "machine"), f.Owner.Name, f.Owner.Replicas)
 	}
 	return Decision{Verdict: Surge, Relaxed: relaxed, Rule: rule, Reason: reason}
 }

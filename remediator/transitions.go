@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"scute.dev/internal/timespan"
+	"scute.dev/view"
 )
 
 // Transitions that most steps have. Every other transition is in the file of the first step that has it.
@@ -60,7 +60,7 @@ var (
 		return dueIf(r.ownerRollingOut(), r.deadlineAfter(r.facts.Policy.Timeouts.ScaleUp+r.facts.Policy.Timeouts.Ready))
 	}, func(r remediation) string {
 		limit := r.facts.Policy.Timeouts.ScaleUp + r.facts.Policy.Timeouts.Ready
-		return fmt.Sprintf("a rollout or an upgrade started meanwhile, and %s created no replacement that was ready within %s", r.facts.Owner.Name, timespan.Text(limit))
+		return fmt.Sprintf("a rollout or an upgrade started meanwhile, and %s created no replacement that was ready within %s", r.facts.Owner.Name, view.Duration(limit))
 	})
 	reverted = expires("another client has restored the replicas for half a minute, or has set others for `timeouts.scaleUp`", Reverted, func(r remediation) time.Time {
 		limit := r.facts.Policy.Timeouts.ScaleUp

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/internal/plural"
+	"scute.dev/view"
 )
 
 // decideWorker decides about a worker. A surge raises the replicas by one, waits until the new machine is ready, marks the victim, and restores the
@@ -32,7 +32,7 @@ func decideWorker(m *Machine, f *Facts) Decision {
 		// surge ends.
 		if n, wanted := f.remainingMachines(), f.desiredReplicas(); n > int(wanted) {
 			return *waitForHuman(fmt.Sprintf("if this lasts, find out why %s does not act: check the conditions of %s %s", f.Owner.Name, f.Owner.Kind, f.Owner.Name),
-				ruleScaling, "%s has %s instead of %d, and deletes some first", f.Owner.Name, plural.Of(n, "machine"), wanted)
+				ruleScaling, "%s has %s instead of %d, and deletes some first", f.Owner.Name, view.Count(n, "machine"), wanted)
 		}
 		if other := f.firstDeleting(); other != nil && (!remediates || f.Owner.OnDelete) { // a rollout may begin before it is gone
 			return *waitForHuman("if the deletion of machine "+other.Name+" hangs, find out what blocks it", ruleDeletingMachine,

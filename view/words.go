@@ -2,11 +2,11 @@ package view
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"scute.dev/internal/plural"
 	"scute.dev/kube/object"
 )
 
@@ -30,7 +30,7 @@ func Objects(list []object.Ref) string {
 	case len(list) > Named:
 		names = append(names, "…")
 	}
-	return plural.Of(len(list), "object") + ": " + strings.Join(names, ", ")
+	return Count(len(list), "object") + ": " + strings.Join(names, ", ")
 }
 
 func rank(r object.Ref) int {
@@ -48,7 +48,50 @@ func Join(parts ...string) string {
 // First returns the first names, and the number of omitted elements.
 func First(names []string) string {
 	const most = 5
-	return strings.Join(plural.More(slices.Clone(names[:min(len(names), most)]), len(names)), ", ")
+	return strings.Join(More(slices.Clone(names[:min(len(names), most)]), len(names)), ", ")
+}
+
+// Count returns a number with its noun: "1 machine", "3 machines". many is the plural if it is not formed with an s.
+func Count[N int | uint64](n N, noun string, many ...string) string {
+	switch {
+	case n == 1:
+		return "1 " + noun
+	case len(many) > 0:
+		return fmt.Sprintf("%d %s", n, many[0])
+	default:
+		return fmt.Sprintf("%d %ss", n, noun)
+	}
+}
+
+// More adds to the first names how many of all there are beside them: "and 3 more".
+func More(first []string, all int) []string {
+	if more := all - len(first); more > 0 {
+		return append(first, fmt.Sprintf("and %d more", more))
+	}
+	return first
+}
+
+// Duration returns a duration in Go's notation without trailing units that are zero: "1h" and not "1h0m0s". It is
+// exact, and time.ParseDuration parses it.
+func Duration(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// NormalizeDuration returns a duration that was stored in Go's notation as Duration does. It returns any other string
+// unchanged.
+func NormalizeDuration(s string) string {
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		return s
+	}
+	return Duration(d)
 }
 
 // Hash returns the first characters of a hash.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/internal/plural"
 	"scute.dev/view"
 )
 
@@ -12,7 +11,7 @@ import (
 func Describe(e Event) view.Line {
 	switch e := e.(type) {
 	case Defined:
-		return view.Line{Detail: fmt.Sprintf("part %d of %d: %s", e.Part+1, e.Of, plural.Of(len(e.Tasks), "task"))}
+		return view.Line{Detail: fmt.Sprintf("part %d of %d: %s", e.Part+1, e.Of, view.Count(len(e.Tasks), "task"))}
 	case Started:
 		return view.Line{Name: "run requested", Detail: fmt.Sprintf("policy %s, definition %s", e.Policy, view.Hash(e.Hash))}
 	case Claimed:
@@ -32,7 +31,7 @@ func Describe(e Event) view.Line {
 	case Ended:
 		return view.Line{Detail: view.Join(string(e.Phase), e.Message)}
 	case Migrated:
-		return view.Line{Detail: fmt.Sprintf("to definition %s, %s planned", view.Hash(e.Hash), plural.Of(len(e.Plan), "task"))}
+		return view.Line{Detail: fmt.Sprintf("to definition %s, %s planned", view.Hash(e.Hash), view.Count(len(e.Plan), "task"))}
 	case HandlerStarted:
 		return view.Line{About: e.Task, Detail: e.Handler}
 	case HandlerEnded:

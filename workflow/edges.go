@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/internal/timespan"
+	"scute.dev/view"
 )
 
 // load builds the graph of a definition, with all tasks pending.
@@ -320,7 +320,7 @@ func (s *State) edgeReason(need Need, e *edge) (reason string, planned bool) {
 	p := &s.tasks[e.parent]
 	switch {
 	case e.expired:
-		return fmt.Sprintf("waited longer than %s for %s", timespan.Text(time.Duration(need.Timeout)), need.Task), false
+		return fmt.Sprintf("waited longer than %s for %s", view.Duration(time.Duration(need.Timeout)), need.Task), false
 	case need.On == v1alpha1.OnFailure && p.phase == taskSkipped:
 		return need.Task + " was skipped", p.planned
 	case need.On == v1alpha1.OnFailure:

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/internal/plural"
+	"scute.dev/view"
 )
 
 // Bounds of a status, so that a resource stays far below the limit of an API server.
@@ -149,14 +149,14 @@ func Explain(s *State) (message, next string) {
 	case v1alpha1.RunAborted:
 		return s.ended.Message, "fix the cause, then resume the run: finished tasks are skipped"
 	case v1alpha1.RunRollingBack:
-		return fmt.Sprintf("rolling back, %s left: %s", plural.Of(s.undoRemaining, "task"), s.stopReason()), ""
+		return fmt.Sprintf("rolling back, %s left: %s", view.Count(s.undoRemaining, "task"), s.stopReason()), ""
 	case v1alpha1.RunRolledBack:
 		return "rolled back: " + s.ended.Message, ""
 	case v1alpha1.RunRollbackFailed:
 		return s.undoFailureText(), "fix the cause, then decide: retry-undo, mark-undone or abandon"
 	case v1alpha1.RunSucceeded:
 		c := s.counts()
-		return plural.Of(c.Succeeded, "task") + " done" + unsuccessfulText(c), ""
+		return view.Count(c.Succeeded, "task") + " done" + unsuccessfulText(c), ""
 	default:
 		return s.ended.Message, ""
 	}

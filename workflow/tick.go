@@ -7,8 +7,7 @@ import (
 	"time"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/internal/plural"
-	"scute.dev/internal/timespan"
+	"scute.dev/view"
 )
 
 // maxSkips bounds the events of one decision; the next decision has the remaining ones.
@@ -90,7 +89,7 @@ func lostMessage(times int) string {
 }
 
 func (s *State) deadlineEvent() Event {
-	message := "the run's deadline of " + timespan.Text(time.Duration(s.Deadline)) + " has passed"
+	message := "the run's deadline of " + view.Duration(time.Duration(s.Deadline)) + " has passed"
 	if s.Policy == v1alpha1.Rollback {
 		return s.rollback("", CauseDeadline, message)
 	}
@@ -286,10 +285,10 @@ func (s *State) finishEvents(free int, now time.Time) []Event {
 	}
 	var but []string // tasks of a branch that the graph skips are not counted
 	if ignored > 0 {
-		but = append(but, plural.Of(ignored, "ignored failure"))
+		but = append(but, view.Count(ignored, "ignored failure"))
 	}
 	if skipped > 0 {
-		but = append(but, plural.Of(skipped, "skipped task"))
+		but = append(but, view.Count(skipped, "skipped task"))
 	}
 	if len(but) > 0 {
 		return s.endEvents(v1alpha1.RunDegraded, "done, with "+strings.Join(but, " and "), free, now)

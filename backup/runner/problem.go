@@ -8,10 +8,10 @@ import (
 
 	"scute.dev/backup/schedule"
 	"scute.dev/backup/store"
-	"scute.dev/internal/plural"
 	"scute.dev/mover"
 	"scute.dev/mover/archive"
 	"scute.dev/mover/transfer"
+	"scute.dev/view"
 )
 
 // problemError is an error with a problem for the log.
@@ -116,5 +116,5 @@ func describeErrors(list []mover.Finding) (message, next string) {
 			parts = append(parts, strings.TrimPrefix(f.Field+": "+f.Message, ": "))
 		}
 	}
-	return strings.Join(plural.More(parts, errors), "; "), next
+	return strings.Join(view.More(parts, errors), "; "), next
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"scute.dev/internal/plural"
 	"scute.dev/view"
 )
 
@@ -23,13 +22,13 @@ func Describe(e Event) view.Line {
 	case Completed:
 		detail := "backup " + e.ID + " at " + e.Path
 		if e.Objects > 0 {
-			detail += fmt.Sprintf(": %s of clusters %s, %d bytes", plural.Of(e.Objects, "object"), strings.Join(e.Clusters[:min(len(e.Clusters), view.Named)], ", "), e.Bytes)
+			detail += fmt.Sprintf(": %s of clusters %s, %d bytes", view.Count(e.Objects, "object"), strings.Join(e.Clusters[:min(len(e.Clusters), view.Named)], ", "), e.Bytes)
 		}
 		return view.Line{Name: "backup complete", Detail: detail}
 	case Failed:
 		return view.Line{Name: "backup failed", Detail: view.Join("backup "+e.ID+": "+e.Text(), e.Next)}
 	case RemovalStarted:
-		return view.Line{Detail: plural.Of(len(e.Backups), "backup") + " no longer kept: " + ids(e.Backups)}
+		return view.Line{Detail: view.Count(len(e.Backups), "backup") + " no longer kept: " + ids(e.Backups)}
 	case Removed:
 		return view.Line{Name: "backups removed", Detail: removed(e)}
 	case RemovalFailed:
@@ -65,7 +64,7 @@ func occasion(e Started) string {
 	case e.Request != "":
 		return "requested: " + e.Request
 	case e.Skipped > 0:
-		return fmt.Sprintf("due at %s; %s missed", e.Due.UTC().Format(time.RFC3339), plural.Of(e.Skipped, "earlier backup was", "earlier backups were"))
+		return fmt.Sprintf("due at %s; %s missed", e.Due.UTC().Format(time.RFC3339), view.Count(e.Skipped, "earlier backup was", "earlier backups were"))
 	default:
 		return "due at " + e.Due.UTC().Format(time.RFC3339)
 	}

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/internal/plural"
+	"scute.dev/view"
 )
 
 const statusBackups = 20
@@ -110,7 +110,7 @@ func lastBackupText(s *State) string {
 	if b.Objects == 0 { // it was found to be complete after its process had ended
 		return "; the last backup is " + s.Spec.Destination.Location(b.Path)
 	}
-	return fmt.Sprintf("; the last backup has %s of %s", plural.Of(b.Objects, "object"), plural.Of(b.Clusters, "cluster"))
+	return fmt.Sprintf("; the last backup has %s of %s", view.Count(b.Objects, "object"), view.Count(b.Clusters, "cluster"))
 }
 
 // Missed returns the first time of the schedule since the last backup for which no backup began within the starting deadline, or zero.

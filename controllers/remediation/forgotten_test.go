@@ -20,7 +20,7 @@ import (
 )
 
 // forgotten is a view that has forgotten an owner.
-type forgotten struct{ view }
+type forgotten struct{ records }
 
 func (forgotten) Status(string, types.UID) (v1alpha1.SurgeRemediationStatus, bool) {
 	return v1alpha1.SurgeRemediationStatus{}, false
@@ -36,7 +36,7 @@ func TestTheEndOfAForgottenRemediationRemains(t *testing.T) {
 
 // statusAfterReconcile returns the status of the request of a recovered machine, in a namespace without policies, after a
 // reconcile with the view.
-func statusAfterReconcile(t *testing.T, view view) v1alpha1.SurgeRemediationStatus {
+func statusAfterReconcile(t *testing.T, view records) v1alpha1.SurgeRemediationStatus {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := errors.Join(v1alpha1.AddToScheme(scheme), clusterv1.AddToScheme(scheme)); err != nil {
@@ -66,7 +66,7 @@ func statusAfterReconcile(t *testing.T, view view) v1alpha1.SurgeRemediationStat
 }
 
 // deselected is a view in which a machine's last remediation ended because no policy selects the machine any more.
-type deselected struct{ view }
+type deselected struct{ records }
 
 func (deselected) Status(string, types.UID) (v1alpha1.SurgeRemediationStatus, bool) {
 	at := metav1.NewTime(time.Unix(2000, 0))

@@ -20,8 +20,8 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/resource"
-	"scute.dev/internal/plural"
 	"scute.dev/remediator"
+	"scute.dev/view"
 )
 
 const (
@@ -164,7 +164,7 @@ func massFailure(f *remediator.Fleet, atLarge *metav1.Time, domains []v1alpha1.F
 // availability returns one sentence about what may start now, or why nothing may.
 func availability(l *v1alpha1.RepairLimits, mass *metav1.Condition, opens time.Time) (reason, message string) {
 	s := &l.Status
-	watches := fmt.Sprintf("%s selected, %d unhealthy, %s in progress", plural.Of(s.Machines, "machine"), s.Unhealthy, plural.Of(s.Active, "remediation")) + windowClause(opens)
+	watches := fmt.Sprintf("%s selected, %d unhealthy, %s in progress", view.Count(s.Machines, "machine"), s.Unhealthy, view.Count(s.Active, "remediation")) + windowClause(opens)
 	switch {
 	case l.Unreadable.Spec != nil:
 		return resource.Unreadable, l.Unreadable.Spec.String() + ": correct it; until then nothing starts"

@@ -32,7 +32,7 @@ type policyReconciler struct {
 	cache    client.Reader // reads kinds that are watched anyway
 	live     client.Client
 	recorder events.EventRecorder
-	view     view
+	view     records
 	// totals returns the totals of a policy's machines whose owners have been reconciled.
 	totals func(namespace, policy string) runner.Totals
 }

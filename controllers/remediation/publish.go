@@ -11,10 +11,10 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/resource"
-	"scute.dev/internal/plural"
 	"scute.dev/remediator"
 	"scute.dev/remediator/observe"
 	"scute.dev/remediator/runner"
+	"scute.dev/view"
 )
 
 // publish writes what a policy watches into its status. wrong are problems that only a user can fix. It runs again at the end of the cooldown after a
@@ -85,9 +85,9 @@ func policyStatus(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []s
 
 // policySummary returns one sentence about what a policy does now, or why it does nothing.
 func policySummary(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string, calm, opens time.Time) (reason, message string) {
-	watches := fmt.Sprintf("%s of %s watched", plural.Of(s.machines, "machine"), plural.Of(len(s.clusters), "cluster"))
+	watches := fmt.Sprintf("%s of %s watched", view.Count(s.machines, "machine"), view.Count(len(s.clusters), "cluster"))
 	if len(s.elsewhere) > 0 {
-		watches += fmt.Sprintf("; %s also selected by an earlier policy, which applies: %s", plural.Of(len(s.elsewhere), "cluster"), few(s.elsewhere))
+		watches += fmt.Sprintf("; %s also selected by an earlier policy, which applies: %s", view.Count(len(s.elsewhere), "cluster"), few(s.elsewhere))
 	}
 	usedUp := windowClause(opens)
 	switch {
@@ -104,7 +104,7 @@ func policySummary(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []
 	case !calm.IsZero():
 		return "MassFailure", fmt.Sprintf("a mass failure has ended: nothing starts before %s; %d in progress, %d unhealthy; %s", calm.UTC().Format(time.RFC3339), t.Active, t.Unhealthy, watches)
 	case t.Active > 0:
-		return "Remediating", fmt.Sprintf("%s in progress, %d unhealthy%s; %s", plural.Of(t.Active, "remediation"), t.Unhealthy, usedUp, watches)
+		return "Remediating", fmt.Sprintf("%s in progress, %d unhealthy%s; %s", view.Count(t.Active, "remediation"), t.Unhealthy, usedUp, watches)
 	case t.Unhealthy > 0:
 		return "Unhealthy", fmt.Sprintf("%d unhealthy, none in progress%s; %s", t.Unhealthy, usedUp, watches)
 	case len(s.clusters) == 0:

@@ -12,7 +12,7 @@ import (
 
 // etcdView reports each etcd as fragmented, and also an alarm for the last control plane.
 type etcdView struct {
-	view
+	records
 	last string
 }
 

@@ -27,8 +27,8 @@ import (
 // reconcileTimeout bounds the writes of one reconciliation.
 const reconcileTimeout = time.Minute
 
-// view is the part of the log that the controllers read.
-type view interface {
+// records is the part of the log that the controllers read.
+type records interface {
 	// Status returns a machine's remediation by the owner's id; false if the log has none.
 	Status(owner string, machine types.UID) (v1alpha1.SurgeRemediationStatus, bool)
 	// History lists the most recent remediations of one policy that have ended, newest first. most bounds their number.
@@ -42,7 +42,7 @@ type requestReconciler struct {
 	cache    client.Reader // reads kinds that are watched anyway
 	live     client.Client
 	recorder events.EventRecorder
-	view     view
+	view     records
 	// ownerOf returns the owner that replaces a machine; false if there is none.
 	ownerOf func(ctx context.Context, m *clusterv1.Machine) (remediator.Owner, bool, error)
 }

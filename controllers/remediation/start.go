@@ -17,13 +17,13 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/resource"
-	"scute.dev/internal/timespan"
 	"scute.dev/kube/guard"
 	"scute.dev/remediator"
 	"scute.dev/remediator/act"
 	"scute.dev/remediator/observe"
 	"scute.dev/remediator/ownerkind"
 	"scute.dev/remediator/runner"
+	"scute.dev/view"
 )
 
 const (
@@ -119,7 +119,7 @@ func (r *Starter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 // reportMissing records in a policy's status why the remediator cannot start.
 func (r *Starter) reportMissing(ctx context.Context, p *v1alpha1.RepairPolicy, missing string) error {
 	after := p.DeepCopy()
-	message := missing + ": scute checks again every " + timespan.Text(installRetryInterval)
+	message := missing + ": scute checks again every " + view.Duration(installRetryInterval)
 	after.Status.ObservedGeneration, after.Status.Message = p.Generation, message
 	after.Status.Conditions = resource.Kstatus(p.Status.Conditions, p.Generation, "NotInstalled",
 		resource.Value{Message: message}, resource.Value{}, resource.Value{True: true, Message: message})

@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"scute.dev/internal/plural"
 	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
+	"scute.dev/view"
 )
 
 // checkLost returns findings about what the source would lose: hosted control planes, and objects that do not move but would be garbage collected,
@@ -78,7 +78,7 @@ func dependentsText(l mover.LostObject) string {
 
 func firstNames(names []string) string {
 	const first = 20
-	return strings.Join(plural.More(slices.Clone(names[:min(len(names), first)]), len(names)), ", ")
+	return strings.Join(view.More(slices.Clone(names[:min(len(names), first)]), len(names)), ", ")
 }
 
 // lostObjects returns the objects that the source would lose with the members, except those that checkDependents finds in the snapshot: objects of kinds

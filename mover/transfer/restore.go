@@ -11,14 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"scute.dev/internal/plural"
-	"scute.dev/internal/timespan"
 	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/mover/archive"
 	"scute.dev/pause"
 	"scute.dev/pause/hold"
+	"scute.dev/view"
 )
 
 // Restore creates the objects of an archive in a management cluster. Every object is created
@@ -154,7 +153,7 @@ func (r *Restore) checkOtherNamespaces(f *findings) {
 		}
 	}
 	for namespace, objects := range elsewhere {
-		names := plural.More(slices.Clone(objects[:min(len(objects), first)]), len(objects))
+		names := view.More(slices.Clone(objects[:min(len(objects), first)]), len(objects))
 		f.AddWarning("target: namespace "+namespace, "the backup has objects of this namespace too: "+strings.Join(names, ", "),
 			"a ClusterClass with its templates, and credentials of a provider, are expected there; ask the author of the backup about other objects")
 	}
@@ -290,7 +289,7 @@ func (r *Restore) awaitAcks(ctx context.Context) error {
 	})
 	if waiting.Err() != nil && ctx.Err() == nil && len(pending) > 0 {
 		return fmt.Errorf("the controllers of the target have not acknowledged within %s that every copy is paused; everything stays paused: %s",
-			timespan.Text(r.AckTimeout), mover.Summary(pending))
+			view.Duration(r.AckTimeout), mover.Summary(pending))
 	}
 	return err
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"scute.dev/internal/plural"
 	"scute.dev/kube/object"
 	"scute.dev/pause"
 	"scute.dev/view"
@@ -33,7 +32,7 @@ func Describe(e Event) view.Line {
 	case Waiting:
 		return view.Line{Detail: pause.DescribeWaits(e.Objects, e.Total)}
 	case AllAcknowledged:
-		return view.Line{Detail: "by " + plural.Of(e.Objects, "object")}
+		return view.Line{Detail: "by " + view.Count(e.Objects, "object")}
 	case TimedOut:
 		return view.Line{Detail: pause.DescribeWaits(e.Objects, e.Total)}
 	case Dropped:

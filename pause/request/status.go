@@ -10,9 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/internal/plural"
-	"scute.dev/internal/timespan"
 	"scute.dev/pause"
+	"scute.dev/view"
 )
 
 // Limits of the lists in a status.
@@ -100,7 +99,7 @@ func Explain(s *State) (message, next string) {
 	case v1alpha1.PausePending:
 		message = "waiting for a daemon to start the pause"
 	case v1alpha1.PausePausing:
-		message = fmt.Sprintf("pausing %s", plural.Of(len(s.Roots), "cluster"))
+		message = fmt.Sprintf("pausing %s", view.Count(len(s.Roots), "cluster"))
 		if len(s.Roots) == 0 {
 			message = "no selected Cluster exists yet; each is paused as soon as it exists"
 		}
@@ -108,7 +107,7 @@ func Explain(s *State) (message, next string) {
 	case v1alpha1.PauseAcknowledging:
 		message = objects + waitingMessage(s)
 	case v1alpha1.PauseAcknowledged:
-		message = fmt.Sprintf("every object has acknowledged the pause: %s of %s", plural.Of(len(s.Acks), "object"), plural.Of(len(s.Roots), "cluster"))
+		message = fmt.Sprintf("every object has acknowledged the pause: %s of %s", view.Count(len(s.Acks), "object"), view.Count(len(s.Roots), "cluster"))
 	case v1alpha1.PauseTimedOut:
 		message = fmt.Sprintf("not every object acknowledged the pause in time: %s; waiting for %s", objects, pendingNames(s))
 		next = "check that the controllers of these objects run and may write their status, until the objects acknowledge the pause; or delete the " +
@@ -126,8 +125,8 @@ func Explain(s *State) (message, next string) {
 	case v1alpha1.PauseReleased:
 		message = "the clusters are restored; every object has resumed, or is paused for another reason"
 		if s.AsleepAll > 0 {
-			message = fmt.Sprintf("the clusters are restored; %s still reported Paused=True after %s", plural.Of(s.AsleepAll, "object"),
-				timespan.Text(time.Duration(s.Spec.Awake)))
+			message = fmt.Sprintf("the clusters are restored; %s still reported Paused=True after %s", view.Count(s.AsleepAll, "object"),
+				view.Duration(time.Duration(s.Spec.Awake)))
 			next = "check that the controllers of these objects run"
 		}
 	}

@@ -18,9 +18,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/internal/redact"
-	"scute.dev/internal/timespan"
 	"scute.dev/kube/object"
 	"scute.dev/kube/tenant"
+	"scute.dev/view"
 )
 
 const (
@@ -123,7 +123,7 @@ func (l *line) classify(err error) (object.ConditionStatus, string) {
 	case l.distrusted != nil:
 		return object.Unknown, "its certificate cannot be trusted: " + shorten(l.distrusted)
 	case errors.Is(err, context.DeadlineExceeded), status.Code(err) == codes.DeadlineExceeded, status.Code(err) == codes.Canceled:
-		return object.Unknown, "no answer within " + timespan.Text(l.timeout)
+		return object.Unknown, "no answer within " + view.Duration(l.timeout)
 	case strings.Contains(err.Error(), "remote error: tls"):
 		return object.Unknown, "it rejects the client certificate: " + shorten(err)
 	case l.route.address != "":

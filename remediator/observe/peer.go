@@ -17,8 +17,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/exec"
 
-	"scute.dev/internal/timespan"
 	"scute.dev/kube/object"
+	"scute.dev/view"
 )
 
 const (
@@ -144,7 +144,7 @@ func (d *dialer) etcdctl(ctx context.Context, node, endpoint string, args ...str
 	case errors.As(err, &exit):
 		return nil, &exitError{output: errorText(stderr, exit.Code)}
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, fmt.Errorf("no result within %s", timespan.Text(d.peer))
+		return nil, fmt.Errorf("no result within %s", view.Duration(d.peer))
 	case err != nil && strings.Contains(err.Error(), "executable file not found"): // as container runtimes report it
 		return nil, errors.New("the image of its etcd has no etcdctl")
 	default:

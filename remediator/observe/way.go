@@ -16,9 +16,9 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"scute.dev/internal/timespan"
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
+	"scute.dev/view"
 )
 
 const (
@@ -98,7 +98,7 @@ func (d *dialer) query(ctx context.Context, node string) answer {
 	}
 	giveUp()
 	<-done
-	direct.reason = cmp.Or(direct.reason, "no answer through its node within "+timespan.Text(d.forward))
+	direct.reason = cmp.Or(direct.reason, "no answer through its node within "+view.Duration(d.forward))
 	return direct
 }
 

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/internal/plural"
+	words "scute.dev/view"
 )
 
 // briefLength is the maximum number of characters of a text in a list. The page of the event or task shows the whole text.
@@ -21,7 +21,7 @@ func functions() template.FuncMap {
 		"clock":   func(t time.Time) string { return t.UTC().Format("15:04:05.000") },
 		"span":    span,
 		"told":    splitCommands,
-		"plural":  plural.Of[int],
+		"plural":  words.Count[int],
 		"add":     func(a, b int) int { return a + b },
 		"half":    func(a int) int { return a / 2 },
 		"fit":     fit,

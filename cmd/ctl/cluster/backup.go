@@ -12,11 +12,11 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/internal/plural"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/mover/archive"
 	"scute.dev/mover/transfer"
+	"scute.dev/view"
 )
 
 type backupOptions struct {
@@ -105,7 +105,7 @@ func (o *backupOptions) run(ctx context.Context) error {
 	defer progress.Done()
 	backup := &transfer.Backup{
 		Source: source, Selection: mover.Selection{Namespace: namespace, Clusters: o.Clusters, All: o.All}, Writer: writer,
-		Progress: func(done, total int) { progress.Showf("reading: %d of %s", done, plural.Of(total, "object")) },
+		Progress: func(done, total int) { progress.Showf("reading: %d of %s", done, view.Count(total, "object")) },
 	}
 	index, warnings, err := backup.Run(ctx)
 	progress.Done()
@@ -137,8 +137,8 @@ func (o *backupOptions) report(index *archive.Index, warnings []mover.Finding) e
 	}
 	how := "in PLAIN TEXT, with the private keys of the clusters"
 	if len(index.Recipients) > 0 {
-		how = "encrypted to " + plural.Of(len(index.Recipients), "recipient")
+		how = "encrypted to " + view.Count(len(index.Recipients), "recipient")
 	}
 	return o.Env.Linef("backup %s of %s of namespace %s (%s): %s, %s, in %s", index.ID,
-		plural.Of(len(index.Clusters), "cluster"), index.Namespace, formatNames(index.Clusters), plural.Of(len(index.Objects), "object"), how, o.To)
+		view.Count(len(index.Clusters), "cluster"), index.Namespace, formatNames(index.Clusters), view.Count(len(index.Objects), "object"), how, o.To)
 }

@@ -9,11 +9,11 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/internal/plural"
 	"scute.dev/internal/redact"
 	"scute.dev/kube"
 	"scute.dev/mover"
 	"scute.dev/mover/transfer"
+	"scute.dev/view"
 )
 
 // Commands returns the commands about clusters in a folder, by their verbs.
@@ -98,5 +98,5 @@ func (q redactedError) Unwrap() error { return q.err }
 
 func formatNames(clusters []string) string {
 	first := min(5, len(clusters))
-	return strings.Join(plural.More(clusters[:first:first], len(clusters)), ", ")
+	return strings.Join(view.More(clusters[:first:first], len(clusters)), ", ")
 }

@@ -14,12 +14,11 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/internal/plural"
-	"scute.dev/internal/timespan"
 	"scute.dev/kube"
 	"scute.dev/mover"
 	"scute.dev/mover/archive"
 	"scute.dev/mover/transfer"
+	"scute.dev/view"
 )
 
 type restoreOptions struct {
@@ -82,7 +81,7 @@ func (o *restoreOptions) validate() error {
 	case o.SourceContext != "" && o.SourceKubeconfig == "":
 		return cli.Usagef("--source-context needs --source-kubeconfig")
 	case o.Timeout <= 0:
-		return cli.Usagef("--timeout is %s: it must be greater than zero", timespan.Text(o.Timeout))
+		return cli.Usagef("--timeout is %s: it must be greater than zero", view.Duration(o.Timeout))
 	}
 	return o.options.validate()
 }
@@ -134,7 +133,7 @@ func (o *restoreOptions) run(ctx context.Context) error {
 	r := &transfer.Restore{
 		Target: target, Archive: backup, Source: source, SourceGone: o.SourceIsGone, CarryStatus: o.CarryStatus, AcceptLoss: o.AcceptLoss, AckTimeout: o.Timeout,
 		Progress: func(s transfer.Step) {
-			progress.Showf("%s: %d of %s", s.Phase, s.Done, plural.Of(s.Total, "object"))
+			progress.Showf("%s: %d of %s", s.Phase, s.Done, view.Count(s.Total, "object"))
 		},
 	}
 	warnings, err := r.Prepare(ctx)
@@ -191,7 +190,7 @@ func (o *restoreOptions) report(index *archive.Index, warnings []mover.Finding, 
 			did = "can be restored: nothing was changed"
 		}
 		err := o.Env.Linef("backup %s of %s, %s of namespace %s (%s), %s: %s", index.ID, index.TakenAt.UTC().Format(time.RFC3339),
-			plural.Of(len(index.Clusters), "cluster"), index.Namespace, formatNames(index.Clusters), plural.Of(len(index.Objects), "object"), did)
+			view.Count(len(index.Clusters), "cluster"), index.Namespace, formatNames(index.Clusters), view.Count(len(index.Objects), "object"), did)
 		if err != nil {
 			return err
 		}
@@ -200,7 +199,7 @@ func (o *restoreOptions) report(index *archive.Index, warnings []mover.Finding, 
 		o.Env.Notef("%s does not reconcile yet: %s", w.Ref, w.Reason)
 	}
 	if len(asleep) > 0 {
-		return errors.New(plural.Of(len(asleep), "object does", "objects do") + " not reconcile yet: check that every controller of the target is running")
+		return errors.New(view.Count(len(asleep), "object does", "objects do") + " not reconcile yet: check that every controller of the target is running")
 	}
 	return nil
 }

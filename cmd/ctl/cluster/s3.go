@@ -14,8 +14,8 @@ import (
 
 	"scute.dev/backup/store"
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/internal/plural"
 	"scute.dev/mover/archive"
+	"scute.dev/view"
 )
 
 // bucketOptions are the options of a backup in a bucket. The credentials are in environment variables, as for other tools.
@@ -87,7 +87,7 @@ func hintBelow(ctx context.Context, in store.Store, place, prefix string, err er
 	for _, b := range slices.Backward(below) {
 		names.WriteString("\n  --from " + prefix + b)
 	}
-	return fmt.Errorf("%w; below it there are %s, the newest first:%s", archive.ErrIncomplete, plural.Of(all, "complete backup"), names.String())
+	return fmt.Errorf("%w; below it there are %s, the newest first:%s", archive.ErrIncomplete, view.Count(all, "complete backup"), names.String())
 }
 
 // hintInFolder adds the newest backups in a folder on this machine to the error, like hintBelow.

@@ -10,7 +10,7 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/eventlog"
-	"scute.dev/internal/timespan"
+	"scute.dev/view"
 )
 
 // Flags locate the management cluster and the log.
@@ -64,7 +64,7 @@ func (f *Flags) Check() error {
 	case f.Namespace != "" && len(validation.IsDNS1123Label(f.Namespace)) > 0:
 		return cli.Usagef("-n is %q, which is not a valid name in Kubernetes: %s", f.Namespace, validation.IsDNS1123Label(f.Namespace)[0])
 	case f.LogTimeout <= 0:
-		return cli.Usagef("--log-timeout is %s: it must be greater than zero", timespan.Text(f.LogTimeout))
+		return cli.Usagef("--log-timeout is %s: it must be greater than zero", view.Duration(f.LogTimeout))
 	}
 	return nil
 }

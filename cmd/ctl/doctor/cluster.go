@@ -17,10 +17,10 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/connect"
-	"scute.dev/internal/plural"
 	"scute.dev/internal/trust"
 	"scute.dev/kube"
 	"scute.dev/kube/object"
+	"scute.dev/view"
 )
 
 func apiServer(ctx context.Context, v *diagnosis) bool {
@@ -88,7 +88,7 @@ func clusterAPI(ctx context.Context, v *diagnosis) bool {
 	}
 	if len(old) > 0 {
 		v.report(ok(subject, "%s of contract v1beta1, which Cluster API supports until v1.16: %s. To check whether they acknowledge a pause: scutectl doctor provider",
-			plural.Of(len(old), "kind"), firstNames(old)))
+			view.Count(len(old), "kind"), firstNames(old)))
 	}
 	return true
 }

@@ -10,7 +10,7 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/doctor/provider"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/internal/plural"
+	"scute.dev/view"
 )
 
 type options struct {
@@ -61,10 +61,10 @@ func (o *options) run(ctx context.Context) error {
 	}
 	switch {
 	case counts[Problem] > 0:
-		o.Env.Notef("%s, %s.", plural.Of(counts[Problem], "problem"), plural.Of(counts[Warning], "warning"))
+		o.Env.Notef("%s, %s.", view.Count(counts[Problem], "problem"), view.Count(counts[Warning], "warning"))
 		return cli.Failed()
 	case counts[Warning] > 0:
-		o.Env.Notef("No problem, %s.", plural.Of(counts[Warning], "warning"))
+		o.Env.Notef("No problem, %s.", view.Count(counts[Warning], "warning"))
 	default:
 		o.Env.Notef("No problem found.")
 	}

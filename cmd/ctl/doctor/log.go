@@ -8,8 +8,8 @@ import (
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/logcmd"
 	"scute.dev/eventlog"
-	"scute.dev/internal/plural"
 	"scute.dev/internal/trust"
+	"scute.dev/view"
 )
 
 // Usage of the log's limit from which a warning is reported, because a full log refuses new events.
@@ -53,7 +53,7 @@ func eventLog(ctx context.Context, v *diagnosis) {
 		share = float64(stats.Bytes) / float64(stats.MaxBytes)
 	}
 	r := ok(subject, "%s on %s, no gap, %.1f of %.0f MiB (%.0f %%), at %s",
-		plural.Of(stats.Commits, "commit"), plural.Of(stats.Aggregates, "aggregate"), mib(stats.Bytes), mib(stats.MaxBytes), 100*share, log.Where)
+		view.Count(stats.Commits, "commit"), view.Count(stats.Aggregates, "aggregate"), mib(stats.Bytes), mib(stats.MaxBytes), 100*share, log.Where)
 	if share >= fullWarning {
 		r.Level, r.Remedy = Warning, "raise its limit and, if need be, its volume: log.maxBytes and log.storage.size of the chart"
 	}

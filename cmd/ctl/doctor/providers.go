@@ -9,8 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"scute.dev/cmd/ctl/connect"
-	"scute.dev/internal/plural"
 	"scute.dev/kube"
+	"scute.dev/view"
 )
 
 // providers checks the versions of the providers. It reports nothing if the user may not list them, because the daemon may.
@@ -61,7 +61,7 @@ func checkGrants(ctx context.Context, v *diagnosis) bool {
 		level = Warning // the daemon may have another identity
 	}
 	v.report(Result{
-		level, subject, "scuted may not list " + plural.Of(len(unseen), "installed kind") + ", so it refuses every move: " + strings.Join(names, ", "),
+		level, subject, "scuted may not list " + view.Count(len(unseen), "installed kind") + ", so it refuses every move: " + strings.Join(names, ", "),
 		"run " + kube.GrantCommand(unseen) + "; or add them to the chart's value `providers`",
 	})
 	return true

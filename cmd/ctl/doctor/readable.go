@@ -13,7 +13,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/connect"
-	"scute.dev/internal/plural"
+	"scute.dev/view"
 )
 
 // readableObject is an object of one of scute's kinds.
@@ -57,7 +57,7 @@ func readable(ctx context.Context, v *diagnosis) {
 		})
 	}
 	if bad == 0 {
-		v.report(ok(subject, "%s of scute's kinds, all readable", plural.Of(all, "object")))
+		v.report(ok(subject, "%s of scute's kinds, all readable", view.Count(all, "object")))
 	}
 }
 

@@ -19,10 +19,10 @@ import (
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/machine"
 	"scute.dev/cmd/ctl/remediation"
-	"scute.dev/internal/plural"
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
 	"scute.dev/remediator/observe"
+	"scute.dev/view"
 )
 
 // inventory is the input of the checks of machines.
@@ -119,7 +119,7 @@ func (l *inventory) policies() {
 		}
 	}
 	if len(l.found) == before {
-		l.add(ok(subject, "%s, none paused or a dry run", plural.Of(len(l.Policies), "RepairPolicy", "RepairPolicies")))
+		l.add(ok(subject, "%s, none paused or a dry run", view.Count(len(l.Policies), "RepairPolicy", "RepairPolicies")))
 	}
 }
 

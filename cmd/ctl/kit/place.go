@@ -12,7 +12,7 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
-	"scute.dev/internal/timespan"
+	"scute.dev/view"
 )
 
 // Session is where the objects of a noun are read, with the connection to the log once it is needed.
@@ -171,7 +171,7 @@ func (p *Session[T]) Await(ctx context.Context, key types.NamespacedName, timeou
 	case ctx.Err() != nil:
 		return cli.Interrupted(errors.New("interrupted: " + recorded))
 	case waiting.Err() != nil:
-		return fmt.Errorf("no daemon has answered within %s; %s: %s checks whether one runs", timespan.Text(timeout), recorded, p.Kit.Hint("", "doctor"))
+		return fmt.Errorf("no daemon has answered within %s; %s: %s checks whether one runs", view.Duration(timeout), recorded, p.Kit.Hint("", "doctor"))
 	default:
 		return err
 	}
@@ -193,7 +193,7 @@ func (w *Wait) AddFlags(f *pflag.FlagSet, timeout time.Duration, what string) {
 // Validate rejects a timeout that is not positive.
 func (w *Wait) Validate() error {
 	if w.Timeout <= 0 {
-		return cli.Usagef("--timeout is %s: it must be greater than zero", timespan.Text(w.Timeout))
+		return cli.Usagef("--timeout is %s: it must be greater than zero", view.Duration(w.Timeout))
 	}
 	return nil
 }

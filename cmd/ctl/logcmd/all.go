@@ -17,8 +17,7 @@ import (
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/remediation"
 	"scute.dev/eventlog"
-	"scute.dev/internal/plural"
-	"scute.dev/internal/timespan"
+	"scute.dev/view"
 )
 
 // census is the content of the log, counted during a replay.
@@ -134,7 +133,7 @@ func (o *replayOptions) all(ctx context.Context, log *connect.Log) error {
 		return err
 	}
 	if took := o.Env.Now().Sub(start); took > 0 {
-		o.Env.Notef("Replayed in %s, %.0f commits per second.", timespan.Text(took.Round(time.Millisecond)), float64(count.Commits)/took.Seconds())
+		o.Env.Notef("Replayed in %s, %.0f commits per second.", view.Duration(took.Round(time.Millisecond)), float64(count.Commits)/took.Seconds())
 	}
 	return differ
 }
@@ -203,7 +202,7 @@ func (o *replayOptions) census(c *census, log *connect.Log) error {
 		out = append(append(out, ""), table.Lines(v.Paint, v.Width)...)
 	}
 	if more := len(c.Aggregates) - maxListed; more > 0 {
-		out = append(out, fmt.Sprintf("  and %s: -o json lists all", plural.Of(more, "earlier one")))
+		out = append(out, fmt.Sprintf("  and %s: -o json lists all", view.Count(more, "earlier one")))
 	}
 	return o.Print(out)
 }

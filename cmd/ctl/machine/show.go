@@ -13,7 +13,7 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/remediation"
-	"scute.dev/internal/plural"
+	"scute.dev/view"
 )
 
 func (o *options) show(p *snapshot) error {
@@ -74,7 +74,7 @@ func (o *options) table(v kit.View, list []*Machine) []string {
 	}
 	lines := t.Lines(v.Paint, v.Width)
 	if left > 0 {
-		lines = append(lines, fmt.Sprintf("and %s: --all lists them", plural.Of(left, "running worker")))
+		lines = append(lines, fmt.Sprintf("and %s: --all lists them", view.Count(left, "running worker")))
 	}
 	return lines
 }

@@ -15,8 +15,8 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/internal/timespan"
 	"scute.dev/mover"
+	"scute.dev/view"
 )
 
 type createOptions struct {
@@ -87,7 +87,7 @@ func (o *createOptions) validate() error {
 	case o.ToContext != "" && o.ToKubeconfig == "":
 		return cli.Usagef("--to-context needs --to-kubeconfig")
 	case o.Acknowledge < 0:
-		return cli.Usagef("--acknowledge is %s: it must be greater than zero", timespan.Text(o.Acknowledge))
+		return cli.Usagef("--acknowledge is %s: it must be greater than zero", view.Duration(o.Acknowledge))
 	case o.Follow && !o.Wait.Wait:
 		return cli.Usagef("--follow and --wait=false cannot be used together")
 	}
@@ -214,7 +214,7 @@ func (o *createOptions) awaitPreflight(ctx context.Context, p *session, m *v1alp
 
 // printPreflight prints the result of the preflight.
 func (o *createOptions) printPreflight(m *v1alpha1.Move, look string) error {
-	v := view{o.View()}
+	v := output{o.View()}
 	if m.Status.Phase == mover.PhaseFailed && m.Status.FinishedAt != nil {
 		if err := cmp.Or(o.Env.Linef("move %s refused: nothing was changed", key(m)), o.Print(v.findings(m.Status.Findings))); err != nil {
 			return err

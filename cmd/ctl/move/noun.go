@@ -45,7 +45,7 @@ func newNoun() *noun {
 			return Describe(p.View(), m), nil
 		},
 		StatusLines: func(v kit.View, m *v1alpha1.Move) []string {
-			return append(view{v}.statusLines(m), view{v}.lists(m)...)
+			return append(output{v}.statusLines(m), output{v}.lists(m)...)
 		},
 		Updates: updates, IsFinished: finished,
 		HasFailed:  func(m *v1alpha1.Move) bool { return m.Status.Phase != mover.PhaseSucceeded },

@@ -60,13 +60,13 @@ func style(p mover.Phase) cli.Style {
 }
 
 // phase returns the colored phase of a Move; "Pending" if no daemon has started it.
-func (v view) phase(m *v1alpha1.Move) string {
+func (v output) phase(m *v1alpha1.Move) string {
 	p := cmp.Or(m.Status.Phase, mover.PhasePending)
 	return v.Paint.Text(style(p), string(p))
 }
 
 // bar returns a line with all phases: done, in progress, pending.
-func (v view) bar(m *v1alpha1.Move) string {
+func (v output) bar(m *v1alpha1.Move) string {
 	phases := Path(m)
 	n, there := Reached(m, phases)
 	names := make([]string, len(phases))

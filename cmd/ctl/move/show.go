@@ -11,12 +11,12 @@ import (
 	"scute.dev/mover"
 )
 
-// view shows moves.
-type view struct{ kit.View }
+// output shows moves.
+type output struct{ kit.View }
 
 // Describe returns the description of a Move without its timeline.
 func Describe(of kit.View, m *v1alpha1.Move) []string {
-	v := view{of}
+	v := output{of}
 	out := append(v.Head("Move", m.Namespace, m.Name, "move", m.Status.MoveID), v.Field("Moves", selection(m)), v.Field("Target", target(m)))
 	if options := options(m); options != "" {
 		out = append(out, v.Field("Options", options))
@@ -27,7 +27,7 @@ func Describe(of kit.View, m *v1alpha1.Move) []string {
 }
 
 // statusLines returns the state of a Move: the part of a description that changes.
-func (v view) statusLines(m *v1alpha1.Move) []string {
+func (v output) statusLines(m *v1alpha1.Move) []string {
 	s := m.Status
 	out := []string{v.Phase(v.phase(m), s.PhaseSince, s.FinishedAt), v.Field("", v.bar(m))}
 	out = append(out, v.Times(s.StartedAt, s.FinishedAt, cli.Span)...)
@@ -37,7 +37,7 @@ func (v view) statusLines(m *v1alpha1.Move) []string {
 }
 
 // progress returns a line for each count that is meaningful in the present phase.
-func (v view) progress(m *v1alpha1.Move) []string {
+func (v output) progress(m *v1alpha1.Move) []string {
 	c := m.Status.Counts
 	if m.Spec.DryRun {
 		return nil
@@ -65,7 +65,7 @@ func (v view) progress(m *v1alpha1.Move) []string {
 }
 
 // lists returns the objects that the move waits for, the findings, and the objects that stay at the source.
-func (v view) lists(m *v1alpha1.Move) []string {
+func (v output) lists(m *v1alpha1.Move) []string {
 	s := m.Status
 	var out []string
 	if !finished(m) {
@@ -75,7 +75,7 @@ func (v view) lists(m *v1alpha1.Move) []string {
 	return append(out, v.list("Not moved", s.NotMoved)...)
 }
 
-func (v view) list(title string, list []v1alpha1.MoveWaiting) []string {
+func (v output) list(title string, list []v1alpha1.MoveWaiting) []string {
 	t := &cli.Table{Header: []string{"OBJECT", "WHY"}, Wrap: 2}
 	for _, w := range list {
 		t.Add(w.Object, cli.Clean(w.Why))
@@ -84,7 +84,7 @@ func (v view) list(title string, list []v1alpha1.MoveWaiting) []string {
 }
 
 // findings returns the result of the preflight, with a remedy for each finding.
-func (v view) findings(list []v1alpha1.MoveFinding) []string {
+func (v output) findings(list []v1alpha1.MoveFinding) []string {
 	t := &cli.Table{Header: []string{"SEVERITY", "FIELD", "FINDING", "REMEDY"}, Wrap: 3}
 	for _, f := range list {
 		as := cli.Yellow
@@ -130,7 +130,7 @@ func options(m *v1alpha1.Move) string {
 
 // row returns a Move as a row of a table; the message is wide.
 func row(of kit.View, m *v1alpha1.Move) kit.Row {
-	v, c := view{of}, m.Status.Counts
+	v, c := output{of}, m.Status.Counts
 	return kit.Row{
 		Cells: []string{
 			m.Name, v.phase(m), v.Age(m.Status.PhaseSince), fmt.Sprint(c.Clusters),

@@ -16,7 +16,7 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/internal/timespan"
+	"scute.dev/view"
 )
 
 // timeout is the default timeout of waiting for a Pause, or for its end.
@@ -229,7 +229,7 @@ func (o *clusterOptions) await(ctx context.Context, p *session, fn func(*v1alpha
 	case ctx.Err() != nil:
 		return cli.Interrupted(fmt.Errorf("interrupted: %s: %s shows what it waits for", standing, p.Hint("describe", p.Key(o.Name))))
 	case waiting.Err() != nil:
-		return fmt.Errorf("it did not finish within %s; %s: %s shows what it waits for, and %s checks whether a daemon runs", timespan.Text(o.Wait.Timeout), standing,
+		return fmt.Errorf("it did not finish within %s; %s: %s shows what it waits for, and %s checks whether a daemon runs", view.Duration(o.Wait.Timeout), standing,
 			p.Hint("describe", p.Key(o.Name)), p.Kit.Hint("", "doctor"))
 	default:
 		return err

@@ -21,10 +21,10 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/internal/plural"
 	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/pause/hold"
+	"scute.dev/view"
 )
 
 // pausedCluster is a Cluster with everything that keeps it paused.
@@ -243,7 +243,7 @@ func clusterTable(v kit.View, list []pausedCluster, namespaces bool) []string {
 			}
 			if n := len(by.Unacknowledged); n > 0 {
 				const few = 3
-				row.Cells[4] = cli.Clean(plural.Of(n, "object") + ": " + strings.Join(by.Unacknowledged[:min(n, few)], ", "))
+				row.Cells[4] = cli.Clean(view.Count(n, "object") + ": " + strings.Join(by.Unacknowledged[:min(n, few)], ", "))
 			}
 		}
 		rows = append(rows, row)

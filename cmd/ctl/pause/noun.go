@@ -44,7 +44,7 @@ func newNoun() *noun {
 			return Describe(p.View(), o), nil
 		},
 		StatusLines: func(v kit.View, p *v1alpha1.Pause) []string {
-			return append(view{v}.statusLines(p), view{v}.lists(p)...)
+			return append(output{v}.statusLines(p), output{v}.lists(p)...)
 		},
 		Updates: func(p *v1alpha1.Pause) []kit.Update {
 			return []kit.Update{{Text: fact(p), ThrottleKey: string(p.Status.Phase)}}

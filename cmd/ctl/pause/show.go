@@ -12,11 +12,11 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/internal/timespan"
+	"scute.dev/view"
 )
 
-// view shows pauses.
-type view struct{ kit.View }
+// output shows pauses.
+type output struct{ kit.View }
 
 // Describe returns the description of a Pause without its timeline.
 func Describe(v kit.View, p *v1alpha1.Pause) []string {
@@ -25,8 +25,8 @@ func Describe(v kit.View, p *v1alpha1.Pause) []string {
 		out = append(out, v.Field("Reason", cli.Clean(p.Spec.Reason)))
 	}
 	out = append(out, "")
-	out = append(out, view{v}.statusLines(p)...)
-	return append(out, view{v}.lists(p)...)
+	out = append(out, output{v}.statusLines(p)...)
+	return append(out, output{v}.lists(p)...)
 }
 
 // Selection describes the clusters that a Pause selects.
@@ -41,7 +41,7 @@ func Selection(p *v1alpha1.Pause) string {
 	return strings.Join(parts, " and ")
 }
 
-func (v view) phase(p *v1alpha1.Pause) string {
+func (v output) phase(p *v1alpha1.Pause) string {
 	as := cli.Cyan
 	switch p.Status.Phase {
 	case v1alpha1.PauseAcknowledged, v1alpha1.PauseReleased:
@@ -53,7 +53,7 @@ func (v view) phase(p *v1alpha1.Pause) string {
 }
 
 // statusLines returns the state of a Pause: the part of a description that changes.
-func (v view) statusLines(p *v1alpha1.Pause) []string {
+func (v output) statusLines(p *v1alpha1.Pause) []string {
 	s := p.Status
 	out := append([]string{v.Phase(v.phase(p), s.PhaseSince, s.FinishedAt)}, v.Times(s.StartedAt, s.FinishedAt, cli.Span)...)
 	if s.Counts.Objects > 0 {
@@ -71,7 +71,7 @@ func (v view) statusLines(p *v1alpha1.Pause) []string {
 }
 
 // lists returns the clusters, the acknowledgements by kind, and the objects that are waited for.
-func (v view) lists(p *v1alpha1.Pause) []string {
+func (v output) lists(p *v1alpha1.Pause) []string {
 	s := p.Status
 	clusters := &cli.Table{Header: []string{"CLUSTER", "PAUSED", "FOUND PAUSED", "OBJECTS", "ACKNOWLEDGED", "PENDING"}}
 	for _, c := range s.Clusters {
@@ -85,7 +85,7 @@ func (v view) lists(p *v1alpha1.Pause) []string {
 		v.objects("Had not acknowledged when the pause ended", s.Unacknowledged))
 }
 
-func (v view) objects(title string, list []v1alpha1.PauseWaiting) []string {
+func (v output) objects(title string, list []v1alpha1.PauseWaiting) []string {
 	t := &cli.Table{Header: []string{"OBJECT", "WHY"}, Wrap: 2}
 	for _, w := range list {
 		t.Add(w.Object, cli.Clean(w.Why))
@@ -116,12 +116,12 @@ func slowest(k v1alpha1.PauseKind) string {
 	if k.Slowest == nil {
 		return "-"
 	}
-	return timespan.Text(k.Slowest.Round(100 * time.Millisecond))
+	return view.Duration(k.Slowest.Round(100 * time.Millisecond))
 }
 
 // row returns a Pause as a row of a table; the message is wide.
 func row(of kit.View, p *v1alpha1.Pause) kit.Row {
-	v, c, acked := view{of}, p.Status.Counts, "-"
+	v, c, acked := output{of}, p.Status.Counts, "-"
 	if c.Objects > 0 {
 		acked = fmt.Sprintf("%d/%d", c.Acknowledged, c.Objects)
 	}

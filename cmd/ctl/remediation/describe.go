@@ -12,7 +12,7 @@ import (
 )
 
 // describe renders a remediation without the facts that only the log contains.
-func (v view) describe(r *v1alpha1.SurgeRemediation) []string {
+func (v output) describe(r *v1alpha1.SurgeRemediation) []string {
 	s := r.Status
 	out := []string{v.Field("Machine", v.Paint.Text(cli.Bold, r.Namespace+"/"+r.Name))}
 	for _, f := range []struct{ name, value string }{{"Owner", s.Owner}, {"Cluster", s.Cluster}, {"Policy", s.Policy}} {
@@ -32,7 +32,7 @@ func (v view) describe(r *v1alpha1.SurgeRemediation) []string {
 	return append(append(out, ""), v.statusLines(r)...)
 }
 
-func (v view) hold(h *v1alpha1.RemediationHold) string {
+func (v output) hold(h *v1alpha1.RemediationHold) string {
 	out := "until it is released"
 	if h.Until != nil {
 		out = "until " + cli.Second(h.Until.Time)
@@ -48,7 +48,7 @@ func (v view) hold(h *v1alpha1.RemediationHold) string {
 	return out
 }
 
-func (v view) conditions(list []metav1.Condition) []string {
+func (v output) conditions(list []metav1.Condition) []string {
 	t := &cli.Table{Header: []string{"CONDITION", "STATUS", "SINCE", "REASON", "MESSAGE"}, Wrap: 1}
 	for i := range list {
 		c := &list[i]
@@ -58,7 +58,7 @@ func (v view) conditions(list []metav1.Condition) []string {
 }
 
 // historyLines renders the facts that only the log contains: the mark with its source, the decision with its rule, and the evidence.
-func (v view) historyLines(s *history) []string {
+func (v output) historyLines(s *history) []string {
 	var out []string
 	if m := s.Mark; m != nil {
 		out = append(out, v.Wrapped("Mark", fmt.Sprintf("%s since %s (%s), reported by %s: %s", m.State, cli.Ago(v.Now, m.Since), cli.Second(m.Since), m.Source, m.Reason), cli.Plain)...)

@@ -12,7 +12,7 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/internal/timespan"
+	"scute.dev/view"
 )
 
 // intent is a user's change to the spec of a SurgeRemediation.
@@ -145,7 +145,7 @@ func newCmdHold(env *cli.Env, n *noun) *cobra.Command {
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		switch {
 		case cmd.Flags().Changed("for") && length <= 0:
-			return cli.Usagef("--for is %s: it must be greater than zero", timespan.Text(length))
+			return cli.Usagef("--for is %s: it must be greater than zero", view.Duration(length))
 		case len([]rune(reason)) > maxReason:
 			return cli.Usagef("--reason has %d characters: it must have %d or fewer", len([]rune(reason)), maxReason)
 		}
@@ -182,7 +182,7 @@ func (o *intent) hold(r *v1alpha1.SurgeRemediation, reason string, length time.D
 	}
 	until := metav1.NewTime(o.Env.Now().Add(length).UTC().Truncate(time.Second))
 	r.Spec.Hold.Until = &until
-	return fmt.Sprintf("held for %s, until %s", timespan.Text(length), cli.Second(until.Time)), nil
+	return fmt.Sprintf("held for %s, until %s", view.Duration(length), cli.Second(until.Time)), nil
 }
 
 // holdMatches reports whether the status has the requested hold. Times in both have whole seconds.

@@ -44,7 +44,7 @@ func newNoun() *noun {
 		MayContain: func(id string, key types.NamespacedName) bool { // search all owners of the namespace: a recreated owner has other machines
 			return key.Namespace == "" || strings.HasPrefix(id, key.Namespace+"/")
 		},
-		StatusLines: func(v kit.View, r *v1alpha1.SurgeRemediation) []string { return view{v}.statusLines(r) },
+		StatusLines: func(v kit.View, r *v1alpha1.SurgeRemediation) []string { return output{v}.statusLines(r) },
 		Updates:     func(r *v1alpha1.SurgeRemediation) []kit.Update { return []kit.Update{{Text: factOf(r)}} },
 		HasFailed:   func(r *v1alpha1.SurgeRemediation) bool { return !succeeded(r.Status.Phase) },
 		AfterWatch:  "the remediation continues",
@@ -67,7 +67,7 @@ func aggregate(r *v1alpha1.SurgeRemediation) (eventlog.Aggregate, bool) {
 }
 
 func describe(ctx context.Context, p *session, r *v1alpha1.SurgeRemediation) ([]string, error) {
-	v := view{p.View()}
+	v := output{p.View()}
 	lines := v.describe(r)
 	if owner, known := aggregate(r); known && p.Log != nil {
 		s, err := readHistory(ctx, p.Log, owner, r.Name)

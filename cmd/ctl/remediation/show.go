@@ -10,7 +10,7 @@ import (
 	"scute.dev/cmd/ctl/kit"
 )
 
-type view struct{ kit.View }
+type output struct{ kit.View }
 
 // Style returns the color of a phase.
 func Style(p v1alpha1.RemediationPhase) cli.Style {
@@ -29,13 +29,13 @@ func Style(p v1alpha1.RemediationPhase) cli.Style {
 }
 
 // phase returns a phase in its color; "Pending" if no daemon has processed the remediation.
-func (v view) phase(p v1alpha1.RemediationPhase) string {
+func (v output) phase(p v1alpha1.RemediationPhase) string {
 	return v.Paint.Text(Style(p), string(cmp.Or(p, "Pending")))
 }
 
 // row renders a remediation as a row of a table. Cells that do not fit on a terminal are in Wide.
 func row(of kit.View, r *v1alpha1.SurgeRemediation) kit.Row {
-	v, s := view{of}, r.Status
+	v, s := output{of}, r.Status
 	return kit.Row{
 		Cells: []string{r.Name, v.phase(s.Phase), cmp.Or(s.Decision, "-"), cmp.Or(s.Replacement, "-"), v.members(s.Quorum), v.Age(&r.CreationTimestamp)},
 		Wide:  []string{cmp.Or(s.Cluster, "-"), cmp.Or(s.Owner, "-"), cmp.Or(s.Policy, "-"), kit.Tries(s.Attempts), cli.Clean(s.Message)},
@@ -43,7 +43,7 @@ func row(of kit.View, r *v1alpha1.SurgeRemediation) kit.Row {
 }
 
 // members returns how many of etcd's members respond, for a cell.
-func (v view) members(q *v1alpha1.QuorumStatus) string {
+func (v output) members(q *v1alpha1.QuorumStatus) string {
 	switch {
 	case q == nil:
 		return "-"
@@ -54,7 +54,7 @@ func (v view) members(q *v1alpha1.QuorumStatus) string {
 }
 
 // bar renders the phases of a replacement in one line.
-func (v view) bar(r *v1alpha1.SurgeRemediation) string {
+func (v output) bar(r *v1alpha1.SurgeRemediation) string {
 	s := r.Status
 	path := []v1alpha1.RemediationPhase{
 		v1alpha1.RemediationMarked, v1alpha1.RemediationSurging, v1alpha1.RemediationReplacing, v1alpha1.RemediationRemoving, v1alpha1.RemediationSucceeded,
@@ -102,7 +102,7 @@ func phaseSymbol(p v1alpha1.RemediationPhase) string {
 }
 
 // statusLines renders the state of a remediation, which is the part of a description that changes.
-func (v view) statusLines(r *v1alpha1.SurgeRemediation) []string {
+func (v output) statusLines(r *v1alpha1.SurgeRemediation) []string {
 	s := r.Status
 	out := []string{v.Field("Phase", v.phase(s.Phase)), v.Field("", v.bar(r))}
 	if s.MarkedAt != nil {

@@ -40,7 +40,7 @@ func surging() *v1alpha1.SurgeRemediation {
 func TestDescriptionOfARemediation(t *testing.T) {
 	for name, width := range map[string]int{"remediation-80": 80, "remediation-pipe": 0} {
 		t.Run(name, func(t *testing.T) {
-			v, r := view{kit.View{Width: width, Now: now()}}, surging()
+			v, r := output{kit.View{Width: width, Now: now()}}, surging()
 			lines := v.describe(r)
 			lines = append(lines, v.historyLines(&history{
 				Mark:     &remediator.MachineMarked{State: remediator.Scheduled, Reason: "NodeReady is Unknown", Source: remediator.FromHealthCheck, Since: now().Add(-6 * time.Minute)},
@@ -61,7 +61,7 @@ func TestTableOfRemediations(t *testing.T) {
 		remediationOf("ext-control-plane-aaaaa", v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationHeld, Decision: "Wait", Quorum: &v1alpha1.QuorumStatus{External: true}}),
 		{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "new", CreationTimestamp: ago(time.Second)}},
 	}
-	v := view{kit.View{Now: now()}}
+	v := output{kit.View{Now: now()}}
 	pinned.Lines(t, "remediations", 100, newNoun().Table(v.View, list, false, false))
 	pinned.Lines(t, "remediations-wide", 0, newNoun().Table(v.View, list, true, true))
 }
@@ -83,7 +83,7 @@ func TestBarOfARemediation(t *testing.T) {
 		{"recovered before anything was begun", v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationRecovered}, "✓···· 1 of 5"},
 		{"cannot", v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationFailed, Decision: "CannotRemediate"}, "✗···· 1 of 5"},
 	} {
-		if got := (view{kit.View{Width: 20, Now: now()}}).bar(remediationOf("m", c.status)); got != c.want {
+		if got := (output{kit.View{Width: 20, Now: now()}}).bar(remediationOf("m", c.status)); got != c.want {
 			t.Errorf("%s: bar = %q, want %q", c.name, got, c.want)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog"
-	"scute.dev/internal/timespan"
+	"scute.dev/view"
 	"scute.dev/workflow"
 	"scute.dev/workflow/runner"
 )
@@ -147,7 +147,7 @@ func (d *deps) waitShown(ctx context.Context, at *session, f *Fold) error {
 		return now.Status.LogSequence >= f.Status.LogSequence
 	})
 	if waiting.Err() != nil && ctx.Err() == nil {
-		return fmt.Errorf("it is recorded, but no daemon has acted on it within %s: %s checks whether one runs", timespan.Text(connect.CallTimeout), d.Hint("", "doctor"))
+		return fmt.Errorf("it is recorded, but no daemon has acted on it within %s: %s checks whether one runs", view.Duration(connect.CallTimeout), d.Hint("", "doctor"))
 	}
 	return err
 }

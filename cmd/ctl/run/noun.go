@@ -63,7 +63,7 @@ func newNoun() *noun {
 		Row:    row,
 		Data:   data, Describe: describe,
 		StatusLines: func(v kit.View, r *Run) []string {
-			return append(append(view{v}.statusLines(r), ""), view{v}.tree(r, r.Status.Tasks, false)...)
+			return append(append(output{v}.statusLines(r), ""), output{v}.tree(r, r.Status.Tasks, false)...)
 		},
 		Updates:    updates,
 		Conditions: func(r *Run) []metav1.Condition { return r.Status.Conditions },

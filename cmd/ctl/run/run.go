@@ -13,7 +13,7 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/internal/plural"
+	"scute.dev/view"
 	"scute.dev/workflow"
 )
 
@@ -145,7 +145,7 @@ func (d *deps) printProblems(problems []workflow.Problem) error {
 			n++
 		}
 	}
-	d.Env.Notef("%s: the manifest has %s: nothing was started", d.Env.Name, plural.Of(n, "problem"))
+	d.Env.Notef("%s: the manifest has %s: nothing was started", d.Env.Name, view.Count(n, "problem"))
 	return cli.SilentExit(cli.ExitUsage)
 }
 

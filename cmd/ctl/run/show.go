@@ -12,14 +12,14 @@ import (
 	"scute.dev/cmd/ctl/kit"
 )
 
-// view shows runs.
-type view struct{ kit.View }
+// output shows runs.
+type output struct{ kit.View }
 
 // Describe returns the description of a run, without its timeline.
-func Describe(v kit.View, r *Run) []string { return view{v}.describe(r) }
+func Describe(v kit.View, r *Run) []string { return output{v}.describe(r) }
 
 // phase returns the phase of a run, colored.
-func (v view) phase(p v1alpha1.RunPhase) string {
+func (v output) phase(p v1alpha1.RunPhase) string {
 	as := cli.Cyan
 	switch p {
 	case v1alpha1.RunSucceeded:
@@ -34,7 +34,7 @@ func (v view) phase(p v1alpha1.RunPhase) string {
 
 // row returns the row of a run in a table. The ID and the message are wide.
 func row(of kit.View, r *Run) kit.Row {
-	v, s := view{of}, r.Status
+	v, s := output{of}, r.Status
 	done, took := fmt.Sprintf("%d/%d", s.Counts.Succeeded, s.Counts.Tasks), v.elapsed(timeOf(s.StartedAt), timeOf(s.FinishedAt), cli.Span)
 	return kit.Row{
 		Cells: []string{r.Name, v.phase(r.Phase()), done, fmt.Sprint(s.Counts.Failed), cmp.Or(took, "-"), v.Age(&metav1.Time{Time: r.CreatedAt})},
@@ -43,7 +43,7 @@ func row(of kit.View, r *Run) kit.Row {
 }
 
 // statusLines returns the part of a description that changes while the run is in progress.
-func (v view) statusLines(r *Run) []string {
+func (v output) statusLines(r *Run) []string {
 	s := r.Status
 	out := append([]string{v.Field("Phase", v.phase(r.Phase()))}, v.Times(s.StartedAt, s.FinishedAt, span)...)
 	if s.Deadline != nil && s.FinishedAt == nil {
@@ -54,7 +54,7 @@ func (v view) statusLines(r *Run) []string {
 	return append(out, v.Outlook(IsIdle(r.Phase()), r.ID == "", s.Message, s.Next)...)
 }
 
-func (v view) until(t time.Time) string {
+func (v output) until(t time.Time) string {
 	exactly := v.Paint.Text(cli.Dim, "("+cli.Second(t)+")")
 	if left := t.Sub(v.Now); left > 0 {
 		return "in " + cli.Span(left) + " " + exactly
@@ -63,7 +63,7 @@ func (v view) until(t time.Time) string {
 }
 
 // counts returns a progress bar, followed by the counts that are not zero.
-func (v view) counts(c v1alpha1.TaskCounts) string {
+func (v output) counts(c v1alpha1.TaskCounts) string {
 	as := cli.Cyan
 	if c.Succeeded+c.Ignored+c.Skipped == c.Tasks {
 		as = cli.Green

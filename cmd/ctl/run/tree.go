@@ -13,7 +13,7 @@ import (
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/internal/timespan"
+	"scute.dev/view"
 	"scute.dev/workflow"
 )
 
@@ -41,7 +41,7 @@ func phaseSymbol(p v1alpha1.TaskPhase) (string, cli.Style) {
 
 // tree returns a table of tasks. With detail the rows of a task's needs, hooks, attempts (if there are several) and decisions follow
 // its row.
-func (v view) tree(r *Run, tasks []v1alpha1.TaskStatus, detail bool) []string {
+func (v output) tree(r *Run, tasks []v1alpha1.TaskStatus, detail bool) []string {
 	columns := func(row ...string) []string {
 		if detail {
 			return row
@@ -73,7 +73,7 @@ func (v view) tree(r *Run, tasks []v1alpha1.TaskStatus, detail bool) []string {
 }
 
 // elapsed returns how long something took, or has taken so far if end is zero. It returns "" if it has not started.
-func (v view) elapsed(start, end time.Time, format func(time.Duration) string) string {
+func (v output) elapsed(start, end time.Time, format func(time.Duration) string) string {
 	switch {
 	case start.IsZero():
 		return ""
@@ -84,7 +84,7 @@ func (v view) elapsed(start, end time.Time, format func(time.Duration) string) s
 }
 
 // since returns when something started, relative to the start of the run.
-func (v view) since(r *Run, at time.Time) string {
+func (v output) since(r *Run, at time.Time) string {
 	if at.IsZero() || r.Status.StartedAt.IsZero() {
 		return ""
 	}
@@ -94,7 +94,7 @@ func (v view) since(r *Run, at time.Time) string {
 func timeOf(t *metav1.Time) time.Time { return ptr.Deref(t, metav1.Time{}).Time }
 
 // addBranches adds the rows below a task.
-func (v view) addBranches(t *cli.Table, r *Run, task *v1alpha1.TaskStatus, needs []workflow.Need) {
+func (v output) addBranches(t *cli.Table, r *Run, task *v1alpha1.TaskStatus, needs []workflow.Need) {
 	type branch struct{ what, phase, tries, started, took, detail string }
 	attempt := func(what, tries string, a Attempt) branch {
 		return branch{what, cmp.Or(a.Outcome, inProgress), tries, v.since(r, a.Started), v.elapsed(a.Started, a.Ended, span), a.Message}
@@ -138,7 +138,7 @@ func (v view) addBranches(t *cli.Table, r *Run, task *v1alpha1.TaskStatus, needs
 const inProgress = "in progress"
 
 // lastAttempt returns the outcome, the duration and the message of a step's last attempt.
-func (v view) lastAttempt(s *StepHistory) (outcome, took, message string) {
+func (v output) lastAttempt(s *StepHistory) (outcome, took, message string) {
 	if len(s.Attempts) == 0 {
 		return "", "", ""
 	}
@@ -160,7 +160,7 @@ func needWords(needs []workflow.Need) string {
 			w += " (optional)"
 		}
 		if n.Timeout > 0 {
-			w += " within " + timespan.Text(time.Duration(n.Timeout))
+			w += " within " + view.Duration(time.Duration(n.Timeout))
 		}
 		words[i] = w
 	}
@@ -168,7 +168,7 @@ func needWords(needs []workflow.Need) string {
 }
 
 // describe returns the description of a run, without its timeline.
-func (v view) describe(r *Run) []string {
+func (v output) describe(r *Run) []string {
 	out := v.Head("Run", r.Namespace, r.Name, "run", r.ID)
 	if r.State != nil && r.State.IsDefined() {
 		h := r.State.Header
@@ -186,7 +186,7 @@ func (v view) describe(r *Run) []string {
 }
 
 // decisionTables returns tables of the decisions about the run as a whole, and of its handlers.
-func (v view) decisionTables(r *Run) []string {
+func (v output) decisionTables(r *Run) []string {
 	if r.History == nil {
 		return nil
 	}

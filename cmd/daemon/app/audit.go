@@ -21,7 +21,7 @@ import (
 
 	"scute.dev/eventlog/seal"
 	"scute.dev/evidence"
-	"scute.dev/internal/timespan"
+	"scute.dev/view"
 )
 
 const (
@@ -63,7 +63,7 @@ func (o *AuditOptions) validate(log LogOptions) error {
 	case o.Dir == "" && log.Dir == "":
 		return errors.New("--audit-key needs --audit-dir with --nats-url, to store the hashes of the log")
 	case o.Interval < time.Second:
-		return fmt.Errorf("--audit-interval is %s: it must be 1s or more", timespan.Text(o.Interval))
+		return fmt.Errorf("--audit-interval is %s: it must be 1s or more", view.Duration(o.Interval))
 	case !isNamespacedName(o.Key) || o.ConfigMap != "" && !isNamespacedName(o.ConfigMap):
 		return errors.New("--audit-key and --audit-configmap must be NAMESPACE/NAME")
 	case o.Witness != "" && !strings.HasPrefix(o.Witness, "https://") && !strings.HasPrefix(o.Witness, "http://"):

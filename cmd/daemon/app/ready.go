@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"scute.dev/eventlog"
-	"scute.dev/internal/timespan"
+	"scute.dev/view"
 )
 
 const (
@@ -81,7 +81,7 @@ func (r *readiness) checkProgress(head uint64) error {
 		return nil
 	}
 	if stood := now.Sub(r.since); stood > stalledAfter {
-		return fmt.Errorf("the view has been at commit %d of %d for %s: following the event log has stalled", position, head, timespan.Text(stood.Round(time.Second)))
+		return fmt.Errorf("the view has been at commit %d of %d for %s: following the event log has stalled", position, head, view.Duration(stood.Round(time.Second)))
 	}
 	return nil
 }

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"scute.dev/internal/timespan"
 	"scute.dev/internal/trust"
+	"scute.dev/view"
 )
 
 // tenure determines whether this process certainly holds the Lease. A process that was suspended, or that cannot reach the API server, notices late
@@ -60,7 +60,7 @@ func (t *tenure) check() error {
 	if age < time.Duration(safeFraction*float64(r.duration)) {
 		return nil
 	}
-	return fmt.Errorf("this process may no longer hold Lease %s/%s, which it renewed %s ago", trust.LeaseNamespace, trust.LeaseName, timespan.Text(age.Round(time.Millisecond)))
+	return fmt.Errorf("this process may no longer hold Lease %s/%s, which it renewed %s ago", trust.LeaseNamespace, trust.LeaseName, view.Duration(age.Round(time.Millisecond)))
 }
 
 // fence wraps a transport so that it sends requests that may change a cluster only while this process certainly holds the Lease.

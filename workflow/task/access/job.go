@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"scute.dev/internal/plural"
 	"scute.dev/kube/object"
+	"scute.dev/view"
 )
 
 // JobEnd returns the condition that ended a Job, and its reason and message. It returns "" for a Job that has not ended.
@@ -25,7 +25,7 @@ func JobEnd(u *unstructured.Unstructured) (end batchv1.JobConditionType, why str
 // JobPods returns a text with the numbers of active and failed pods of a Job.
 func JobPods(u *unstructured.Unstructured) string {
 	count := func(field string) int64 { n, _, _ := unstructured.NestedInt64(u.Object, "status", field); return n }
-	return fmt.Sprintf("%s active, %d failed", plural.Of(int(count("active")), "pod"), count("failed"))
+	return fmt.Sprintf("%s active, %d failed", view.Count(int(count("active")), "pod"), count("failed"))
 }
 
 // MinTTL is the shortest time, in seconds, that a Job must exist after its end if a task waits for it.

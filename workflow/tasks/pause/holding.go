@@ -7,12 +7,12 @@ import (
 	"slices"
 	"time"
 
-	"scute.dev/internal/timespan"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/mover/transfer"
 	"scute.dev/pause"
 	"scute.dev/pause/hold"
+	"scute.dev/view"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
@@ -182,7 +182,7 @@ func (h *pauser) awaitAcks(ctx context.Context, s *pause.State, out *output, lim
 		if sleepErr := access.Sleep(ctx, pace.NextBackOff()); sleepErr != nil {
 			return fmt.Errorf("not every controller acknowledged the pause within %s: %s: check the controllers of these objects, or raise "+
 				"with.acknowledge if they are only slow: %w",
-				timespan.Text(limit), mover.Summary(look.Pending), sleepErr)
+				view.Duration(limit), mover.Summary(look.Pending), sleepErr)
 		}
 	}
 }

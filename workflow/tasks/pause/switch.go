@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"scute.dev/internal/timespan"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/pause"
 	"scute.dev/pause/hold"
+	"scute.dev/view"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
@@ -148,7 +148,7 @@ func (h *pauser) waitSettled(ctx context.Context, limit time.Duration) error {
 		h.call.Progress("waiting until the controllers have finished: " + mover.Summary(busy))
 		if err := access.Sleep(ctx, pace.NextBackOff()); err != nil {
 			return fmt.Errorf("not every object settled within %s: %s: check the controllers of these objects, or raise with.acknowledge: %w",
-				timespan.Text(limit), mover.Summary(busy), err)
+				view.Duration(limit), mover.Summary(busy), err)
 		}
 	}
 }

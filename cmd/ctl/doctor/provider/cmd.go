@@ -9,7 +9,7 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/internal/timespan"
+	"scute.dev/view"
 )
 
 type options struct {
@@ -51,7 +51,7 @@ Exit status: 0 every kind passed, or --dry-run is set; 1 a kind failed, or the c
 
 func (o *options) check() error {
 	if o.timeout < time.Second {
-		return cli.Usagef("--timeout is %s: it must be at least 1s", timespan.Text(o.timeout))
+		return cli.Usagef("--timeout is %s: it must be at least 1s", view.Duration(o.timeout))
 	}
 	return o.Flags.Check()
 }
@@ -70,11 +70,11 @@ func (o *options) run(ctx context.Context) error {
 	}
 	what := fmt.Sprintf("cluster %s/%s with %d objects of %d kinds", report.Namespace, report.Cluster, report.objects(), len(report.Kinds))
 	if o.dryRun {
-		o.Env.Notef("Nothing is changed. The check would pause %s for up to %s, and resume it.", what, timespan.Text(o.timeout))
+		o.Env.Notef("Nothing is changed. The check would pause %s for up to %s, and resume it.", what, view.Duration(o.timeout))
 		return o.print(report)
 	}
 	if !o.yes {
-		if err := o.Confirm(fmt.Sprintf("Pause %s for up to %s, and resume it?", what, timespan.Text(o.timeout)), "pause "+what+", and resume it"); err != nil {
+		if err := o.Confirm(fmt.Sprintf("Pause %s for up to %s, and resume it?", what, view.Duration(o.timeout)), "pause "+what+", and resume it"); err != nil {
 			return err
 		}
 	}

@@ -16,8 +16,8 @@ import (
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/pause"
-	"scute.dev/internal/timespan"
 	"scute.dev/kube"
+	"scute.dev/view"
 )
 
 const (
@@ -119,9 +119,9 @@ func (c *check) waitForAnswers(ctx context.Context) (status v1alpha1.PauseStatus
 	case err == nil:
 		return status, nil
 	case errors.Is(err, context.DeadlineExceeded) && status.Phase == "":
-		return status, fmt.Errorf("no daemon has acted on the Pause within %s: %s checks whether one runs", timespan.Text(c.timeout+daemonGracePeriod), c.Hint("", "doctor"))
+		return status, fmt.Errorf("no daemon has acted on the Pause within %s: %s checks whether one runs", view.Duration(c.timeout+daemonGracePeriod), c.Hint("", "doctor"))
 	case errors.Is(err, context.DeadlineExceeded):
-		return status, fmt.Errorf("the cluster could not be paused within %s: %s; %s", timespan.Text(c.timeout+daemonGracePeriod), status.Message, status.Next)
+		return status, fmt.Errorf("the cluster could not be paused within %s: %s; %s", view.Duration(c.timeout+daemonGracePeriod), status.Message, status.Next)
 	default:
 		return status, err
 	}
@@ -138,7 +138,7 @@ func (c *check) release(ctx context.Context, made *v1alpha1.Pause) error {
 		return p.UID != made.UID
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("pause %s is deleted, but its cluster was not restored within %s: %s; %s", c.key, timespan.Text(c.timeout+daemonGracePeriod), last.Message, last.Next)
+		return fmt.Errorf("pause %s is deleted, but its cluster was not restored within %s: %s; %s", c.key, view.Duration(c.timeout+daemonGracePeriod), last.Message, last.Next)
 	}
 	if errors.Is(err, kit.ErrNotFound) {
 		return nil

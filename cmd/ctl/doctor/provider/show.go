@@ -8,7 +8,7 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/internal/timespan"
+	"scute.dev/view"
 )
 
 // Report is the result of checking a cluster.
@@ -92,7 +92,7 @@ func formatSlowest(k Kind) string {
 }
 
 func seconds(n float64) string {
-	return timespan.Text(time.Duration(n * float64(time.Second)).Round(100 * time.Millisecond))
+	return view.Duration(time.Duration(n * float64(time.Second)).Round(100 * time.Millisecond))
 }
 
 func formatResumed(k Kind) string {

@@ -1,20 +1,20 @@
-package timespan_test
+package view_test
 
 import (
 	"testing"
 	"time"
 
-	"scute.dev/internal/timespan"
+	"scute.dev/view"
 )
 
-func TestText(t *testing.T) {
+func TestDuration(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "0s", 10 * time.Second: "10s", 10 * time.Minute: "10m", 90 * time.Second: "1m30s", time.Hour: "1h", 20 * time.Hour: "20h",
 		90 * time.Minute: "1h30m", time.Hour + time.Second: "1h0m1s", 1500 * time.Millisecond: "1.5s", -5 * time.Minute: "-5m", -time.Hour: "-1h",
 	} {
-		got := timespan.Text(d)
+		got := view.Duration(d)
 		if got != want {
-			t.Errorf("Text = %s, want %s", got, want)
+			t.Errorf("Duration = %s, want %s", got, want)
 		}
 		if read, err := time.ParseDuration(got); read != d || err != nil {
 			t.Errorf("ParseDuration(%s) = %s, error %v", got, read, err)
@@ -22,10 +22,10 @@ func TestText(t *testing.T) {
 	}
 }
 
-func TestStored(t *testing.T) {
+func TestNormalizeDuration(t *testing.T) {
 	for s, want := range map[string]string{"24h0m0s": "24h", "5m0s": "5m", "20m": "20m", "a while": "a while", "": ""} {
-		if got := timespan.Normalize(s); got != want {
-			t.Errorf("Stored(%q) = %q, want %q", s, got, want)
+		if got := view.NormalizeDuration(s); got != want {
+			t.Errorf("NormalizeDuration(%q) = %q, want %q", s, got, want)
 		}
 	}
 }
