@@ -16,7 +16,6 @@ import (
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle"
 	"scute.dev/workflow/lifecycle/provider"
-	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task/access"
 )
 
@@ -63,7 +62,7 @@ const (
 
 // InstallComponents records the version of the components. The test bed runs the controllers of a management cluster.
 // It checks that they work with a dry run that their webhooks must accept.
-func (p *Provider) InstallComponents(c *sequence.Context, on access.ClusterRef) error {
+func (p *Provider) InstallComponents(c *provider.Context, on access.ClusterRef) error {
 	if err := p.atWork(c, on); err != nil {
 		return err
 	}
@@ -71,42 +70,42 @@ func (p *Provider) InstallComponents(c *sequence.Context, on access.ClusterRef) 
 }
 
 // UninstallComponents removes the recorded version.
-func (p *Provider) UninstallComponents(c *sequence.Context, on access.ClusterRef) error {
+func (p *Provider) UninstallComponents(c *provider.Context, on access.ClusterRef) error {
 	return restore(c, on, componentsName)
 }
 
 // UpgradeComponents records the new version.
-func (p *Provider) UpgradeComponents(c *sequence.Context, on access.ClusterRef) error {
+func (p *Provider) UpgradeComponents(c *provider.Context, on access.ClusterRef) error {
 	return p.InstallComponents(c, on)
 }
 
 // RestoreComponents records the earlier version.
-func (p *Provider) RestoreComponents(c *sequence.Context, on access.ClusterRef) error {
+func (p *Provider) RestoreComponents(c *provider.Context, on access.ClusterRef) error {
 	return restore(c, on, componentsName)
 }
 
 // InstallNetworking writes the network through the API of the new cluster.
-func (p *Provider) InstallNetworking(c *sequence.Context, on access.ClusterRef) error {
+func (p *Provider) InstallNetworking(c *provider.Context, on access.ClusterRef) error {
 	return write(c, on, networkName, p.settings.NetworkVersion)
 }
 
 // UninstallNetworking removes the network.
-func (p *Provider) UninstallNetworking(c *sequence.Context, on access.ClusterRef) error {
+func (p *Provider) UninstallNetworking(c *provider.Context, on access.ClusterRef) error {
 	return restore(c, on, networkName)
 }
 
 // UpgradeNetworking writes the new version.
-func (p *Provider) UpgradeNetworking(c *sequence.Context, on access.ClusterRef) error {
+func (p *Provider) UpgradeNetworking(c *provider.Context, on access.ClusterRef) error {
 	return p.InstallNetworking(c, on)
 }
 
 // RestoreNetworking writes the earlier version.
-func (p *Provider) RestoreNetworking(c *sequence.Context, on access.ClusterRef) error {
+func (p *Provider) RestoreNetworking(c *provider.Context, on access.ClusterRef) error {
 	return restore(c, on, networkName)
 }
 
 // atWork checks the webhooks with a dry run of a machine template. A workload cluster does not have this kind.
-func (p *Provider) atWork(c *sequence.Context, on access.ClusterRef) error {
+func (p *Provider) atWork(c *provider.Context, on access.ClusterRef) error {
 	cluster, err := c.Open(on)
 	if err != nil {
 		return err
@@ -135,7 +134,7 @@ type before struct {
 }
 
 // write writes a version into a ConfigMap. The in-memory API does not support server-side apply.
-func write(c *sequence.Context, on access.ClusterRef, name, version string) error {
+func write(c *provider.Context, on access.ClusterRef, name, version string) error {
 	cluster, err := c.Open(on)
 	if err != nil {
 		return err
@@ -167,7 +166,7 @@ func write(c *sequence.Context, on access.ClusterRef, name, version string) erro
 	})
 }
 
-func restore(c *sequence.Context, on access.ClusterRef, name string) error {
+func restore(c *provider.Context, on access.ClusterRef, name string) error {
 	var found before
 	if noted, err := c.Recorded(name, &found); err != nil || !noted || !c.Started(name) {
 		return err

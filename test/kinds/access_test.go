@@ -12,7 +12,6 @@ import (
 
 	"scute.dev/test/harness"
 	"scute.dev/workflow/lifecycle/provider"
-	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task/access"
 )
 
@@ -39,7 +38,7 @@ func TestAccessOfNamesakes(t *testing.T) {
 	harness.Must(t, admin().Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "green"}, Data: map[string][]byte{"value": kubeconfig}}))
 	remote := access.ClusterRef{KubeconfigSecretRef: &access.SecretKey{Name: "green"}}
 	s := &step{t: t, namespace: ns, name: "create", account: "runs"}
-	c := sequence.NewContext(ctx, s.call(), clusters(false))
+	c := provider.NewContext(ctx, s.call(), clusters(false))
 	of := func(manager access.ClusterRef, name string) provider.Target {
 		return provider.Target{Context: &c, Manager: manager, Cluster: specs[name]}
 	}

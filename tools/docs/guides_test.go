@@ -59,7 +59,7 @@ func TestProviders(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, _, _ = bytes.Cut(text, []byte("\n## Providers of Cluster API")) // its names are of Cluster API's packages
-	text = bytes.ReplaceAll(text, []byte("`c."), []byte("`sequence.Context."))
+	text = bytes.ReplaceAll(text, []byte("`c."), []byte("`provider.Context."))
 	for _, finding := range unknown(t, declarations(t), "providers.md", text) {
 		t.Error(finding)
 	}

@@ -13,7 +13,6 @@ import (
 	"scute.dev/workflow/lifecycle/hook"
 	"scute.dev/workflow/lifecycle/management"
 	"scute.dev/workflow/lifecycle/provider"
-	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/lifecycle/workload"
 	"scute.dev/workflow/task/access"
 )
@@ -49,7 +48,7 @@ func (w *configWriter) BindWorkloadCreate(b *hook.Binder) error {
 		func(c *workload.Connected) error { return w.restore(&c.Context) })
 }
 
-func (w *configWriter) writeCreated(c *sequence.Context, spec provider.Cluster) error {
+func (w *configWriter) writeCreated(c *provider.Context, spec provider.Cluster) error {
 	p, ok := w.provider.(provider.Converter)
 	if !ok {
 		return nil
@@ -65,7 +64,7 @@ func (w *configWriter) writeCreated(c *sequence.Context, spec provider.Cluster) 
 func (w *configWriter) writeUpgraded(t provider.Target) error {
 	p, ok := w.provider.(provider.Upgrader)
 	if !ok || w.sink == (ConfigSink{}) {
-		return sequence.SkipError("params.writeConfig is not set")
+		return provider.SkipError("params.writeConfig is not set")
 	}
 	objects, err := t.AppliedObjects(p)
 	if err != nil {
@@ -82,7 +81,7 @@ type writeRecord struct {
 
 const configPart = "config"
 
-func (w *configWriter) write(c *sequence.Context, objects []*unstructured.Unstructured) error {
+func (w *configWriter) write(c *provider.Context, objects []*unstructured.Unstructured) error {
 	text, err := encode(objects)
 	if err != nil {
 		return err
@@ -114,7 +113,7 @@ func encode(objects []*unstructured.Unstructured) ([]byte, error) {
 }
 
 // writeFile replaces the file, and keeps the old one next to it.
-func (w *configWriter) writeFile(c *sequence.Context, text []byte) error {
+func (w *configWriter) writeFile(c *provider.Context, text []byte) error {
 	var before writeRecord
 	noted, err := c.Recorded(configPart, &before)
 	if err != nil {
@@ -141,7 +140,7 @@ func (w *configWriter) writeFile(c *sequence.Context, text []byte) error {
 }
 
 // restore restores the earlier file, or deletes the ConfigMap if this run was the last to write it.
-func (w *configWriter) restore(c *sequence.Context) error {
+func (w *configWriter) restore(c *provider.Context) error {
 	if w.sink.ConfigMap != "" {
 		return provider.RemoveOwn(c, "ConfigMap", w.sink.ConfigMap, func(m *corev1.ConfigMap) bool {
 			return m.Annotations[access.StepKeyAnnotation] == c.Call().RunKey()

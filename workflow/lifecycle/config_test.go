@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"scute.dev/workflow/lifecycle/sequence"
+	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
@@ -24,8 +24,8 @@ func TestTheConfigurationBeforeIsKept(t *testing.T) {
 			}
 			var record json.RawMessage
 			dies := true
-			attempt := func() *sequence.Context {
-				c := sequence.NewContext(t.Context(), &task.Call{Run: "run", Task: "post-create", Undo: record, Record: func(_ context.Context, undo json.RawMessage, _ bool) error {
+			attempt := func() *provider.Context {
+				c := provider.NewContext(t.Context(), &task.Call{Run: "run", Task: "post-create", Undo: record, Record: func(_ context.Context, undo json.RawMessage, _ bool) error {
 					if stored || !dies {
 						record = undo
 					}

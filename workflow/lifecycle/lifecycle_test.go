@@ -354,11 +354,11 @@ func TestMissingFiles(t *testing.T) {
 		configuration, access, out = "configuration.manifests[0].file", "access.kubeconfig", "writeConfig.file"
 	)
 	for name, want := range map[string][]string{
-		lifecycle.ManagementCreate:  {template, config, component, cni, configuration, boot, out},
-		lifecycle.ManagementUpgrade: {template, config, component, cni, management, boot, out},
-		lifecycle.ManagementDelete:  {template, config, component, management, boot},
-		lifecycle.WorkloadCreate:    {template, config, component, cni, management, out},
-		lifecycle.WorkloadUpgrade:   {template, config, component, cni, management, access, out},
+		lifecycle.ManagementCreate:  {config, template, component, cni, configuration, boot, out},
+		lifecycle.ManagementUpgrade: {config, template, component, cni, management, boot, out},
+		lifecycle.ManagementDelete:  {config, template, component, management, boot},
+		lifecycle.WorkloadCreate:    {config, template, component, cni, management, out},
+		lifecycle.WorkloadUpgrade:   {config, template, component, cni, management, access, out},
 		lifecycle.WorkloadDelete:    {template, management},
 	} {
 		named, problems := lifecycle.New(t.Context(), name, asJSON(t, missing), deps(true))

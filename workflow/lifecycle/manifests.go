@@ -14,7 +14,6 @@ import (
 	"scute.dev/kube"
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle/provider"
-	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
@@ -36,35 +35,19 @@ type ManifestProvider struct {
 func NewManifestProvider(p Params, cluster provider.Cluster, deps *Deps) (*ManifestProvider, []workflow.Problem) {
 	made := &ManifestProvider{params: p, cluster: cluster, apply: deps.Kinds["Apply"], providers: deps.Kinds["Providers"]}
 	var problems []workflow.Problem
-	local, values := deps.isLocal(), sampleValues(cluster)
-	template := func(field string, s *Source) {
-		if s != nil {
-			problems = append(problems, s.check(paramsField+field, local, values)...)
-		}
+	p.eachSource(func(field string, s *Source) {
+		problems = append(problems, s.check(paramsField+"."+field, deps.isLocal(), sampleValues(cluster))...)
+	})
+	problems = append(problems, made.checkProviders("components", p.Components.Providers)...)
+	if c := p.Upgrade.Components; c != nil {
+		problems = append(problems, made.checkProviders("upgrade.components", c.Providers)...)
 	}
-	manifests := func(field string, m *Manifests) {
-		if m != nil {
-			problems = append(problems, m.check(paramsField+field, local, values)...)
-		}
-	}
-	components := func(field string, c *Components) {
-		if c != nil {
-			manifests(field, &c.Manifests)
-			problems = append(problems, made.checkProviders(paramsField+field+".providers", c.Providers)...)
-		}
-	}
-	template(".cluster.template", p.Cluster.Template)
-	components(".components", &p.Components)
-	manifests(".networking", &p.Networking)
-	manifests(".configuration", &p.Configuration)
-	template(".upgrade.template", p.Upgrade.Template)
-	components(".upgrade.components", p.Upgrade.Components)
-	manifests(".upgrade.networking", p.Upgrade.Networking)
 	return made, problems
 }
 
 // checkProviders returns the problems of inputs of the kind Providers.
-func (p *ManifestProvider) checkProviders(field string, given json.RawMessage) []workflow.Problem {
+func (p *ManifestProvider) checkProviders(components string, given json.RawMessage) []workflow.Problem {
+	field := paramsField + "." + components + ".providers"
 	if len(given) == 0 {
 		return nil
 	}
@@ -88,27 +71,27 @@ const (
 )
 
 // InstallComponents installs the providers of clusterctl first, then the manifests. In an upgrade it installs the components of params.upgrade.
-func (p *ManifestProvider) InstallComponents(c *sequence.Context, on access.ClusterRef) error {
+func (p *ManifestProvider) InstallComponents(c *provider.Context, on access.ClusterRef) error {
 	return p.applyComponents(c, p.params.isUpgrade, on, false)
 }
 
 // UninstallComponents deletes what InstallComponents created, and keeps what existed before.
-func (p *ManifestProvider) UninstallComponents(c *sequence.Context, on access.ClusterRef) error {
+func (p *ManifestProvider) UninstallComponents(c *provider.Context, on access.ClusterRef) error {
 	return p.revert(c, p.params.isUpgrade, on, false)
 }
 
 // UpgradeComponents upgrades the components to the versions of params.upgrade.components.
-func (p *ManifestProvider) UpgradeComponents(c *sequence.Context, on access.ClusterRef) error {
+func (p *ManifestProvider) UpgradeComponents(c *provider.Context, on access.ClusterRef) error {
 	return p.applyComponents(c, true, on, true)
 }
 
 // RestoreComponents restores the manifests. It returns an error for upgraded providers of clusterctl, because they cannot be downgraded.
-func (p *ManifestProvider) RestoreComponents(c *sequence.Context, on access.ClusterRef) error {
+func (p *ManifestProvider) RestoreComponents(c *provider.Context, on access.ClusterRef) error {
 	return p.revert(c, true, on, true)
 }
 
 // Differences compares the inventory of clusterctl and the manifests with what the upgrade applies.
-func (p *ManifestProvider) Differences(c *sequence.Context, on access.ClusterRef) (all []provider.Component, err error) {
+func (p *ManifestProvider) Differences(c *provider.Context, on access.ClusterRef) (all []provider.Component, err error) {
 	if all, err = p.compareVersions(c, on); err != nil {
 		return nil, err
 	}
@@ -132,7 +115,7 @@ func (p *ManifestProvider) Differences(c *sequence.Context, on access.ClusterRef
 }
 
 // compareVersions compares the providers that clusterctl has installed with the providers of the upgrade.
-func (p *ManifestProvider) compareVersions(c *sequence.Context, on access.ClusterRef) (all []provider.Component, err error) {
+func (p *ManifestProvider) compareVersions(c *provider.Context, on access.ClusterRef) (all []provider.Component, err error) {
 	var with struct {
 		Core                                                                   string
 		Bootstrap, ControlPlane, Infrastructure, Addon, IPAM, RuntimeExtension []string
@@ -171,30 +154,30 @@ func (p *ManifestProvider) compareVersions(c *sequence.Context, on access.Cluste
 }
 
 // InstallNetworking applies the manifests of params.networking.
-func (p *ManifestProvider) InstallNetworking(c *sequence.Context, on access.ClusterRef) error {
+func (p *ManifestProvider) InstallNetworking(c *provider.Context, on access.ClusterRef) error {
 	return p.applyManifests(c, "networking", &p.params.Networking, on)
 }
 
 // UninstallNetworking deletes what InstallNetworking created.
-func (p *ManifestProvider) UninstallNetworking(c *sequence.Context, on access.ClusterRef) error {
+func (p *ManifestProvider) UninstallNetworking(c *provider.Context, on access.ClusterRef) error {
 	return p.revertManifests(c, on)
 }
 
 // UpgradeNetworking applies the manifests of params.upgrade.networking.
-func (p *ManifestProvider) UpgradeNetworking(c *sequence.Context, on access.ClusterRef) error {
+func (p *ManifestProvider) UpgradeNetworking(c *provider.Context, on access.ClusterRef) error {
 	field, manifests := p.params.networking(true)
 	return p.applyManifests(c, field, manifests, on)
 }
 
 // RestoreNetworking restores the manifests.
-func (p *ManifestProvider) RestoreNetworking(c *sequence.Context, on access.ClusterRef) error {
+func (p *ManifestProvider) RestoreNetworking(c *provider.Context, on access.ClusterRef) error {
 	return p.UninstallNetworking(c, on)
 }
 
 var errNoTemplate = task.Final(errors.New("spec.workflow.params.cluster.template is empty: set it to the template of the cluster's objects"))
 
 // ClusterObjects renders the template of the cluster.
-func (p *ManifestProvider) ClusterObjects(c *sequence.Context, cluster provider.Cluster) ([]*unstructured.Unstructured, error) {
+func (p *ManifestProvider) ClusterObjects(c *provider.Context, cluster provider.Cluster) ([]*unstructured.Unstructured, error) {
 	if p.params.Cluster.Template == nil {
 		return nil, errNoTemplate
 	}
@@ -202,7 +185,7 @@ func (p *ManifestProvider) ClusterObjects(c *sequence.Context, cluster provider.
 }
 
 // UpgradeObjects renders the template of the upgraded cluster. Numbers of machines have no defaults, because a default would scale the cluster.
-func (p *ManifestProvider) UpgradeObjects(c *sequence.Context, cluster provider.Cluster) ([]*unstructured.Unstructured, error) {
+func (p *ManifestProvider) UpgradeObjects(c *provider.Context, cluster provider.Cluster) ([]*unstructured.Unstructured, error) {
 	field, template := p.params.template(true)
 	if template == nil {
 		return nil, errNoTemplate
@@ -229,7 +212,7 @@ func (p *ManifestProvider) UpgradeObjects(c *sequence.Context, cluster provider.
 }
 
 // RemainingObjects returns all objects of the template, if there is one.
-func (p *ManifestProvider) RemainingObjects(c *sequence.Context, cluster provider.Cluster) ([]*unstructured.Unstructured, error) {
+func (p *ManifestProvider) RemainingObjects(c *provider.Context, cluster provider.Cluster) ([]*unstructured.Unstructured, error) {
 	if p.params.Cluster.Template == nil {
 		return nil, nil
 	}
@@ -237,17 +220,17 @@ func (p *ManifestProvider) RemainingObjects(c *sequence.Context, cluster provide
 }
 
 // InstallConfiguration applies the manifests of params.configuration.
-func (p *ManifestProvider) InstallConfiguration(c *sequence.Context, on access.ClusterRef) error {
+func (p *ManifestProvider) InstallConfiguration(c *provider.Context, on access.ClusterRef) error {
 	return p.applyManifests(c, "configuration", &p.params.Configuration, on)
 }
 
 // UninstallConfiguration deletes what InstallConfiguration created.
-func (p *ManifestProvider) UninstallConfiguration(c *sequence.Context, on access.ClusterRef) error {
+func (p *ManifestProvider) UninstallConfiguration(c *provider.Context, on access.ClusterRef) error {
 	return p.revertManifests(c, on)
 }
 
 // Access returns params.access.
-func (p *ManifestProvider) Access(*sequence.Context, access.ClusterRef, provider.Cluster) (ref access.ClusterRef, ok bool, err error) {
+func (p *ManifestProvider) Access(*provider.Context, access.ClusterRef, provider.Cluster) (ref access.ClusterRef, ok bool, err error) {
 	if p.params.Access == nil {
 		return ref, false, nil
 	}
@@ -255,7 +238,7 @@ func (p *ManifestProvider) Access(*sequence.Context, access.ClusterRef, provider
 }
 
 // applyComponents applies the components of a creation or, if upgraded is set, of an upgrade. upgrade permits upgrading installed providers.
-func (p *ManifestProvider) applyComponents(c *sequence.Context, upgraded bool, on access.ClusterRef, upgrade bool) error {
+func (p *ManifestProvider) applyComponents(c *provider.Context, upgraded bool, on access.ClusterRef, upgrade bool) error {
 	field, what := p.params.components(upgraded)
 	if len(what.Providers) > 0 {
 		with, err := providersWith(what.Providers, on, upgrade)
@@ -270,7 +253,7 @@ func (p *ManifestProvider) applyComponents(c *sequence.Context, upgraded bool, o
 }
 
 // revert undoes components in reverse order.
-func (p *ManifestProvider) revert(c *sequence.Context, upgraded bool, on access.ClusterRef, upgrade bool) error {
+func (p *ManifestProvider) revert(c *provider.Context, upgraded bool, on access.ClusterRef, upgrade bool) error {
 	if err := p.revertManifests(c, on); err != nil {
 		return err
 	}
@@ -285,7 +268,7 @@ func (p *ManifestProvider) revert(c *sequence.Context, upgraded bool, on access.
 	return c.Revert(providersPart, p.providers, with)
 }
 
-func (p *ManifestProvider) applyManifests(c *sequence.Context, field string, m *Manifests, on access.ClusterRef) error {
+func (p *ManifestProvider) applyManifests(c *provider.Context, field string, m *Manifests, on access.ClusterRef) error {
 	objects, err := p.loadObjects(c, field, m)
 	if err != nil || len(objects) == 0 {
 		return err
@@ -294,11 +277,11 @@ func (p *ManifestProvider) applyManifests(c *sequence.Context, field string, m *
 	return err
 }
 
-func (p *ManifestProvider) revertManifests(c *sequence.Context, on access.ClusterRef) error {
+func (p *ManifestProvider) revertManifests(c *provider.Context, on access.ClusterRef) error {
 	return c.Revert(manifestsPart, p.apply, provider.ApplyWith{Cluster: on})
 }
 
-func (p *ManifestProvider) loadObjects(c *sequence.Context, field string, m *Manifests) (loadObjects []*unstructured.Unstructured, err error) {
+func (p *ManifestProvider) loadObjects(c *provider.Context, field string, m *Manifests) (loadObjects []*unstructured.Unstructured, err error) {
 	for i := range m.Manifests {
 		some, err := load(c, fmt.Sprintf("%s.manifests[%d]", field, i), &m.Manifests[i], variables(p.cluster))
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -124,6 +125,30 @@ func (p *Params) networking(upgrade bool) (field string, m *Manifests) {
 		return "upgrade.networking", p.Upgrade.Networking
 	}
 	return "networking", &p.Networking
+}
+
+// eachSource calls fn for each template, with the name of its parameter.
+func (p *Params) eachSource(fn func(field string, s *Source)) {
+	manifests := func(field string, m *Manifests) {
+		for i := range m.Manifests {
+			fn(fmt.Sprintf("%s.manifests[%d]", field, i), &m.Manifests[i])
+		}
+	}
+	if p.Cluster.Template != nil {
+		fn("cluster.template", p.Cluster.Template)
+	}
+	manifests("components", &p.Components.Manifests)
+	manifests("networking", &p.Networking)
+	manifests("configuration", &p.Configuration)
+	if p.Upgrade.Template != nil {
+		fn("upgrade.template", p.Upgrade.Template)
+	}
+	if p.Upgrade.Components != nil {
+		manifests("upgrade.components", &p.Upgrade.Components.Manifests)
+	}
+	if p.Upgrade.Networking != nil {
+		manifests("upgrade.networking", p.Upgrade.Networking)
+	}
 }
 
 // ConfigSink is where a configuration is written: to a file of a local run, or to a ConfigMap of the run's namespace.

@@ -12,7 +12,6 @@ import (
 
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle/provider"
-	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
@@ -38,7 +37,7 @@ func (c *checker) checkReadable(ctx context.Context, call *task.Call, made any) 
 	}
 	p := c.params
 	if r, ok := made.(provider.Reader); ok {
-		own := sequence.NewContext(ctx, call, c.deps.Clusters)
+		own := provider.NewContext(ctx, call, c.deps.Clusters)
 		r.Read(&own, c.name, failed)
 	}
 	if !c.hasVerb("create") || !c.isManagement() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,7 +13,7 @@ import (
 
 	"scute.dev/kube/document"
 	"scute.dev/workflow"
-	"scute.dev/workflow/lifecycle/sequence"
+	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/task/access"
 	"scute.dev/workflow/tasks/providers"
 )
@@ -21,7 +22,7 @@ import (
 const templateLimit = 8 << 20
 
 // load reads and renders a template. Errors contain the name of the parameter and no content, because the content may contain a secret.
-func load(c *sequence.Context, field string, s *Source, values map[string]string) ([]*unstructured.Unstructured, error) {
+func load(c *provider.Context, field string, s *Source, values map[string]string) ([]*unstructured.Unstructured, error) {
 	text, err := read(c, s)
 	var objects []*unstructured.Unstructured
 	if err == nil {
@@ -34,9 +35,32 @@ func load(c *sequence.Context, field string, s *Source, values map[string]string
 }
 
 // Read reads the templates and files that a workflow will read. It skips inline templates, which New has checked.
-func (p *ManifestProvider) Read(c *sequence.Context, workflow string, failed func(parameter string, err error)) {
-	source := func(field string, s *Source) {
-		if s == nil || s.Inline != "" || *s == (Source{}) || s.File != "" && !c.Local() {
+func (p *ManifestProvider) Read(c *provider.Context, workflow string, failed func(parameter string, err error)) {
+	_, verb, _ := strings.Cut(workflow, "-")
+	upgrade := verb == "upgrade"
+	template, _ := p.params.template(upgrade)
+	needed := []string{template}
+	if verb != "delete" || workflow == ManagementDelete {
+		field, components := p.params.components(upgrade)
+		needed = append(needed, field)
+		var with struct {
+			ConfigFile string `json:"configFile"`
+		}
+		if err := json.Unmarshal(components.Providers, &with); err == nil && with.ConfigFile != "" && c.Local() {
+			_, err := os.ReadFile(with.ConfigFile)
+			failed(field+".providers.configFile", err)
+		}
+	}
+	if verb != "delete" {
+		networking, _ := p.params.networking(upgrade)
+		needed = append(needed, networking)
+	}
+	if workflow == ManagementCreate {
+		needed = append(needed, "configuration")
+	}
+	p.params.eachSource(func(field string, s *Source) {
+		parameter, _, _ := strings.Cut(field, ".manifests[")
+		if !slices.Contains(needed, parameter) || s.Inline != "" || *s == (Source{}) || s.File != "" && !c.Local() {
 			return
 		}
 		text, err := read(c, s)
@@ -47,37 +71,10 @@ func (p *ManifestProvider) Read(c *sequence.Context, workflow string, failed fun
 			field += ".file"
 		}
 		failed(field, err)
-	}
-	manifests := func(field string, m *Manifests) {
-		for i := range m.Manifests {
-			source(fmt.Sprintf("%s.manifests[%d]", field, i), &m.Manifests[i])
-		}
-	}
-	components := func(field string, what *Components) {
-		var with struct {
-			ConfigFile string `json:"configFile"`
-		}
-		if err := json.Unmarshal(what.Providers, &with); err == nil && with.ConfigFile != "" && c.Local() {
-			_, err := os.ReadFile(with.ConfigFile)
-			failed(field+".providers.configFile", err)
-		}
-		manifests(field, &what.Manifests)
-	}
-	_, verb, _ := strings.Cut(workflow, "-")
-	upgrade := verb == "upgrade"
-	source(p.params.template(upgrade))
-	if verb != "delete" || workflow == ManagementDelete {
-		components(p.params.components(upgrade))
-	}
-	if verb != "delete" {
-		manifests(p.params.networking(upgrade))
-	}
-	if workflow == ManagementCreate {
-		manifests("configuration", &p.params.Configuration)
-	}
+	})
 }
 
-func read(c *sequence.Context, s *Source) ([]byte, error) {
+func read(c *provider.Context, s *Source) ([]byte, error) {
 	switch {
 	case s.Inline != "":
 		return []byte(s.Inline), nil
@@ -169,11 +166,4 @@ func (s *Source) check(field string, local bool, values map[string]string) []wor
 		}
 	}
 	return nil
-}
-
-func (m *Manifests) check(field string, local bool, values map[string]string) (problems []workflow.Problem) {
-	for i := range m.Manifests {
-		problems = append(problems, m.Manifests[i].check(fmt.Sprintf("%s.manifests[%d]", field, i), local, values)...)
-	}
-	return problems
 }

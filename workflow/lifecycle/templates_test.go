@@ -8,7 +8,6 @@ import (
 
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle/provider"
-	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
@@ -105,7 +104,7 @@ func TestComponentsOfAnUpgrade(t *testing.T) {
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}
-		c := sequence.NewContext(t.Context(), &task.Call{}, &access.Clusters{Local: true})
+		c := provider.NewContext(t.Context(), &task.Call{}, &access.Clusters{Local: true})
 		if err := p.InstallComponents(&c, access.ClusterRef{}); err != nil {
 			t.Fatal(err)
 		}

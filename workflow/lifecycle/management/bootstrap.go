@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/client-go/discovery"
 
-	"scute.dev/workflow/lifecycle/sequence"
+	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/task/access"
 )
 
@@ -15,16 +15,16 @@ import (
 type Bootstrap interface {
 	// Create creates the cluster, or continues with the cluster of an earlier attempt of this run, and waits until its API server is ready. It
 	// returns a reference, because the log never contains a kubeconfig.
-	Create(c *sequence.Context) (access.ClusterRef, error)
+	Create(c *provider.Context) (access.ClusterRef, error)
 }
 
 // temporaryBootstrap is a Bootstrap that creates a cluster, which is deleted in the end.
 type temporaryBootstrap interface {
 	Bootstrap
 	// Delete deletes what Create created, and keeps everything that existed before. A cluster that does not exist counts as deleted.
-	Delete(c *sequence.Context) error
+	Delete(c *provider.Context) error
 	// Exists reports whether the cluster exists, even if it does not respond.
-	Exists(c *sequence.Context) (bool, error)
+	Exists(c *provider.Context) (bool, error)
 }
 
 // BootstrapParams select the bootstrap cluster. Exactly one field is set.
@@ -49,7 +49,7 @@ func (p BootstrapParams) New(folder string) Bootstrap {
 type existingCluster struct{ ref access.ClusterRef }
 
 // Create waits until the cluster responds.
-func (e existingCluster) Create(c *sequence.Context) (access.ClusterRef, error) {
+func (e existingCluster) Create(c *provider.Context) (access.ClusterRef, error) {
 	if err := c.Record("bootstrap", clusterRecord{}, true); err != nil {
 		return e.ref, err
 	}
@@ -67,7 +67,7 @@ type clusterRecord struct {
 const serverTimeout = time.Minute
 
 // waitForServer waits until the API server responds. It requests the version, which every authenticated user may read.
-func waitForServer(c *sequence.Context, ref access.ClusterRef) error {
+func waitForServer(c *provider.Context, ref access.ClusterRef) error {
 	on, err := c.Open(ref)
 	if err != nil {
 		return fmt.Errorf("connecting to the bootstrap cluster: %w", err)

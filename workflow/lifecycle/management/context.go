@@ -2,14 +2,13 @@ package management
 
 import (
 	"scute.dev/workflow/lifecycle/provider"
-	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task/access"
 )
 
 // Specified is the context while neither a bootstrap cluster nor a management cluster exists: at the beginning of the create workflow and at the end
 // of the delete workflow.
 type Specified struct {
-	sequence.Context
+	provider.Context
 	// Cluster is the cluster to create, to upgrade to this version, or to delete.
 	Cluster provider.Cluster
 }
@@ -33,16 +32,6 @@ type Paired struct {
 	Managed
 	// Bootstrap is the API server of the bootstrap cluster.
 	Bootstrap access.ClusterRef
-}
-
-func (c *Bootstrapped) bootstrap() (*sequence.Context, access.ClusterRef) {
-	return &c.Context, c.Bootstrap
-}
-
-func (c *Paired) bootstrap() (*sequence.Context, access.ClusterRef) { return &c.Context, c.Bootstrap }
-
-func (c *Managed) management() (*sequence.Context, access.ClusterRef) {
-	return &c.Context, c.Management
 }
 
 // onBootstrap returns the cluster while the bootstrap cluster manages it.

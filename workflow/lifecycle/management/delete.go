@@ -5,22 +5,21 @@ import (
 
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle/provider"
-	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
 
 // NewDelete constructs the workflow that deletes a management cluster. The result depends only on the arguments.
 func NewDelete(d Deps, p DeleteProvider, spec provider.Cluster, management access.ClusterRef) (task.NamedWorkflow, []workflow.Problem) {
-	start := sequence.Begin(d.Clusters, Managed{Specified: Specified{Cluster: spec}, Management: management})
-	start = sequence.Then(start, sequence.Do(PreDelete, provider.CheckTimeout, checkNoOtherClusters, nil))
-	both := sequence.Then(start, d.addBootstrapCluster())
-	both = sequence.Then(both, addBootstrapComponents(p))
-	both = sequence.Then(both, d.pivotToBootstrap())
-	remnant := sequence.Then(both, deleteCluster(p))
-	nothing := sequence.Then(remnant, d.deleteLastBootstrapCluster(p))
-	nothing = sequence.Then(nothing, sequence.NoOp(PostDelete))
-	return sequence.Bind(nothing, d.Registrars, p, HookRegistrar.BindManagementDelete)
+	start := provider.Begin(d.Clusters, Managed{Specified: Specified{Cluster: spec}, Management: management})
+	start = provider.Then(start, provider.Do(PreDelete, provider.CheckTimeout, checkNoOtherClusters, nil))
+	both := provider.Then(start, d.addBootstrapCluster())
+	both = provider.Then(both, addBootstrapComponents(p))
+	both = provider.Then(both, d.pivotToBootstrap())
+	remnant := provider.Then(both, deleteCluster(p))
+	nothing := provider.Then(remnant, d.deleteLastBootstrapCluster(p))
+	nothing = provider.Then(nothing, provider.NoOp(PostDelete))
+	return provider.Bind(nothing, d.Registrars, p, HookRegistrar.BindManagementDelete)
 }
 
 // checkNoOtherClusters returns an error if the management cluster manages other Clusters, because nothing would manage their machines any more.
@@ -43,15 +42,15 @@ func recheckNoOtherClusters(c *Paired) error {
 	return checkNoOtherClusters(&c.Managed)
 }
 
-func deleteCluster(p DeleteProvider) sequence.Step[Paired, Bootstrapped, sequence.None] {
-	return sequence.Step[Paired, Bootstrapped, sequence.None]{
+func deleteCluster(p DeleteProvider) provider.Step[Paired, Bootstrapped, provider.None] {
+	return provider.Step[Paired, Bootstrapped, provider.None]{
 		Task: DeleteCluster, Timeout: provider.ClusterTimeout, PointOfNoReturn: true,
-		Run: func(c *Paired) (sequence.None, error) {
-			return sequence.None{}, c.onBootstrap().Delete(p, func() error { return recheckNoOtherClusters(c) })
+		Run: func(c *Paired) (provider.None, error) {
+			return provider.None{}, c.onBootstrap().Delete(p, func() error { return recheckNoOtherClusters(c) })
 		},
-		Next: func(c Paired, _ sequence.None) Bootstrapped {
+		Next: func(c Paired, _ provider.None) Bootstrapped {
 			return Bootstrapped{Specified: c.Specified, Bootstrap: c.Bootstrap}
 		},
-		Undo: func(c *Paired, _ *sequence.None) error { return c.onBootstrap().UndoDelete() },
+		Undo: func(c *Paired, _ *provider.None) error { return c.onBootstrap().UndoDelete() },
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"scute.dev/workflow/lifecycle/sequence"
+	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
@@ -38,7 +38,7 @@ const (
 )
 
 // Create creates the cluster. It first deletes an incomplete cluster of an earlier attempt, but never a cluster that has responded before.
-func (k *Kind) Create(c *sequence.Context) (access.ClusterRef, error) {
+func (k *Kind) Create(c *provider.Context) (access.ClusterRef, error) {
 	name := clusterName(c.Call().RunKey())
 	ref := access.ClusterRef{Kubeconfig: k.kubeconfig(name)}
 	var was clusterRecord
@@ -93,12 +93,12 @@ func (k *Kind) Create(c *sequence.Context) (access.ClusterRef, error) {
 	return ref, recordReady(c, name)
 }
 
-func recordReady(c *sequence.Context, name string) error {
+func recordReady(c *provider.Context, name string) error {
 	return c.Record("bootstrap", clusterRecord{Name: name, Ready: true}, false)
 }
 
 // Delete deletes the cluster and its kubeconfig.
-func (k *Kind) Delete(c *sequence.Context) error {
+func (k *Kind) Delete(c *provider.Context) error {
 	name := clusterName(c.Call().RunKey())
 	there, err := k.Exists(c)
 	if err != nil {
@@ -116,7 +116,7 @@ func (k *Kind) Delete(c *sequence.Context) error {
 }
 
 // Exists reports whether kind lists the cluster.
-func (k *Kind) Exists(c *sequence.Context) (bool, error) {
+func (k *Kind) Exists(c *provider.Context) (bool, error) {
 	out, err := k.run(c, "get", "clusters", "--quiet")
 	return slices.Contains(strings.Fields(out), clusterName(c.Call().RunKey())), err
 }
@@ -128,7 +128,7 @@ func clusterName(run string) string {
 	return fmt.Sprintf("scute-%x", sum[:5])
 }
 
-func (k *Kind) export(c *sequence.Context, name string) error {
+func (k *Kind) export(c *provider.Context, name string) error {
 	_, err := k.run(c, "export", "kubeconfig", "--name", name, "--kubeconfig", k.kubeconfig(name))
 	if err == nil {
 		err = os.Chmod(k.kubeconfig(name), 0o600)
@@ -137,7 +137,7 @@ func (k *Kind) export(c *sequence.Context, name string) error {
 }
 
 // run runs kind. The error contains the last lines of kind's output, which contains no secret.
-func (k *Kind) run(c *sequence.Context, args ...string) (string, error) {
+func (k *Kind) run(c *provider.Context, args ...string) (string, error) {
 	program := cmp.Or(k.Program, "kind")
 	path, err := exec.LookPath(program)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"scute.dev/workflow/lifecycle/sequence"
+	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
@@ -24,10 +24,10 @@ case "$1 $2" in
 esac
 `
 
-func attempt(t *testing.T) *sequence.Context {
+func attempt(t *testing.T) *provider.Context {
 	t.Helper()
 	call := &task.Call{Run: "run", Record: func(context.Context, json.RawMessage, bool) error { return nil }}
-	c := sequence.NewContext(t.Context(), call, &access.Clusters{Local: true})
+	c := provider.NewContext(t.Context(), call, &access.Clusters{Local: true})
 	return &c
 }
 

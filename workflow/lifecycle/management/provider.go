@@ -2,7 +2,6 @@ package management
 
 import (
 	"scute.dev/workflow/lifecycle/provider"
-	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task/access"
 )
 
@@ -29,6 +28,6 @@ type DeleteProvider interface {
 
 // Configurer installs the user's configuration on the cluster, which manages itself by then. The rules of package provider apply to its methods.
 type Configurer interface {
-	InstallConfiguration(c *sequence.Context, on access.ClusterRef) error
-	UninstallConfiguration(c *sequence.Context, on access.ClusterRef) error
+	InstallConfiguration(c *provider.Context, on access.ClusterRef) error
+	UninstallConfiguration(c *provider.Context, on access.ClusterRef) error
 }

@@ -8,7 +8,6 @@ import (
 	"scute.dev/kube/settled"
 	"scute.dev/workflow/lifecycle/hook"
 	"scute.dev/workflow/lifecycle/provider"
-	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/tasks/move"
 )
@@ -30,8 +29,8 @@ const (
 	pivotTimeout     = time.Hour
 )
 
-func (d *Deps) createBootstrapCluster() sequence.Step[Specified, Bootstrapped, provider.Access] {
-	return sequence.Step[Specified, Bootstrapped, provider.Access]{
+func (d *Deps) createBootstrapCluster() provider.Step[Specified, Bootstrapped, provider.Access] {
+	return provider.Step[Specified, Bootstrapped, provider.Access]{
 		Task: CreateBootstrapCluster, Timeout: bootstrapTimeout,
 		Run: func(c *Specified) (provider.Access, error) { return d.createBootstrap(&c.Context) },
 		Next: func(c Specified, a provider.Access) Bootstrapped {
@@ -41,8 +40,8 @@ func (d *Deps) createBootstrapCluster() sequence.Step[Specified, Bootstrapped, p
 	}
 }
 
-func (d *Deps) addBootstrapCluster() sequence.Step[Managed, Paired, provider.Access] {
-	return sequence.Step[Managed, Paired, provider.Access]{
+func (d *Deps) addBootstrapCluster() provider.Step[Managed, Paired, provider.Access] {
+	return provider.Step[Managed, Paired, provider.Access]{
 		Task: AddBootstrapCluster, Timeout: bootstrapTimeout,
 		Run:  func(c *Managed) (provider.Access, error) { return d.createBootstrap(&c.Context) },
 		Next: func(c Managed, a provider.Access) Paired { return Paired{Managed: c, Bootstrap: *a.Cluster} },
@@ -50,13 +49,13 @@ func (d *Deps) addBootstrapCluster() sequence.Step[Managed, Paired, provider.Acc
 	}
 }
 
-func addBootstrapComponents(p provider.ComponentInstaller) sequence.Step[Paired, Paired, sequence.None] {
-	return sequence.On(AddBootstrapComponents, provider.ComponentsTimeout,
-		(*Paired).bootstrap, p.InstallComponents, p.UninstallComponents)
+func addBootstrapComponents(p provider.ComponentInstaller) provider.Step[Paired, Paired, provider.None] {
+	return provider.On(AddBootstrapComponents, provider.ComponentsTimeout,
+		(*Paired).onBootstrap, p.InstallComponents, p.UninstallComponents)
 }
 
-func (d *Deps) pivotToBootstrap() sequence.Step[Paired, Paired, sequence.None] {
-	return sequence.Do(PivotToBootstrap, pivotTimeout,
+func (d *Deps) pivotToBootstrap() provider.Step[Paired, Paired, provider.None] {
+	return provider.Do(PivotToBootstrap, pivotTimeout,
 		func(c *Paired) error { return d.pivot(c.onManagement(), c.onBootstrap()) },
 		func(c *Paired) error {
 			_, err := d.undoPivot(c.onManagement(), c.onBootstrap())
@@ -64,8 +63,8 @@ func (d *Deps) pivotToBootstrap() sequence.Step[Paired, Paired, sequence.None] {
 		})
 }
 
-func (d *Deps) pivotToManagement() sequence.Step[Paired, Paired, sequence.None] {
-	return sequence.Do(PivotToManagement, pivotTimeout,
+func (d *Deps) pivotToManagement() provider.Step[Paired, Paired, provider.None] {
+	return provider.Do(PivotToManagement, pivotTimeout,
 		func(c *Paired) error { return d.pivot(c.onBootstrap(), c.onManagement()) },
 		func(c *Paired) error {
 			back, err := d.undoPivot(c.onBootstrap(), c.onManagement())
@@ -76,27 +75,27 @@ func (d *Deps) pivotToManagement() sequence.Step[Paired, Paired, sequence.None] 
 		})
 }
 
-func (d *Deps) deleteBootstrapCluster(p provider.ComponentInstaller) sequence.Step[Paired, Managed, sequence.None] {
+func (d *Deps) deleteBootstrapCluster(p provider.ComponentInstaller) provider.Step[Paired, Managed, provider.None] {
 	return deleteBootstrapStep(d, DeleteBootstrapCluster, p, (*Paired).onBootstrap,
-		func(c Paired, _ sequence.None) Managed { return c.Managed })
+		func(c Paired, _ provider.None) Managed { return c.Managed })
 }
 
-func (d *Deps) deleteLastBootstrapCluster(p provider.ComponentInstaller) sequence.Step[Bootstrapped, Specified, sequence.None] {
+func (d *Deps) deleteLastBootstrapCluster(p provider.ComponentInstaller) provider.Step[Bootstrapped, Specified, provider.None] {
 	return deleteBootstrapStep(d, DeleteLastBootstrapCluster, p, (*Bootstrapped).onBootstrap,
-		func(c Bootstrapped, _ sequence.None) Specified { return c.Specified })
+		func(c Bootstrapped, _ provider.None) Specified { return c.Specified })
 }
 
 func deleteBootstrapStep[A, B any](
-	d *Deps, name hook.Task[A, B], p provider.ComponentInstaller, of func(*A) provider.Target, next func(A, sequence.None) B,
-) sequence.Step[A, B, sequence.None] {
-	return sequence.Step[A, B, sequence.None]{
+	d *Deps, name hook.Task[A, B], p provider.ComponentInstaller, of func(*A) provider.Target, next func(A, provider.None) B,
+) provider.Step[A, B, provider.None] {
+	return provider.Step[A, B, provider.None]{
 		Task: name, Timeout: bootstrapTimeout, Next: next,
-		Run:  func(c *A) (none sequence.None, err error) { return none, d.deleteBootstrap(of(c)) },
-		Undo: func(c *A, _ *sequence.None) error { return d.recreateBootstrap(of(c), p) },
+		Run:  func(c *A) (none provider.None, err error) { return none, d.deleteBootstrap(of(c)) },
+		Undo: func(c *A, _ *provider.None) error { return d.recreateBootstrap(of(c), p) },
 	}
 }
 
-func (d *Deps) createBootstrap(c *sequence.Context) (provider.Access, error) {
+func (d *Deps) createBootstrap(c *provider.Context) (provider.Access, error) {
 	ref, err := d.Bootstrap.Create(c)
 	return provider.Access{Cluster: &ref}, err
 }

@@ -10,7 +10,6 @@ import (
 
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle/provider"
-	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 	"scute.dev/workflow/tasks/move"
@@ -19,14 +18,14 @@ import (
 // fakeBootstrap is a bootstrap cluster that is unavailable.
 type fakeBootstrap struct{ exists, created, deleted bool }
 
-func (t *fakeBootstrap) Exists(*sequence.Context) (bool, error) { return t.exists, nil }
+func (t *fakeBootstrap) Exists(*provider.Context) (bool, error) { return t.exists, nil }
 
-func (t *fakeBootstrap) Create(*sequence.Context) (access.ClusterRef, error) {
+func (t *fakeBootstrap) Create(*provider.Context) (access.ClusterRef, error) {
 	t.created = true
 	return access.ClusterRef{}, nil
 }
 
-func (t *fakeBootstrap) Delete(*sequence.Context) error {
+func (t *fakeBootstrap) Delete(*provider.Context) error {
 	t.deleted = true
 	return nil
 }
@@ -37,7 +36,7 @@ func TestBootstrapThatDoesNotAnswerIsKept(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	clusters := &access.Clusters{Local: true}
-	c := sequence.NewContext(ctx, &task.Call{Run: "run", Task: "task"}, clusters)
+	c := provider.NewContext(ctx, &task.Call{Run: "run", Task: "task"}, clusters)
 	on, spec := access.ClusterRef{Kubeconfig: t.TempDir() + "/none"}, provider.Cluster{Namespace: "fleet", Name: "prod"}
 
 	boot, specified := &fakeBootstrap{exists: true}, Specified{Context: c, Cluster: spec}
@@ -89,7 +88,7 @@ func TestOnlyWhatWasMovedIsMovedBack(t *testing.T) {
 	}{{nil, 1}, {other, 1}, {task.Final(move.ErrMoved), 2}} {
 		clusters, kind := &access.Clusters{Local: true}, &recordingKind{err: is.err}
 		call := &task.Call{Run: "run", Task: "task", Record: func(context.Context, json.RawMessage, bool) error { return nil }}
-		c := sequence.NewContext(ctx, call, clusters)
+		c := provider.NewContext(ctx, call, clusters)
 		d := &Deps{Move: kind}
 		none := provider.Target{Context: &c, Manager: access.ClusterRef{Kubeconfig: t.TempDir() + "/none"}, Cluster: provider.Cluster{Namespace: "fleet", Name: "prod"}}
 		if _, err := c.Perform(pivotPart, kind, move.With{}); err != nil {

@@ -15,7 +15,6 @@ import (
 
 	"scute.dev/internal/atomicfile"
 	"scute.dev/kube"
-	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
@@ -139,7 +138,7 @@ type objectPointer[T any] interface {
 
 // WriteOwn creates an object in the run's namespace, or updates an object that this or another run has created: the annotation StepKeyAnnotation has the key
 // of the run that wrote it last. fill sets the content of the new or the existing object.
-func WriteOwn[T any, P objectPointer[T]](c *sequence.Context, kind, name string, fill func(P) error) error {
+func WriteOwn[T any, P objectPointer[T]](c *Context, kind, name string, fill func(P) error) error {
 	on, err := c.Open(access.ClusterRef{})
 	if err != nil {
 		return err
@@ -175,7 +174,7 @@ func WriteOwn[T any, P objectPointer[T]](c *sequence.Context, kind, name string,
 }
 
 // RemoveOwn deletes an object in the run's namespace if own returns true for it. An object that does not exist counts as deleted.
-func RemoveOwn[T any, P objectPointer[T]](c *sequence.Context, kind, name string, own func(P) bool) error {
+func RemoveOwn[T any, P objectPointer[T]](c *Context, kind, name string, own func(P) bool) error {
 	on, err := c.Open(access.ClusterRef{})
 	if err != nil {
 		return err

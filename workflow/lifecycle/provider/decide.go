@@ -12,7 +12,6 @@ import (
 
 	"scute.dev/kube"
 	"scute.dev/kube/settled"
-	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
@@ -83,7 +82,7 @@ func (t Target) WaitUnchanged(p Upgrader) error {
 }
 
 // Compare adds the components of a cluster that the provider will change.
-func (d *Decision) Compare(c *sequence.Context, p any, on access.ClusterRef) error {
+func (d *Decision) Compare(c *Context, p any, on access.ClusterRef) error {
 	comparer, ok := p.(Comparer)
 	if !ok {
 		return nil
@@ -111,7 +110,7 @@ func oldVersion(s settled.State, version string) string {
 }
 
 // ChangedObjects finds out by dry runs which objects would be created or changed if they were applied.
-func ChangedObjects(c *sequence.Context, ref access.ClusterRef, namespace string, objects []*unstructured.Unstructured) (names []string, err error) {
+func ChangedObjects(c *Context, ref access.ClusterRef, namespace string, objects []*unstructured.Unstructured) (names []string, err error) {
 	on, err := c.Open(ref)
 	if err != nil {
 		return nil, err
@@ -163,40 +162,11 @@ func decisionOf(call *task.Call) Decision {
 	return d
 }
 
-// skipReason returns the reason to skip the tasks that move and upgrade the cluster, or "" to run them.
-func skipReason(call *task.Call) string {
-	if decisionOf(call).UpgradeCluster {
-		return ""
-	}
-	return notNeededReason
-}
-
-// caller is a pointer to a context.
-type caller[A any] interface {
-	*A
-	Call() *task.Call
-}
-
-// IfNeeded returns a step that is skipped if the cluster does not change. Then it calls skip with the reason, and Undo does nothing.
-func IfNeeded[A, B, O any, C caller[A]](s sequence.Step[A, B, O], skip func(c *A, reason string) (O, error)) sequence.Step[A, B, O] {
-	run, undo := s.Run, s.Undo
-	s.SkipReason = skipReason
-	s.Run = func(c *A) (O, error) {
-		if reason := skipReason(C(c).Call()); reason != "" {
-			return skip(c, reason)
-		}
-		return run(c)
-	}
-	s.Undo = func(c *A, out *O) error {
-		if skipReason(C(c).Call()) != "" {
-			return nil
-		}
-		return undo(c, out)
-	}
+// IfNeeded returns a step that calls skip instead if the cluster does not change.
+func IfNeeded[A, B, O any](s Step[A, B, O], skip func(c *A, reason string) (O, error)) Step[A, B, O] {
+	s.Skip = skip
 	return s
 }
 
 // Skip does nothing.
-func Skip[A any](_ *A, reason string) (sequence.None, error) {
-	return sequence.None{Skipped: reason}, nil
-}
+func Skip[A any](_ *A, reason string) (None, error) { return None{Skipped: reason}, nil }

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
-	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
@@ -72,7 +71,7 @@ func (m *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // upgrader returns the objects of a template, and components.
 type upgrader struct{ names []string }
 
-func (u upgrader) UpgradeObjects(*sequence.Context, Cluster) (objects []*unstructured.Unstructured, err error) {
+func (u upgrader) UpgradeObjects(*Context, Cluster) (objects []*unstructured.Unstructured, err error) {
 	for _, name := range u.names {
 		objects = append(objects, &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster", "metadata": map[string]any{"name": name},
@@ -81,7 +80,7 @@ func (u upgrader) UpgradeObjects(*sequence.Context, Cluster) (objects []*unstruc
 	return objects, nil
 }
 
-func (upgrader) Differences(*sequence.Context, access.ClusterRef) ([]Component, error) {
+func (upgrader) Differences(*Context, access.ClusterRef) ([]Component, error) {
 	return []Component{{Name: "CoreProvider cluster-api", OldVersion: "v1.13.0", NewVersion: "v1.14.2"}}, nil
 }
 
@@ -106,7 +105,7 @@ func TestDecide(t *testing.T) {
 			server := httptest.NewServer(&c.fakeServer)
 			defer server.Close()
 			clusters := &access.Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Local: true}
-			own := sequence.NewContext(t.Context(), &task.Call{Run: "run", Task: "pre-upgrade", Namespace: "fleet"}, clusters)
+			own := NewContext(t.Context(), &task.Call{Run: "run", Task: "pre-upgrade", Namespace: "fleet"}, clusters)
 			p := upgrader{names: c.names}
 			got, err := Target{Context: &own, Cluster: Cluster{Namespace: "fleet", Name: "prod", Version: "v1.36.0"}}.Decide(p)
 			if got.Objects == "" {
@@ -126,7 +125,7 @@ func TestDecide(t *testing.T) {
 // manyComponents has more components than an output lists.
 type manyComponents struct{}
 
-func (manyComponents) Differences(*sequence.Context, access.ClusterRef) ([]Component, error) {
+func (manyComponents) Differences(*Context, access.ClusterRef) ([]Component, error) {
 	return make([]Component, access.MaxNamedObjects+2), nil
 }
 
@@ -163,7 +162,7 @@ func TestUnchanged(t *testing.T) {
 			defer cancel()
 			call := &task.Call{Run: "run", Task: "upgrade-cluster", Namespace: "fleet"}
 			call.Progress = func(string) { cancel() } // it waits
-			own := sequence.NewContext(ctx, call, clusters)
+			own := NewContext(ctx, call, clusters)
 			before, err := upgrader{names: []string{"prod"}}.UpgradeObjects(&own, spec)
 			if err != nil {
 				t.Fatal(err)

@@ -16,7 +16,6 @@ import (
 	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/kube/settled"
-	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
@@ -101,7 +100,7 @@ func (t Target) Delete(p any, allowed func() error) error {
 
 // usedByOthers returns the ClusterClasses among the objects that other Clusters use, and the templates of these classes. Cluster API denies the deletion
 // of such a class, but permits the deletion of its templates.
-func usedByOthers(c *sequence.Context, on *access.Cluster, objects []*unstructured.Unstructured) (map[object.Ref]bool, error) {
+func usedByOthers(c *Context, on *access.Cluster, objects []*unstructured.Unstructured) (map[object.Ref]bool, error) {
 	shared := make(map[object.Ref]bool)
 	for _, o := range objects {
 		if o.GetKind() != "ClusterClass" || o.GroupVersionKind().Group != object.CoreGroup {

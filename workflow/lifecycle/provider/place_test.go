@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
-	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
@@ -40,7 +39,7 @@ func (s *slot) attach(c *task.Call) *task.Call {
 // cleaner is a provider whose clusters leave two Secrets.
 type cleaner struct{}
 
-func (cleaner) RemainingObjects(*sequence.Context, Cluster) (left []*unstructured.Unstructured, err error) {
+func (cleaner) RemainingObjects(*Context, Cluster) (left []*unstructured.Unstructured, err error) {
 	for _, name := range []string{"first", "second"} {
 		u := &unstructured.Unstructured{}
 		u.SetAPIVersion("v1")
@@ -77,7 +76,7 @@ func TestDeletionWorksInItsPlace(t *testing.T) {
 	}))
 	defer server.Close()
 	clusters := &access.Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Local: true}
-	c := sequence.NewContext(t.Context(), place.attach(&task.Call{
+	c := NewContext(t.Context(), place.attach(&task.Call{
 		Run: "fleet/delete/1", Task: "delete-cluster", Record: func(context.Context, json.RawMessage, bool) error { return nil },
 	}), clusters)
 	err := Target{Context: &c, Cluster: Cluster{Namespace: "fleet", Name: "prod"}}.Delete(cleaner{}, func() error { return nil })

@@ -5,7 +5,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task/access"
 )
 
@@ -26,35 +25,35 @@ type Cluster struct {
 
 // Every method of the interfaces below is called with the context of one attempt. It observes, does the missing work, waits until the result is in
 // effect or the context ends, and returns. It is called again after a failure and after a crash at any point, and then continues its unfinished work.
-// It records a change before it makes it (sequence.Context's Perform and Record), and its undo uses these records. The undo keeps everything that
+// It records a change before it makes it (Context's Perform and Record), and its undo uses these records. The undo keeps everything that
 // existed before the run; it is also called if nothing was done yet.
 
 // ComponentInstaller installs the provider's controllers on a bootstrap cluster, or on a management cluster that has none or some of them. It does
 // not upgrade installed controllers.
 type ComponentInstaller interface {
-	InstallComponents(c *sequence.Context, on access.ClusterRef) error
-	UninstallComponents(c *sequence.Context, on access.ClusterRef) error
+	InstallComponents(c *Context, on access.ClusterRef) error
+	UninstallComponents(c *Context, on access.ClusterRef) error
 }
 
 // ComponentUpgrader upgrades the provider's controllers on a management cluster to the specified versions.
 type ComponentUpgrader interface {
-	UpgradeComponents(c *sequence.Context, on access.ClusterRef) error
+	UpgradeComponents(c *Context, on access.ClusterRef) error
 	// RestoreComponents undoes the upgrade. It returns a task.Final error if that is impossible.
-	RestoreComponents(c *sequence.Context, on access.ClusterRef) error
+	RestoreComponents(c *Context, on access.ClusterRef) error
 }
 
 // NetworkInstaller installs the network of a new cluster, on which only the control plane runs. It does not wait for nodes, because the workflow
 // does.
 type NetworkInstaller interface {
-	InstallNetworking(c *sequence.Context, on access.ClusterRef) error
-	UninstallNetworking(c *sequence.Context, on access.ClusterRef) error
+	InstallNetworking(c *Context, on access.ClusterRef) error
+	UninstallNetworking(c *Context, on access.ClusterRef) error
 }
 
 // NetworkUpgrader upgrades the network of a running cluster to the specified version.
 type NetworkUpgrader interface {
-	UpgradeNetworking(c *sequence.Context, on access.ClusterRef) error
+	UpgradeNetworking(c *Context, on access.ClusterRef) error
 	// RestoreNetworking undoes the upgrade. It returns a task.Final error if that is impossible.
-	RestoreNetworking(c *sequence.Context, on access.ClusterRef) error
+	RestoreNetworking(c *Context, on access.ClusterRef) error
 }
 
 // Converter converts the specification of a cluster into Cluster API objects. It changes nothing.
@@ -62,13 +61,13 @@ type NetworkUpgrader interface {
 // The first object of kind Cluster represents the cluster. Objects without a namespace are created
 // in the namespace of the cluster.
 type Converter interface {
-	ClusterObjects(c *sequence.Context, cluster Cluster) ([]*unstructured.Unstructured, error)
+	ClusterObjects(c *Context, cluster Cluster) ([]*unstructured.Unstructured, error)
 }
 
 // Upgrader converts the specification of a running cluster with a new version into objects. They are applied over the existing objects, so an object
 // that cannot be changed in place (a machine template) needs a new name.
 type Upgrader interface {
-	UpgradeObjects(c *sequence.Context, cluster Cluster) ([]*unstructured.Unstructured, error)
+	UpgradeObjects(c *Context, cluster Cluster) ([]*unstructured.Unstructured, error)
 }
 
 // Component is a component of a cluster that an upgrade changes. A version is empty if the component has none.
@@ -80,26 +79,26 @@ type Component struct {
 
 // Comparer returns the components of a cluster that an upgrade changes. If a provider does not implement it, no components are listed.
 type Comparer interface {
-	Differences(c *sequence.Context, on access.ClusterRef) ([]Component, error)
+	Differences(c *Context, on access.ClusterRef) ([]Component, error)
 }
 
 // Reader reads, before the first task of a workflow, the files and objects of the run's own cluster that other methods will read later. It calls
 // failed for each parameter that it cannot read, for example "cluster.template.file".
 type Reader interface {
-	Read(c *sequence.Context, workflow string, failed func(parameter string, err error))
+	Read(c *Context, workflow string, failed func(parameter string, err error))
 }
 
 // Cleaner returns the objects of a cluster that are not deleted with its Cluster, such as machine templates. If a provider does not implement it,
 // they are not deleted.
 type Cleaner interface {
-	RemainingObjects(c *sequence.Context, cluster Cluster) ([]*unstructured.Unstructured, error)
+	RemainingObjects(c *Context, cluster Cluster) ([]*unstructured.Unstructured, error)
 }
 
 // Accessor returns the API server of a new cluster. If a provider does not implement it, the workflow uses the kubeconfig that Cluster API wrote to
 // the Secret NAME-kubeconfig on the managing cluster.
 type Accessor interface {
 	// Access is called when the control plane is initialized. ok is false to use the Secret.
-	Access(c *sequence.Context, manager access.ClusterRef, cluster Cluster) (ref access.ClusterRef, ok bool, err error)
+	Access(c *Context, manager access.ClusterRef, cluster Cluster) (ref access.ClusterRef, ok bool, err error)
 }
 
 // Access is the output of a step that creates a cluster: a reference to its API server. The log never contains the kubeconfig.

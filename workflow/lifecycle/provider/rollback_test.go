@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"scute.dev/workflow/lifecycle/hook"
-	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 	"scute.dev/workflow/tasks/apply"
@@ -79,7 +78,7 @@ func (m *manager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-type steps struct{ sequence.Context }
+type steps struct{ Context }
 
 // undo undoes a creation with the given record.
 func undo(t *testing.T, m *manager, local bool, record string) error {
@@ -88,8 +87,8 @@ func undo(t *testing.T, m *manager, local bool, record string) error {
 	defer server.Close()
 	clusters := &access.Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Local: local}
 	create := hook.Task[steps, steps]("create")
-	s := sequence.Then(sequence.Begin(clusters, steps{}),
-		sequence.Do(create, 0, func(*steps) error { return nil }, func(c *steps) error {
+	s := Then(Begin(clusters, steps{}),
+		Do(create, 0, func(*steps) error { return nil }, func(c *steps) error {
 			return Target{Context: &c.Context, Cluster: Cluster{Namespace: "fleet", Name: "prod"}}.UndoCreate(&apply.Kind{Clusters: clusters}, t.TempDir())
 		}))
 	made, problems := s.Build(hook.NewBinder(create.Point()))
@@ -165,7 +164,7 @@ func TestDeletionLeavesAnotherCluster(t *testing.T) {
 		server := httptest.NewServer(m)
 		defer server.Close()
 		clusters := &access.Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Local: true}
-		c := sequence.NewContext(t.Context(), &task.Call{
+		c := NewContext(t.Context(), &task.Call{
 			Run: "fleet/delete/1", Task: "delete-cluster", Record: func(context.Context, json.RawMessage, bool) error { return nil },
 		}, clusters)
 		refused := errors.New("refused")
@@ -191,7 +190,7 @@ func TestOthers(t *testing.T) {
 	server := httptest.NewServer(&manager{})
 	defer server.Close()
 	clusters := &access.Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Local: true}
-	c := sequence.NewContext(t.Context(), &task.Call{Run: "run", Task: "task"}, clusters)
+	c := NewContext(t.Context(), &task.Call{Run: "run", Task: "task"}, clusters)
 	others, err := Target{Context: &c, Cluster: Cluster{Namespace: "fleet", Name: "prod"}}.OtherClusters()
 	if err != nil || strings.Join(others, " ") != "other/prod" {
 		t.Errorf("Others = %v, error %v, want other/prod", others, err)

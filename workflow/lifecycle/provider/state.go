@@ -13,13 +13,12 @@ import (
 
 	"scute.dev/kube/object"
 	"scute.dev/kube/settled"
-	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task/access"
 )
 
 // Target is a cluster on the cluster that manages it, for one attempt of a step.
 type Target struct {
-	*sequence.Context
+	*Context
 	// Manager is the API server of the managing cluster.
 	Manager access.ClusterRef
 	Cluster

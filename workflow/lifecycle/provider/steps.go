@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"scute.dev/workflow/lifecycle/hook"
-	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
@@ -20,7 +19,7 @@ type Deps struct {
 	Pause []byte
 	// WriteConfig writes the configuration of an upgraded cluster, and RestoreConfig restores the previous content.
 	WriteConfig   func(Target) error
-	RestoreConfig func(*sequence.Context) error
+	RestoreConfig func(*Context) error
 }
 
 // The timeouts of an attempt if neither the manifest nor the run's deadline sets one.
@@ -35,8 +34,8 @@ const (
 // CreateStep returns the step that creates a cluster. next returns the context with the cluster's API server.
 func CreateStep[A, B any](
 	name hook.Task[A, B], d *Deps, p Converter, of func(*A) Target, next func(A, access.ClusterRef) B,
-) sequence.Step[A, B, Access] {
-	return sequence.Step[A, B, Access]{
+) Step[A, B, Access] {
+	return Step[A, B, Access]{
 		Task: name, Timeout: ClusterTimeout,
 		Run:  func(c *A) (Access, error) { return of(c).Create(p, d.Apply, d.Folder) },
 		Next: func(c A, a Access) B { return next(c, *a.Cluster) },
@@ -44,33 +43,36 @@ func CreateStep[A, B any](
 	}
 }
 
-// NetworkStep returns the step that installs the network of a new cluster, and waits until the cluster is available.
+// NetworkStep returns the step that installs the network on a new cluster, and waits until the cluster is available where it is managed.
 func NetworkStep[C any](
-	name hook.Task[C, C], p NetworkInstaller, on func(*C) (*sequence.Context, access.ClusterRef), of func(*C) Target,
-) sequence.Step[C, C, sequence.None] {
-	return sequence.Do(name, NetworkTimeout, func(c *C) error {
-		if err := p.InstallNetworking(on(c)); err != nil {
-			return err
+	name hook.Task[C, C], p NetworkInstaller, on, of func(*C) Target,
+) Step[C, C, None] {
+	s := On(name, NetworkTimeout, on, p.InstallNetworking, p.UninstallNetworking)
+	install := s.Run
+	s.Run = func(c *C) (None, error) {
+		if _, err := install(c); err != nil {
+			return None{}, err
 		}
-		return of(c).WaitAvailable()
-	}, func(c *C) error { return p.UninstallNetworking(on(c)) })
+		return None{}, of(c).WaitAvailable()
+	}
+	return s
 }
 
 // UpgradeStep returns the step that upgrades a cluster. If pre-upgrade found nothing to upgrade, the step only waits until the cluster is settled, where unmoved
 // finds it.
-func UpgradeStep[C any, P caller[C]](name hook.Task[C, C], d *Deps, p Upgrader, of, unmoved func(*C) Target) sequence.Step[C, C, sequence.None] {
-	s := sequence.Do(name, upgradeTimeout,
+func UpgradeStep[C any](name hook.Task[C, C], d *Deps, p Upgrader, of, unmoved func(*C) Target) Step[C, C, None] {
+	s := Do(name, upgradeTimeout,
 		func(c *C) error { return of(c).Upgrade(p, d.Apply) },
 		func(c *C) error { return of(c).UndoUpgrade() })
 	s.PointOfNoReturn = true
-	return IfNeeded[C, C, sequence.None, P](s, func(c *C, reason string) (sequence.None, error) {
-		return sequence.None{Skipped: reason}, unmoved(c).WaitUnchanged(p)
+	return IfNeeded(s, func(c *C, reason string) (None, error) {
+		return None{Skipped: reason}, unmoved(c).WaitUnchanged(p)
 	})
 }
 
 // ConfigStep returns the step that writes the configuration of an upgraded cluster.
-func ConfigStep[C any](name hook.Task[C, C], d *Deps, of func(*C) Target) sequence.Step[C, C, sequence.None] {
-	return sequence.Do(name, CheckTimeout,
+func ConfigStep[C any](name hook.Task[C, C], d *Deps, of func(*C) Target) Step[C, C, None] {
+	return Do(name, CheckTimeout,
 		func(c *C) error { return d.WriteConfig(of(c)) },
 		func(c *C) error { return d.RestoreConfig(of(c).Context) })
 }

@@ -8,5 +8,5 @@ import (
 
 // TestStored checks that stored records of steps still have the form in which they were written.
 func TestStored(t *testing.T) {
-	pinned.Records(t, map[string]any{"cluster": clusterRecord{}, "deletion": deletionRecord{}})
+	pinned.Records(t, map[string]any{"parts": record{}, "cluster": clusterRecord{}, "deletion": deletionRecord{}})
 }

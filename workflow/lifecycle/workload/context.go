@@ -2,13 +2,12 @@ package workload
 
 import (
 	"scute.dev/workflow/lifecycle/provider"
-	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task/access"
 )
 
 // Managed is the context from the beginning of every workflow.
 type Managed struct {
-	sequence.Context
+	provider.Context
 	// Cluster is the cluster to create, to upgrade to this version, or to delete.
 	Cluster provider.Cluster
 	// Management is the API server of the management cluster.
@@ -27,4 +26,7 @@ func (c *Managed) target() provider.Target {
 	return provider.Target{Context: &c.Context, Manager: c.Management, Cluster: c.Cluster}
 }
 
-func (c *Connected) workload() (*sequence.Context, access.ClusterRef) { return &c.Context, c.Workload }
+// workload returns the cluster at its own API server.
+func (c *Connected) workload() provider.Target {
+	return provider.Target{Context: &c.Context, Manager: c.Workload, Cluster: c.Cluster}
+}

@@ -3,7 +3,6 @@ package workload
 import (
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle/provider"
-	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
@@ -17,13 +16,13 @@ type Deps struct {
 
 // NewCreate constructs the workflow that creates a workload cluster. The result depends only on the arguments.
 func NewCreate(d Deps, p CreateProvider, spec provider.Cluster, management access.ClusterRef) (task.NamedWorkflow, []workflow.Problem) {
-	start := sequence.Begin(d.Clusters, Managed{Cluster: spec, Management: management})
-	start = sequence.Then(start, sequence.NoOp(PreCreate))
-	s := sequence.Then(start, provider.CreateStep(CreateWorkloadCluster, &d.Deps, p, (*Managed).target,
+	start := provider.Begin(d.Clusters, Managed{Cluster: spec, Management: management})
+	start = provider.Then(start, provider.NoOp(PreCreate))
+	s := provider.Then(start, provider.CreateStep(CreateWorkloadCluster, &d.Deps, p, (*Managed).target,
 		func(c Managed, created access.ClusterRef) Connected { return Connected{Managed: c, Workload: created} }))
-	s = sequence.Then(s, provider.NetworkStep(InstallNetworking, p, (*Connected).workload, (*Connected).target))
-	s = sequence.Then(s, sequence.On(InstallComponents, provider.ComponentsTimeout,
+	s = provider.Then(s, provider.NetworkStep(InstallNetworking, p, (*Connected).workload, (*Connected).target))
+	s = provider.Then(s, provider.On(InstallComponents, provider.ComponentsTimeout,
 		(*Connected).workload, p.InstallComponents, p.UninstallComponents))
-	s = sequence.Then(s, sequence.NoOp(PostCreate))
-	return sequence.Bind(s, d.Registrars, p, HookRegistrar.BindWorkloadCreate)
+	s = provider.Then(s, provider.NoOp(PostCreate))
+	return provider.Bind(s, d.Registrars, p, HookRegistrar.BindWorkloadCreate)
 }

@@ -3,14 +3,13 @@ package workload
 import (
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle/provider"
-	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
 
 // NewDelete constructs the workflow that deletes a workload cluster. The result depends only on the arguments.
 func NewDelete(d Deps, p DeleteProvider, spec provider.Cluster, management access.ClusterRef) (task.NamedWorkflow, []workflow.Problem) {
-	deleteCluster := sequence.Do(DeleteCluster, provider.ClusterTimeout,
+	deleteCluster := provider.Do(DeleteCluster, provider.ClusterTimeout,
 		func(c *Managed) error {
 			if err := c.target().Delete(p, func() error { return nil }); err != nil {
 				return err
@@ -19,9 +18,9 @@ func NewDelete(d Deps, p DeleteProvider, spec provider.Cluster, management acces
 		},
 		func(c *Managed) error { return c.target().UndoDelete() })
 	deleteCluster.PointOfNoReturn = true
-	s := sequence.Begin(d.Clusters, Managed{Cluster: spec, Management: management})
-	s = sequence.Then(s, sequence.NoOp(PreDelete))
-	s = sequence.Then(s, deleteCluster)
-	s = sequence.Then(s, sequence.NoOp(PostDelete))
-	return sequence.Bind(s, d.Registrars, p, HookRegistrar.BindWorkloadDelete)
+	s := provider.Begin(d.Clusters, Managed{Cluster: spec, Management: management})
+	s = provider.Then(s, provider.NoOp(PreDelete))
+	s = provider.Then(s, deleteCluster)
+	s = provider.Then(s, provider.NoOp(PostDelete))
+	return provider.Bind(s, d.Registrars, p, HookRegistrar.BindWorkloadDelete)
 }

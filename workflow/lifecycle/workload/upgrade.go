@@ -3,23 +3,22 @@ package workload
 import (
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle/provider"
-	"scute.dev/workflow/lifecycle/sequence"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
 
 // NewUpgrade constructs the workflow that upgrades a workload cluster to the specification's version. The result depends only on the arguments.
 func NewUpgrade(d Deps, p UpgradeProvider, spec provider.Cluster, management access.ClusterRef) (task.NamedWorkflow, []workflow.Problem) {
-	s := sequence.Then(sequence.Begin(d.Clusters, Managed{Cluster: spec, Management: management}), preUpgrade(d.Folder, p))
-	s = sequence.WithPause(s, d.Pause)
-	s = sequence.Then(s, sequence.On(UpgradeNetworking, provider.NetworkTimeout,
+	s := provider.Then(provider.Begin(d.Clusters, Managed{Cluster: spec, Management: management}), preUpgrade(d.Folder, p))
+	s = provider.WithPause(s, d.Pause)
+	s = provider.Then(s, provider.On(UpgradeNetworking, provider.NetworkTimeout,
 		(*Connected).workload, p.UpgradeNetworking, p.RestoreNetworking))
-	s = sequence.Then(s, sequence.On(UpgradeComponents, provider.ComponentsTimeout,
+	s = provider.Then(s, provider.On(UpgradeComponents, provider.ComponentsTimeout,
 		(*Connected).workload, p.UpgradeComponents, p.RestoreComponents))
-	s = sequence.Then(s, provider.UpgradeStep(UpgradeCluster, &d.Deps, p, (*Connected).target, (*Connected).target))
-	s = sequence.Then(s, provider.ConfigStep(WriteClusterConfig, &d.Deps, (*Connected).target))
-	s = sequence.Then(s, sequence.NoOp(PostUpgrade))
-	return sequence.Bind(s, d.Registrars, p, HookRegistrar.BindWorkloadUpgrade)
+	s = provider.Then(s, provider.UpgradeStep(UpgradeCluster, &d.Deps, p, (*Connected).target, (*Connected).target))
+	s = provider.Then(s, provider.ConfigStep(WriteClusterConfig, &d.Deps, (*Connected).target))
+	s = provider.Then(s, provider.NoOp(PostUpgrade))
+	return provider.Bind(s, d.Registrars, p, HookRegistrar.BindWorkloadUpgrade)
 }
 
 // upgradeOutput is the output of pre-upgrade.
@@ -28,8 +27,8 @@ type upgradeOutput struct {
 	provider.Decision
 }
 
-func preUpgrade(folder string, p UpgradeProvider) sequence.Step[Managed, Connected, upgradeOutput] {
-	return sequence.Step[Managed, Connected, upgradeOutput]{
+func preUpgrade(folder string, p UpgradeProvider) provider.Step[Managed, Connected, upgradeOutput] {
+	return provider.Step[Managed, Connected, upgradeOutput]{
 		Task: PreUpgrade, Timeout: provider.CheckTimeout,
 		Run: func(c *Managed) (out upgradeOutput, err error) {
 			if out.Decision, err = c.target().Decide(p); err != nil {

@@ -1,4 +1,4 @@
-package sequence_test
+package provider_test
 
 import (
 	"cmp"
@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"scute.dev/workflow"
-	"scute.dev/workflow/lifecycle/sequence"
+	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
@@ -49,8 +49,8 @@ func attempt(record *json.RawMessage, adopted *bool) *task.Call {
 func TestParts(t *testing.T) {
 	var record json.RawMessage
 	var adopted bool
-	context := func() *sequence.Context {
-		c := sequence.NewContext(t.Context(), attempt(&record, &adopted), &access.Clusters{})
+	context := func() *provider.Context {
+		c := provider.NewContext(t.Context(), attempt(&record, &adopted), &access.Clusters{})
 		return &c
 	}
 	k := &fakeKind{}
@@ -82,7 +82,7 @@ func TestParts(t *testing.T) {
 func TestNotes(t *testing.T) {
 	var record json.RawMessage
 	var adopted bool
-	c := sequence.NewContext(t.Context(), attempt(&record, &adopted), &access.Clusters{})
+	c := provider.NewContext(t.Context(), attempt(&record, &adopted), &access.Clusters{})
 	var value string
 	if found, err := c.Recorded("what", &value); found || err != nil {
 		t.Fatal(found, err)
@@ -90,7 +90,7 @@ func TestNotes(t *testing.T) {
 	if err := c.Record("what", "it was so", false); err != nil {
 		t.Fatal(err)
 	}
-	c = sequence.NewContext(t.Context(), attempt(&record, &adopted), &access.Clusters{})
+	c = provider.NewContext(t.Context(), attempt(&record, &adopted), &access.Clusters{})
 	if found, err := c.Recorded("what", &value); !found || err != nil || value != "it was so" {
 		t.Fatal(found, err, value)
 	}
@@ -111,7 +111,7 @@ func TestPartsNeedAPlace(t *testing.T) {
 		return cmp.Or(over, ctx.Err())
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	c := sequence.NewContext(ctx, call, &access.Clusters{})
+	c := provider.NewContext(ctx, call, &access.Clusters{})
 	k := &fakeKind{}
 	c.YieldSlot()
 	if _, err := c.Perform("one", k, "new"); err != nil || waits {

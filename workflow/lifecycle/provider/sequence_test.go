@@ -1,4 +1,4 @@
-package sequence_test
+package provider_test
 
 import (
 	"context"
@@ -12,13 +12,13 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/workflow/lifecycle/hook"
-	"scute.dev/workflow/lifecycle/sequence"
+	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
 
 type start struct {
-	sequence.Context
+	provider.Context
 	Name string
 }
 
@@ -63,14 +63,14 @@ func construct(t *testing.T, seen *[]string) task.NamedWorkflow {
 			t.Fatal(err)
 		}
 	}
-	s := sequence.Begin(&access.Clusters{}, start{Name: "prod"})
-	s = sequence.Then(s, sequence.Do(before, 0, func(*start) error { return nil }, nil))
-	r := sequence.Then(s, sequence.Step[start, reached, address]{
+	s := provider.Begin(&access.Clusters{}, start{Name: "prod"})
+	s = provider.Then(s, provider.Do(before, 0, func(*start) error { return nil }, nil))
+	r := provider.Then(s, provider.Step[start, reached, address]{
 		Task: reach,
 		Run:  func(c *start) (address, error) { return address{"at " + c.Name}, nil },
 		Next: func(c start, a address) reached { return reached{c, a.Address} },
 	})
-	r = sequence.Then(r, sequence.Do(use, 0,
+	r = provider.Then(r, provider.Do(use, 0,
 		func(c *reached) error { say("used " + c.Address); return nil },
 		func(c *reached) error { say("unused " + c.Address); return nil }))
 	made, problems := r.Build(b)
@@ -192,8 +192,8 @@ func TestUndo(t *testing.T) {
 // TestAnUndoRecordsNothing checks that an undo can perform kinds of tasks although the log accepts no record from it.
 func TestAnUndoRecordsNothing(t *testing.T) {
 	m := &fakeKind{}
-	s := sequence.Begin(&access.Clusters{}, start{})
-	made, _ := sequence.Then(s, sequence.Do(before, 0, func(*start) error { return nil }, func(c *start) error {
+	s := provider.Begin(&access.Clusters{}, start{})
+	made, _ := provider.Then(s, provider.Do(before, 0, func(*start) error { return nil }, func(c *start) error {
 		_, err := c.Perform("back", m, nil)
 		return err
 	})).Build(hook.NewBinder(before.Point()))
@@ -235,11 +235,11 @@ func TestHooksAndHandlersKeepTheirPlaces(t *testing.T) {
 	if err := errors.Join(hook.Before(b.SetRegistrar("hooks"), before, none, none), hook.OnFailure(b.SetRegistrar("handlers"), none)); err != nil {
 		t.Fatal(err)
 	}
-	made, problems := sequence.Then(sequence.Begin(&access.Clusters{}, start{}), sequence.NoOp(before)).Build(b)
+	made, problems := provider.Then(provider.Begin(&access.Clusters{}, start{}), provider.NoOp(before)).Build(b)
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	kind, hooked, handles := made.Kinds[sequence.HookKind], made.Tasks[0].Before[0].With.Raw, made.OnFailure[0].With.Raw
+	kind, hooked, handles := made.Kinds[provider.HookKind], made.Tasks[0].Before[0].With.Raw, made.OnFailure[0].With.Raw
 	_, asHandler := kind.Run(t.Context(), &task.Call{With: hooked, Failure: &task.Failure{}})
 	_, asHook := kind.Run(t.Context(), &task.Call{With: handles})
 	for name, err := range map[string]error{"handlers-1": asHook, "hooks-1": asHandler} {
@@ -258,8 +258,8 @@ func TestAHandlerOfAnotherContext(t *testing.T) {
 	if err := hook.OnFailure(b, func(*reached) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
-	_, problems := sequence.Begin(&access.Clusters{}, start{}).Build(b)
-	if len(problems) != 1 || !strings.Contains(problems[0].Message, "must take a *sequence_test.start") {
+	_, problems := provider.Begin(&access.Clusters{}, start{}).Build(b)
+	if len(problems) != 1 || !strings.Contains(problems[0].Message, "must take a *provider_test.start") {
 		t.Errorf("problems = %v, want one with the required type", problems)
 	}
 }
@@ -268,10 +268,10 @@ func TestAHookThatIsGone(t *testing.T) {
 	var seen []string
 	kinds := construct(t, &seen).Kinds
 	with := json.RawMessage(`{"hook":"other-1"}`)
-	if p := kinds[sequence.HookKind].Validate(with); len(p) != 1 {
+	if p := kinds[provider.HookKind].Validate(with); len(p) != 1 {
 		t.Errorf("Validate = %v, want one problem", p)
 	}
-	if _, err := kinds[sequence.HookKind].Run(context.Background(), &task.Call{With: with}); !task.IsFinal(err) {
+	if _, err := kinds[provider.HookKind].Run(context.Background(), &task.Call{With: with}); !task.IsFinal(err) {
 		t.Errorf("Run = %v, want a final error", err)
 	}
 }

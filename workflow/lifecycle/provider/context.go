@@ -1,4 +1,4 @@
-package sequence
+package provider
 
 import (
 	"context"
@@ -15,7 +15,7 @@ type Context struct {
 	clusters *access.Clusters
 }
 
-// NewContext returns the context of an attempt, for callers of a provider outside of a sequence.
+// NewContext returns the context of an attempt, for callers of a provider outside of a workflow.
 func NewContext(ctx context.Context, call *task.Call, clusters *access.Clusters) Context {
 	return Context{Context: ctx, call: call, clusters: clusters}
 }

@@ -1,4 +1,4 @@
-package sequence
+package provider
 
 import (
 	"context"
@@ -19,9 +19,9 @@ type Step[A, B, O any] struct {
 	Task hook.Task[A, B]
 	// Timeout is the timeout of an attempt if neither the manifest nor its deadline sets one.
 	Timeout time.Duration
-	// SkipReason returns why the step has nothing to do according to an earlier step; the hooks of the step are skipped then. It returns "", or is nil, if
-	// the step has something to do.
-	SkipReason func(*task.Call) string
+	// Skip is called instead of Run, with the reason, if pre-upgrade found nothing to upgrade. The hooks and the undo of the step are skipped then. A step
+	// without Skip always runs.
+	Skip func(c *A, reason string) (O, error)
 	// PointOfNoReturn means that nothing is rolled back after the step has started.
 	PointOfNoReturn bool
 
@@ -65,11 +65,11 @@ func Do[C any](name hook.Task[C, C], within time.Duration, run, undo func(*C) er
 	return s
 }
 
-// On returns a step that calls run, and in a rollback undo, with one of the clusters of the context.
-func On[C any](
-	name hook.Task[C, C], within time.Duration, on func(*C) (*Context, access.ClusterRef), run, undo func(*Context, access.ClusterRef) error,
-) Step[C, C, None] {
-	return Do(name, within, func(c *C) error { return run(on(c)) }, func(c *C) error { return undo(on(c)) })
+// On returns a step that calls run, and in a rollback undo, with the manager of a cluster.
+func On[C any](name hook.Task[C, C], within time.Duration, of func(*C) Target, run, undo func(*Context, access.ClusterRef) error) Step[C, C, None] {
+	return Do(name, within,
+		func(c *C) error { return run(of(c).Context, of(c).Manager) },
+		func(c *C) error { return undo(of(c).Context, of(c).Manager) })
 }
 
 // NoOp returns a step that does nothing, to which hooks before or after the workflow are bound.
@@ -77,8 +77,8 @@ func NoOp[C any](name hook.Task[C, C]) Step[C, C, None] {
 	return Do(name, 0, func(*C) error { return nil }, nil)
 }
 
-// Checker is an output that can be incomplete, for example because an operator supplied it.
-type Checker interface{ Check() error }
+// checker is an output that can be incomplete, for example because an operator supplied it.
+type checker interface{ Check() error }
 
 // kind is the kind of task for a step.
 type kind[A, B, O any] struct {
@@ -91,10 +91,10 @@ func (k *kind[A, B, O]) ReadsInputs() {}
 
 // SkipReason returns why the step and its hooks have nothing to do.
 func (k *kind[A, B, O]) SkipReason(call *task.Call) string {
-	if k.step.SkipReason == nil {
+	if k.step.Skip == nil || decisionOf(call).UpgradeCluster {
 		return ""
 	}
-	return k.step.SkipReason(call)
+	return notNeededReason
 }
 
 // Validate returns no problem, because the only input of a step is its context.
@@ -108,7 +108,12 @@ func (k *kind[A, B, O]) Run(ctx context.Context, call *task.Call) (json.RawMessa
 	if err != nil {
 		return nil, err
 	}
-	out, err := k.step.Run(&c)
+	var out O
+	if reason := k.SkipReason(call); reason != "" {
+		out, err = k.step.Skip(&c, reason)
+	} else {
+		out, err = k.step.Run(&c)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +122,7 @@ func (k *kind[A, B, O]) Run(ctx context.Context, call *task.Call) (json.RawMessa
 
 // Undo restores the context from the log and undoes the step.
 func (k *kind[A, B, O]) Undo(ctx context.Context, call *task.Call) error {
-	if k.step.Undo == nil {
+	if k.step.Undo == nil || k.SkipReason(call) != "" {
 		return nil
 	}
 	ctx, cancel := k.withTimeout(ctx)
@@ -175,7 +180,7 @@ func (k *kind[A, B, O]) contextAfter(ctx context.Context, call *task.Call) (b B,
 	} else if !k.isSilent() {
 		return b, missingOutputError(call, name, "the task has no output")
 	}
-	if c, ok := any(out).(Checker); ok {
+	if c, ok := any(out).(checker); ok {
 		if err := c.Check(); err != nil {
 			return b, missingOutputError(call, name, err.Error())
 		}
