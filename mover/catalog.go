@@ -30,7 +30,7 @@ func NewCatalog() *eventlog.Catalog[Event] {
 		eventlog.Define[Event, Deleted]("deleted", 1),
 		eventlog.Define[Event, SourceEmptied]("source-emptied", 1),
 		eventlog.Define[Event, PausesRestored]("pauses-restored", 1),
-		eventlog.Define[Event, Awoke]("awoke", 1),
+		eventlog.Define[Event, Resumed]("resumed", 1),
 		eventlog.Define[Event, Succeeded]("succeeded", 1),
 		eventlog.Define[Event, AbortRequested]("abort-requested", 1),
 		eventlog.Define[Event, AbortRefused]("abort-refused", 1),

@@ -59,9 +59,9 @@ func (s *State) copyAckDeadline() time.Time {
 	return later(s.PhaseSince, s.ClaimedAt).Add(time.Duration(s.Spec.Create))
 }
 
-// awakeDeadline returns when the wait ends for the objects that were resumed on the target.
-func (s *State) awakeDeadline() time.Time {
-	return later(s.ResumedAt, s.ClaimedAt).Add(time.Duration(s.Spec.Awake))
+// resumeDeadline returns when the wait ends for the objects that were resumed on the target.
+func (s *State) resumeDeadline() time.Time {
+	return later(s.ResumedAt, s.ClaimedAt).Add(time.Duration(s.Spec.Resume))
 }
 
 // retryDeadline returns the time until which a step that fails now is retried. It returns zero if

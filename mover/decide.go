@@ -59,8 +59,8 @@ func Decide(s *State, o Outcome, now time.Time) ([]Event, error) {
 		return s.decideUnacknowledged(o, now), nil
 	case VerifyDone:
 		return s.decideVerified(o), nil
-	case AwakeRead:
-		return s.decideAwake(o, now), nil
+	case ResumeRead:
+		return s.decideResume(o, now), nil
 	case StepFailed:
 		return s.decideFailure(o, now), nil
 	case Event:
@@ -251,19 +251,19 @@ func (s *State) decideVerified(o VerifyDone) []Event {
 		"find out what wrote to these objects while they were paused, then create another Move")
 }
 
-func (s *State) decideAwake(o AwakeRead, now time.Time) []Event {
+func (s *State) decideResume(o ResumeRead, now time.Time) []Event {
 	var events []Event
 	for refs := range slices.Chunk(o.New, maxPerEvent) {
-		events = append(events, Awoke{Objects: refs})
+		events = append(events, Resumed{Objects: refs})
 	}
 	if len(o.Pending) == 0 {
 		return append(events, Succeeded{})
 	}
 	// The move ends although objects are missing, because a controller of the target may never acknowledge them. The time of a new holder begins with
 	// its claim.
-	if now.After(s.awakeDeadline()) {
+	if now.After(s.resumeDeadline()) {
 		named := newWaiting(o.Pending)
-		return append(events, Succeeded{Asleep: named.For, Total: named.Total})
+		return append(events, Succeeded{StillPaused: named.For, Total: named.Total})
 	}
 	return s.appendWaiting(events, o.Pending, now)
 }
@@ -278,7 +278,7 @@ func (s *State) decideFailure(o StepFailed, now time.Time) []Event {
 		}
 		return []Event{TransientFailure{Message: o.Message, Next: redact.Message(o.Next), Stranded: o.Stranded}}
 	}
-	if s.PausesBack && s.Phase == PhaseResuming && now.After(s.awakeDeadline()) {
+	if s.PausesBack && s.Phase == PhaseResuming && now.After(s.resumeDeadline()) {
 		return []Event{s.unconfirmedSuccess(o.Message)}
 	}
 	until := s.retryDeadline(now)
@@ -306,7 +306,7 @@ func (s *State) unconfirmedSuccess(why string) Succeeded {
 	for i := range asleep {
 		asleep[i].Reason = "the target could not be read: " + why
 	}
-	return Succeeded{Asleep: asleep, Total: s.Counts.ToAwake - s.Counts.Awake}
+	return Succeeded{StillPaused: asleep, Total: s.Counts.ToResume - s.Counts.Resumed}
 }
 
 // awaitPermission waits for a permission that was granted before, until permissionTimeout after it was first denied, but not beyond latest.

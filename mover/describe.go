@@ -63,11 +63,11 @@ func Describe(e Event) view.Line {
 		return view.Line{Name: "objects deleted", Objects: e.Objects, Place: "at the source"}
 	case PausesRestored:
 		return view.Line{Detail: "on the target, as recorded at the source"}
-	case Awoke:
+	case Resumed:
 		return view.Line{Name: "objects resumed", Objects: e.Objects, Place: "on the target"}
 	case Succeeded:
 		if e.Total > 0 {
-			return view.Line{Name: "succeeded", Detail: "no longer waiting " + pause.DescribeWaits(e.Asleep, e.Total)}
+			return view.Line{Name: "succeeded", Detail: "no longer waiting " + pause.DescribeWaits(e.StillPaused, e.Total)}
 		}
 		return view.Line{Name: "succeeded"}
 	case AbortRequested:

@@ -30,7 +30,7 @@ type Spec struct {
 	Acknowledge Duration            `json:"acknowledge"`
 	AckKinds    map[string]Duration `json:"acknowledgeKinds,omitempty"`
 	Create      Duration            `json:"create"`
-	Awake       Duration            `json:"awake"`
+	Resume      Duration            `json:"resume"`
 }
 
 // Target refers to the kubeconfig of the management cluster to move to.
@@ -203,14 +203,14 @@ type (
 	SourceEmptied struct{}
 	// PausesRestored records that the recorded pause states are set on the target.
 	PausesRestored struct{}
-	// Awoke records objects whose status on the target reports that they are not paused.
-	Awoke struct {
+	// Resumed records objects whose status on the target reports that they are not paused.
+	Resumed struct {
 		Objects []object.Ref `json:"objects"`
 	}
-	// Succeeded ends the move. Asleep are the first of Total objects that did not report in time that they resumed.
+	// Succeeded ends the move. StillPaused are the first of Total objects that did not report in time that they resumed.
 	Succeeded struct {
-		Asleep []ObjectReason `json:"stillPaused,omitempty"`
-		Total  int            `json:"total,omitempty"`
+		StillPaused []ObjectReason `json:"stillPaused,omitempty"`
+		Total       int            `json:"total,omitempty"`
 	}
 
 	// AbortRequested is an operator's request to roll back.
@@ -276,7 +276,7 @@ func (Verified) event()         {}
 func (Deleted) event()          {}
 func (SourceEmptied) event()    {}
 func (PausesRestored) event()   {}
-func (Awoke) event()            {}
+func (Resumed) event()          {}
 func (Succeeded) event()        {}
 func (AbortRequested) event()   {}
 func (AbortRefused) event()     {}

@@ -36,7 +36,7 @@ func Links(s *State, e Event) aggregate.Links {
 			return aggregate.Links{Keys: keys(step), CauseKeys: keys(abort)}
 		}
 		return aggregate.Links{Keys: keys(step), CauseKeys: keys(step)}
-	case BaselineTaken, Acknowledged, PlanDrafted, Created, Deleted, Awoke, Removed:
+	case BaselineTaken, Acknowledged, PlanDrafted, Created, Deleted, Resumed, Removed:
 		return aggregate.Links{Keys: keys(part), CauseKeys: keys(step)}
 	case Failed:
 		return aggregate.Links{Keys: keys(step), CauseKeys: keys(step)}

@@ -38,7 +38,7 @@ func allEvents() []mover.Event {
 		mover.Requested{Spec: mover.Spec{
 			Namespace: "fleet", Name: "go", Clusters: []string{"a"}, All: true, Target: mover.Target{SecretName: "s", SecretKey: "k"}, DryRun: true,
 			KeepFailed: true, CarryStatus: []string{"X.y"}, AcceptLoss: []string{"Z.y"}, Acknowledge: mover.Duration(time.Minute), AckKinds: map[string]mover.Duration{"X.y": mover.Duration(time.Hour)},
-			Create: mover.Duration(time.Second), Awake: mover.Duration(90 * time.Second),
+			Create: mover.Duration(time.Second), Resume: mover.Duration(90 * time.Second),
 		}, Home: mover.Home{Cluster: "c", Log: "l"}},
 		mover.LogLost{Log: "l", Phase: mover.PhaseDeleting, Sequence: 7},
 		mover.TraceMissing{},
@@ -67,8 +67,8 @@ func allEvents() []mover.Event {
 		mover.Deleted{Objects: []object.Ref{r, wide, secret}},
 		mover.SourceEmptied{},
 		mover.PausesRestored{},
-		mover.Awoke{Objects: []object.Ref{r}},
-		mover.Succeeded{Asleep: waits, Total: 7},
+		mover.Resumed{Objects: []object.Ref{r}},
+		mover.Succeeded{StillPaused: waits, Total: 7},
 		mover.AbortRequested{Reason: "r"},
 		mover.AbortRefused{Reason: "w"},
 		mover.TransientFailure{Message: "m", Next: "n", Stranded: true, Until: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)},
@@ -205,7 +205,7 @@ func TestNoSecretInTheLog(t *testing.T) {
 		gone,
 		mover.SourceEmptied{},
 		mover.PausesRestored{},
-		mover.AwakeRead{Pending: []mover.ObjectReason{some}},
+		mover.ResumeRead{Pending: []mover.ObjectReason{some}},
 	} {
 		list, err := mover.Decide(state, o, time.Unix(100, 0))
 		if err != nil {
@@ -290,7 +290,7 @@ func TestEventsAreBounded(t *testing.T) {
 		base    = mover.BaselineRead{Objects: make(map[object.Ref]pause.Baseline)}
 		acks    = mover.AcksRead{New: make(map[object.Ref]pause.Signal)}
 		draft   mover.Drafted
-		awake   mover.AwakeRead
+		awake   mover.ResumeRead
 		pre     mover.PreflightDone
 		differs mover.VerifyDone
 	)

@@ -23,7 +23,7 @@ func TestAnyStory(t *testing.T) {
 		p := &player{t: t, now: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)}
 		p.apply(mover.Requested{Spec: mover.Spec{
 			Clusters: []string{"a"}, DryRun: rapid.IntRange(0, 5).Draw(t, "dry") == 0, KeepFailed: rapid.Bool().Draw(t, "keep failed"),
-			Acknowledge: mover.Duration(time.Minute), Create: mover.Duration(time.Minute), Awake: mover.Duration(time.Minute),
+			Acknowledge: mover.Duration(time.Minute), Create: mover.Duration(time.Minute), Resume: mover.Duration(time.Minute),
 		}})
 		p.apply(mover.Claimed{Holder: "one"})
 		p.objects = rapid.IntRange(1, 6).Draw(t, "objects")
@@ -93,10 +93,10 @@ func (p *player) checkInvariants() {
 		}
 	}
 	c := s.Counts
-	if c.Acknowledged > c.Objects && len(s.Plan) == 0 || c.Deleted > c.ToDelete || c.Awake > c.ToAwake || c.ToDelete > c.Objects {
+	if c.Acknowledged > c.Objects && len(s.Plan) == 0 || c.Deleted > c.ToDelete || c.Resumed > c.ToResume || c.ToDelete > c.Objects {
 		p.t.Fatalf("counts do not fit together: %+v", c)
 	}
-	if s.Phase == mover.PhaseSucceeded && !s.Spec.DryRun && (c.Created != c.Objects || c.Deleted != c.ToDelete || c.Awake+s.AsleepTotal < c.ToAwake) {
+	if s.Phase == mover.PhaseSucceeded && !s.Spec.DryRun && (c.Created != c.Objects || c.Deleted != c.ToDelete || c.Resumed+s.StillPausedTotal < c.ToResume) {
 		p.t.Fatalf("Succeeded with %+v", c)
 	}
 	if message, _ := mover.Explain(s); message == "" && s.Phase != "" {
@@ -254,8 +254,8 @@ func (p *player) outcome(step mover.Step) mover.Outcome {
 	case mover.RestorePauses:
 		return mover.PausesRestored{}
 	case mover.AwaitResume:
-		part, all := p.drawObjects(func(item mover.Item) bool { return s.MustResume(item) && !s.Awake[item.Ref] })
-		out := mover.AwakeRead{New: refs(part)}
+		part, all := p.drawObjects(func(item mover.Item) bool { return s.MustResume(item) && !s.Resumed[item.Ref] })
+		out := mover.ResumeRead{New: refs(part)}
 		if !all {
 			out.Pending = []mover.ObjectReason{{Ref: p.item(p.objects - 1).Ref, Reason: "condition Paused is True"}}
 		}

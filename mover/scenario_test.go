@@ -183,16 +183,16 @@ func (s *scenario) status() string {
 	bullet(&b, "message: %s", status.Message)
 	bullet(&b, "next: %s", status.Next)
 	c := status.Counts
-	bullet(&b, "objects %d, acknowledged %d, created %d, deleted %d of %d, awake %d of %d",
-		c.Objects, c.Acknowledged, c.Created, c.Deleted, c.ToDelete, c.Awake, c.ToAwake)
+	bullet(&b, "objects %d, acknowledged %d, created %d, deleted %d of %d, resumed %d of %d",
+		c.Objects, c.Acknowledged, c.Created, c.Deleted, c.ToDelete, c.Resumed, c.ToResume)
 	for _, w := range status.WaitingFor {
-		bullet(&b, "waiting for %s: %s", w.Object, w.Why)
+		bullet(&b, "waiting for %s: %s", w.Object, w.Message)
 	}
 	for _, f := range status.Findings {
 		bullet(&b, "%s %s: %s (%s)", f.Severity, f.Field, f.Message, f.Remedy)
 	}
 	for _, w := range status.NotMoved {
-		bullet(&b, "stays: %s: %s", w.Object, w.Why)
+		bullet(&b, "stays: %s: %s", w.Object, w.Message)
 	}
 	return b.String()
 }
@@ -202,7 +202,7 @@ func spec(t *testing.T, d *datadriven.TestData) mover.Spec {
 	s := mover.Spec{
 		Namespace: "fleet", Name: "go", Clusters: []string{"a"},
 		Target:      mover.Target{SecretName: "there", SecretKey: "value"},
-		Acknowledge: mover.Duration(5 * time.Minute), Create: mover.Duration(30 * time.Minute), Awake: mover.Duration(10 * time.Minute),
+		Acknowledge: mover.Duration(5 * time.Minute), Create: mover.Duration(30 * time.Minute), Resume: mover.Duration(10 * time.Minute),
 		DryRun: d.HasArg("dry-run"), KeepFailed: d.HasArg("keep-failed"),
 	}
 	for _, f := range lines(d) {
@@ -310,8 +310,8 @@ func outcomeOf(t *testing.T, d *datadriven.TestData) mover.Outcome {
 		return mover.SourceEmptied{}
 	case "pauses-restored":
 		return mover.PausesRestored{}
-	case "awake": // Kind/name | pending Kind/name why
-		var out mover.AwakeRead
+	case "resume": // Kind/name | pending Kind/name why
+		var out mover.ResumeRead
 		for _, f := range in {
 			if f[0] == "pending" {
 				out.Pending = append(out.Pending, waits(1, [][]string{f})...)
@@ -391,7 +391,7 @@ func eventText(e mover.Event) string {
 		return said
 	case mover.Deleted:
 		return name + " " + refTexts(e.Objects)
-	case mover.Awoke:
+	case mover.Resumed:
 		return name + " " + refTexts(e.Objects)
 	case mover.Removed:
 		return name + " " + refTexts(e.Objects)

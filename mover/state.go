@@ -68,7 +68,7 @@ type State struct {
 	AllCreated bool
 	Deleted    map[object.Ref]bool
 	Removed    map[object.Ref]bool
-	Awake      map[object.Ref]bool
+	Resumed    map[object.Ref]bool
 
 	Waiting      []ObjectReason
 	WaitingTotal int
@@ -91,8 +91,8 @@ type State struct {
 	TargetCleared bool
 	PausesBack    bool
 	ResumedAt     time.Time
-	// AsleepTotal is the number of objects that had not reported that they resumed when the move ended. Waiting has the first of them.
-	AsleepTotal int
+	// StillPausedTotal is the number of objects that had not reported that they resumed when the move ended. Waiting has the first of them.
+	StillPausedTotal int
 
 	StartedAt  time.Time
 	PhaseSince time.Time
@@ -223,12 +223,12 @@ func (s *State) Apply(e Event, at time.Time) {
 		s.enter(PhaseResuming, at)
 	case PausesRestored:
 		s.PausesBack, s.ResumedAt = true, at
-	case Awoke:
-		s.Awake = addRefs(s.Awake, e.Objects)
-		s.Counts.Awake = len(s.Awake)
+	case Resumed:
+		s.Resumed = addRefs(s.Resumed, e.Objects)
+		s.Counts.Resumed = len(s.Resumed)
 	case Succeeded:
 		s.finish(PhaseSucceeded, at)
-		s.Waiting, s.WaitingTotal, s.AsleepTotal = e.Asleep, e.Total, e.Total
+		s.Waiting, s.WaitingTotal, s.StillPausedTotal = e.StillPaused, e.Total, e.Total
 	case AbortRequested:
 		s.Abort, s.AbortReason = true, e.Reason
 	case AbortRefused:
@@ -275,15 +275,15 @@ func (s *State) applyPlanned(e Planned, at time.Time) {
 	}
 }
 
-// countPlan counts the objects of the plan. Adopted objects are not counted in ToAwake, because they were on the target before.
+// countPlan counts the objects of the plan. Adopted objects are not counted in ToResume, because they were on the target before.
 func (s *State) countPlan() {
-	s.Counts.Objects, s.Counts.ToDelete, s.Counts.ToAwake = len(s.Plan), 0, 0
+	s.Counts.Objects, s.Counts.ToDelete, s.Counts.ToResume = len(s.Plan), 0, 0
 	for _, item := range s.Plan {
 		if item.KeepReason == "" {
 			s.Counts.ToDelete++
 		}
 		if s.MustResume(item) {
-			s.Counts.ToAwake++
+			s.Counts.ToResume++
 		}
 	}
 }
@@ -316,7 +316,7 @@ func (s *State) finish(p Phase, at time.Time) {
 	s.enter(p, at)
 	s.FinishedAt = at
 	s.Baseline, s.Acks, s.Draft, s.Plan, s.Roots = nil, nil, nil, nil, nil
-	s.Created, s.Adopted, s.Deleted, s.Removed, s.Awake = nil, nil, nil, nil, nil
+	s.Created, s.Adopted, s.Deleted, s.Removed, s.Resumed = nil, nil, nil, nil, nil
 	s.Left = slices.Clone(s.Left[:min(len(s.Left), maxStatusFindings)]) // the part that the status shows
 }
 

@@ -33,13 +33,13 @@ func Status(s *State) v1alpha1.MoveStatus {
 	}
 	out.Message, out.Next = Explain(s)
 	for _, w := range s.Waiting[:min(len(s.Waiting), maxStatusWaiting)] {
-		out.WaitingFor = append(out.WaitingFor, v1alpha1.MoveWaiting{Object: w.Ref.String(), Why: w.Reason})
+		out.WaitingFor = append(out.WaitingFor, v1alpha1.MoveWaiting{Object: w.Ref.String(), Message: w.Reason})
 	}
 	for _, f := range s.Findings[:min(len(s.Findings), maxStatusFindings)] {
 		out.Findings = append(out.Findings, v1alpha1.MoveFinding{Severity: string(f.Severity), Field: f.Field, Message: f.Message, Remedy: f.Remedy})
 	}
 	for _, w := range s.Left[:min(len(s.Left), maxStatusFindings)] {
-		out.NotMoved = append(out.NotMoved, v1alpha1.MoveWaiting{Object: w.Ref.String(), Why: w.Reason})
+		out.NotMoved = append(out.NotMoved, v1alpha1.MoveWaiting{Object: w.Ref.String(), Message: w.Reason})
 	}
 	return out
 }
@@ -80,18 +80,18 @@ func Explain(s *State) (message, next string) {
 	case PhaseVerified, PhaseDeleting:
 		message = fmt.Sprintf("the target is verified; deleting objects at the source: %d of %d", c.Deleted, c.ToDelete)
 	case PhaseResuming:
-		message = fmt.Sprintf("the source is empty; resuming the target: %d of %d objects have resumed", c.Awake, c.ToAwake)
+		message = fmt.Sprintf("the source is empty; resuming the target: %d of %d objects have resumed", c.Resumed, c.ToResume)
 		if s.PausesBack {
-			message += "; waiting until " + formatTime(s.awakeDeadline())
+			message += "; waiting until " + formatTime(s.resumeDeadline())
 			next = "no action needed: the move ends then, even if some objects have not resumed; their controllers run on the target"
 		}
 	case PhaseSucceeded:
 		if s.Spec.DryRun {
 			return fmt.Sprintf("dry run: %s would move; nothing was changed", countsText(c)), ""
 		}
-		if s.AsleepTotal > 0 {
-			return fmt.Sprintf("%s moved; %d did not report within %s that they resumed on the target", countsText(c), s.AsleepTotal,
-					view.Duration(time.Duration(s.Spec.Awake))),
+		if s.StillPausedTotal > 0 {
+			return fmt.Sprintf("%s moved; %d did not report within %s that they resumed on the target", countsText(c), s.StillPausedTotal,
+					view.Duration(time.Duration(s.Spec.Resume))),
 				"check that the controllers of these objects run on the target and that their feature gates are on; the move itself is finished"
 		}
 		return countsText(c) + " moved", ""

@@ -129,8 +129,8 @@ type (
 	VerifyDone struct {
 		Differences []ObjectReason
 	}
-	// AwakeRead is the outcome of AwaitResume: one read of all objects.
-	AwakeRead struct {
+	// ResumeRead is the outcome of AwaitResume: one read of all objects.
+	ResumeRead struct {
 		New     []object.Ref
 		Pending []ObjectReason
 	}
@@ -157,7 +157,7 @@ func (AcksRead) outcome()             {}
 func (Drafted) outcome()              {}
 func (CopiesUnacknowledged) outcome() {}
 func (VerifyDone) outcome()           {}
-func (AwakeRead) outcome()            {}
+func (ResumeRead) outcome()           {}
 func (StepFailed) outcome()           {}
 func (TraceMissing) outcome()         {}
 func (Paused) outcome()               {}

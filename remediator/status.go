@@ -219,7 +219,7 @@ func quorumStatus(seen Evidence) *v1alpha1.QuorumStatus {
 		return nil
 	}
 	q := Quorum{Voters: seen.Voters, Answering: seen.Voters - len(seen.Silent)}
-	return &v1alpha1.QuorumStatus{Voters: q.Voters, Answering: q.Answering, Tolerates: q.Tolerance(), External: seen.External, Leader: seen.Leader, Learners: seen.Joining}
+	return &v1alpha1.QuorumStatus{Voters: q.Voters, Responding: q.Answering, Tolerates: q.Tolerance(), External: seen.External, Leader: seen.Leader, Learners: seen.Joining}
 }
 
 func metaTime(t time.Time) *metav1.Time {

@@ -235,8 +235,8 @@ type BackupScheduleStatus struct {
 // BackupRecord is a completed backup.
 type BackupRecord struct {
 	ID string `json:"id"`
-	// Place is the location of the backup: s3://BUCKET/NAME, or the folder on the volume.
-	Place string `json:"place"`
+	// Path is the location of the backup: s3://BUCKET/NAME, or the folder on the volume.
+	Path string `json:"path"`
 	// TakenAt is when all clusters had been read.
 	TakenAt metav1.Time `json:"takenAt"`
 	// +optional

@@ -121,9 +121,9 @@ type RepairLimitsStatus struct {
 	// Active is the number of remediations in progress.
 	// +optional
 	Active int `json:"active,omitempty"`
-	// Begun is the number of remediations that began within the window.
+	// Started is the number of remediations that began within the window.
 	// +optional
-	Begun int `json:"begun,omitempty"`
+	Started int `json:"started,omitempty"`
 	// FailureDomains are the failure domains with unhealthy machines or remediations, or with a recent mass failure. At most a hundred are listed,
 	// those with the most unhealthy machines.
 	// +optional
@@ -169,7 +169,7 @@ type FailureDomainStatus struct {
 // +kubebuilder:printcolumn:name="Unhealthy",type=integer,JSONPath=`.status.unhealthy`
 // +kubebuilder:printcolumn:name="Active",type=integer,JSONPath=`.status.active`
 // +kubebuilder:printcolumn:name="At-Once",type=integer,JSONPath=`.spec.atOnce`
-// +kubebuilder:printcolumn:name="Begun",type=integer,JSONPath=`.status.begun`
+// +kubebuilder:printcolumn:name="Started",type=integer,JSONPath=`.status.started`
 // +kubebuilder:printcolumn:name="Mass-Failure",type=string,JSONPath=`.status.conditions[?(@.type=="MassFailure")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.message`,priority=1

@@ -129,12 +129,12 @@ type MoveTimeouts struct {
 	// +kubebuilder:default="30m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
 	Create *Duration `json:"create,omitempty"`
-	// Awake is the timeout until all objects on the target have resumed. After it the move ends, and its status lists the objects that have not
+	// Resume is the timeout until all objects on the target have resumed. After it the move ends, and its status lists the objects that have not
 	// resumed.
 	// +optional
 	// +kubebuilder:default="10m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
-	Awake *Duration `json:"awake,omitempty"`
+	Resume *Duration `json:"resume,omitempty"`
 }
 
 // MovePhase is the progress of a move.
@@ -220,19 +220,19 @@ type MoveCounts struct {
 	// Deleted is the number of objects deleted at the source.
 	// +optional
 	Deleted int `json:"deleted,omitempty"`
-	// ToAwake is the number of objects on the target that must resume.
+	// ToResume is the number of objects on the target that must resume.
 	// +optional
-	ToAwake int `json:"toAwake,omitempty"`
-	// Awake is the number of these objects that have resumed.
+	ToResume int `json:"toResume,omitempty"`
+	// Resumed is the number of these objects that have resumed.
 	// +optional
-	Awake int `json:"awake,omitempty"`
+	Resumed int `json:"resumed,omitempty"`
 }
 
 // MoveWaiting is an object and a reason.
 type MoveWaiting struct {
 	// Object as Kind.group namespace/name.
-	Object string `json:"object"`
-	Why    string `json:"why"`
+	Object  string `json:"object"`
+	Message string `json:"message"`
 }
 
 // MoveFinding is a result of the preflight checks.

@@ -46,12 +46,12 @@ type PauseTimeouts struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(kind, kind.matches('^(Secret|ConfigMap|[A-Z][A-Za-z0-9]*([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)+)$'))",message="acknowledgeKinds must be keyed by Kind.group, such as Machine.cluster.x-k8s.io, or by Secret or ConfigMap"
 	// +kubebuilder:validation:XValidation:rule="self.all(kind, self[kind].matches('[1-9]'))",message="each of acknowledgeKinds must be more than 0"
 	AcknowledgeKinds map[string]Duration `json:"acknowledgeKinds,omitempty"`
-	// Awake is the timeout until all objects have resumed after the Pause was deleted and the clusters were restored. After it the Pause is removed,
+	// Resume is the timeout until all objects have resumed after the Pause was deleted and the clusters were restored. After it the Pause is removed,
 	// and an event lists the objects that have not resumed.
 	// +optional
 	// +kubebuilder:default="2m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
-	Awake *Duration `json:"awake,omitempty"`
+	Resume *Duration `json:"resume,omitempty"`
 }
 
 // PausePhase is the progress of a Pause.
@@ -152,9 +152,9 @@ type PauseCounts struct {
 	// Pending is the number of objects that have not acknowledged the pause, or had not when it ended.
 	// +optional
 	Pending int `json:"pending,omitempty"`
-	// Asleep is the number of objects that still report that they are paused after the clusters were restored.
+	// StillPaused is the number of objects that still report that they are paused after the clusters were restored.
 	// +optional
-	Asleep int `json:"asleep,omitempty"`
+	StillPaused int `json:"stillPaused,omitempty"`
 }
 
 // PauseCluster is a Cluster of a Pause.
@@ -202,8 +202,8 @@ type PauseKind struct {
 // PauseWaiting is an object and a reason.
 type PauseWaiting struct {
 	// Object as Kind.group namespace/name.
-	Object string `json:"object"`
-	Why    string `json:"why"`
+	Object  string `json:"object"`
+	Message string `json:"message"`
 }
 
 // Pause pauses Cluster API clusters as long as it exists, and reports when every object of these clusters has acknowledged that it is paused. When it

@@ -140,8 +140,8 @@ type SurgeRemediationStatus struct {
 type QuorumStatus struct {
 	// Voters is the number of voters in the member list.
 	Voters int `json:"voters"`
-	// Answering is the number of voters that responded to a direct request.
-	Answering int `json:"answering"`
+	// Responding is the number of voters that responded to a direct request.
+	Responding int `json:"responding"`
 	// Tolerates is how many of the responding voters may still fail; -1 if quorum is lost.
 	Tolerates int `json:"tolerates"`
 	// External means that the control plane does not manage etcd; its members are not counted.

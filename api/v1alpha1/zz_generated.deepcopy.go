@@ -726,8 +726,8 @@ func (in *MoveTimeouts) DeepCopyInto(out *MoveTimeouts) {
 		*out = new(Duration)
 		**out = **in
 	}
-	if in.Awake != nil {
-		in, out := &in.Awake, &out.Awake
+	if in.Resume != nil {
+		in, out := &in.Resume, &out.Resume
 		*out = new(Duration)
 		**out = **in
 	}
@@ -1029,8 +1029,8 @@ func (in *PauseTimeouts) DeepCopyInto(out *PauseTimeouts) {
 			(*out)[key] = val
 		}
 	}
-	if in.Awake != nil {
-		in, out := &in.Awake, &out.Awake
+	if in.Resume != nil {
+		in, out := &in.Resume, &out.Resume
 		*out = new(Duration)
 		**out = **in
 	}

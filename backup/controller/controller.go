@@ -162,7 +162,7 @@ func (r *Reconciler) recordEvents(b, before *v1alpha1.BackupSchedule, reason str
 	now, was := b.Status, before.Status
 	switch {
 	case now.LastSuccessfulTime != nil && !now.LastSuccessfulTime.Equal(was.LastSuccessfulTime) && len(now.Backups) > 0:
-		r.Recorder.Eventf(b, nil, corev1.EventTypeNormal, "BackedUp", "BackUp", "%s", resource.TruncateNote("backup "+now.Backups[0].ID+" is complete: "+now.Backups[0].Place))
+		r.Recorder.Eventf(b, nil, corev1.EventTypeNormal, "BackedUp", "BackUp", "%s", resource.TruncateNote("backup "+now.Backups[0].ID+" is complete: "+now.Backups[0].Path))
 	case now.Phase == v1alpha1.BackupFailing && (was.Phase != now.Phase || was.Message != now.Message):
 		r.Recorder.Eventf(b, nil, corev1.EventTypeWarning, reason, "BackUp", "%s", resource.TruncateNote(now.Message))
 	}

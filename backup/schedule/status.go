@@ -23,7 +23,7 @@ func Status(s *State, now time.Time) v1alpha1.BackupScheduleStatus {
 	for _, b := range slices.Backward(s.Kept) {
 		if len(out.Backups) < statusBackups {
 			out.Backups = append(out.Backups, v1alpha1.BackupRecord{
-				ID: b.ID, Place: s.Spec.Destination.Location(b.Path), TakenAt: metav1.Time{Time: b.TakenAt}, Clusters: b.Clusters, Objects: b.Objects, Bytes: b.Bytes,
+				ID: b.ID, Path: s.Spec.Destination.Location(b.Path), TakenAt: metav1.Time{Time: b.TakenAt}, Clusters: b.Clusters, Objects: b.Objects, Bytes: b.Bytes,
 			})
 		}
 	}

@@ -27,7 +27,7 @@ func pauseEvents(name string) []request.Event {
 	events := []request.Event{
 		request.Requested{Spec: request.Spec{
 			Namespace: "fleet", Name: name, UID: "0a1b2c3d-0000", Clusters: []string{"prod"}, Selector: "region=north", BySelector: true,
-			Reason: "maintenance of the network", Acknowledge: pause.Duration(time.Minute), Awake: pause.Duration(time.Minute),
+			Reason: "maintenance of the network", Acknowledge: pause.Duration(time.Minute), Resume: pause.Duration(time.Minute),
 		}},
 		request.Claimed{Holder: "test-1"},
 		request.Intended{Roots: []pause.Root{{Ref: prod, UID: "1"}, {Ref: north, UID: "2", Found: true}}},

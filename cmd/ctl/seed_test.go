@@ -79,7 +79,7 @@ func appendMoveStory(ctx context.Context, log *eventlog.Log, name string, index 
 	}
 	spec := mover.Spec{
 		Namespace: "fleet", Name: name, Clusters: []string{"prod"}, Target: mover.Target{SecretName: name + "-target", SecretKey: "value"},
-		Acknowledge: mover.Duration(5 * time.Minute), Create: mover.Duration(time.Hour), Awake: mover.Duration(time.Hour),
+		Acknowledge: mover.Duration(5 * time.Minute), Create: mover.Duration(time.Hour), Resume: mover.Duration(time.Hour),
 	}
 	s.id = "fleet/" + name + "/0000000" + fmt.Sprint(index)
 	s.runner = r
@@ -154,7 +154,7 @@ func (s *story) Perform(ctx context.Context, state *mover.State, step mover.Step
 	case mover.RestorePauses:
 		return mover.PausesRestored{}, nil
 	case mover.AwaitResume:
-		return mover.AwakeRead{New: objects()}, nil
+		return mover.ResumeRead{New: objects()}, nil
 	case mover.ClearTarget:
 		return mover.TargetCleared{}, nil
 	case mover.RestoreSource:

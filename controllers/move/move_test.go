@@ -24,7 +24,7 @@ func newMove() *v1alpha1.Move {
 func TestSpec(t *testing.T) {
 	want := mover.Spec{
 		Namespace: "fleet", Name: "go", Clusters: []string{"a", "b"}, Target: mover.Target{SecretName: "there", SecretKey: "value"},
-		Acknowledge: mover.Duration(5 * time.Minute), Create: mover.Duration(30 * time.Minute), Awake: mover.Duration(10 * time.Minute),
+		Acknowledge: mover.Duration(5 * time.Minute), Create: mover.Duration(30 * time.Minute), Resume: mover.Duration(10 * time.Minute),
 	}
 	if diff := cmp.Diff(want, Spec(newMove())); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
@@ -35,14 +35,14 @@ func TestSpec(t *testing.T) {
 		Target:    v1alpha1.MoveTarget{KubeconfigSecretRef: v1alpha1.SecretKeyRef{Name: "there", Key: "kubeconfig"}},
 		Selection: v1alpha1.MoveSelection{All: true}, DryRun: true, RollbackOnFailure: &no, CarryStatus: []string{"X.y"}, Abort: true,
 		Timeouts: v1alpha1.MoveTimeouts{
-			Acknowledge: &v1alpha1.Duration{Duration: time.Minute}, Create: &v1alpha1.Duration{Duration: time.Hour}, Awake: &v1alpha1.Duration{Duration: time.Second},
+			Acknowledge: &v1alpha1.Duration{Duration: time.Minute}, Create: &v1alpha1.Duration{Duration: time.Hour}, Resume: &v1alpha1.Duration{Duration: time.Second},
 			AcknowledgeKinds: map[string]v1alpha1.Duration{"X.y": {Duration: 2 * time.Minute}},
 		},
 	}
 	want = mover.Spec{
 		Namespace: "fleet", Name: "go", All: true, Target: mover.Target{SecretName: "there", SecretKey: "kubeconfig"},
 		DryRun: true, KeepFailed: true, CarryStatus: []string{"X.y"},
-		Acknowledge: mover.Duration(time.Minute), Create: mover.Duration(time.Hour), Awake: mover.Duration(time.Second),
+		Acknowledge: mover.Duration(time.Minute), Create: mover.Duration(time.Hour), Resume: mover.Duration(time.Second),
 		AckKinds: map[string]mover.Duration{"X.y": mover.Duration(2 * time.Minute)},
 	}
 	if diff := cmp.Diff(want, Spec(m)); diff != "" {

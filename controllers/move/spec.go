@@ -13,7 +13,7 @@ import (
 const (
 	defaultAcknowledge = 5 * time.Minute
 	defaultCreate      = 30 * time.Minute
-	defaultAwake       = 10 * time.Minute
+	defaultResume      = 10 * time.Minute
 )
 
 // Spec converts the spec of the resource.
@@ -32,7 +32,7 @@ func Spec(m *v1alpha1.Move) mover.Spec {
 		AcceptLoss:  m.Spec.AcceptLoss,
 		Acknowledge: resource.Duration(m.Spec.Timeouts.Acknowledge, defaultAcknowledge),
 		Create:      resource.Duration(m.Spec.Timeouts.Create, defaultCreate),
-		Awake:       resource.Duration(m.Spec.Timeouts.Awake, defaultAwake),
+		Resume:      resource.Duration(m.Spec.Timeouts.Resume, defaultResume),
 		AckKinds:    resource.Durations(m.Spec.Timeouts.AcknowledgeKinds),
 	}
 }

@@ -135,7 +135,7 @@ func (r *Reconciler) write(ctx context.Context, p *v1alpha1.Pause, status v1alph
 	}
 	if before.Status.Phase != p.Status.Phase {
 		kind := corev1.EventTypeNormal
-		if p.Status.Phase == v1alpha1.PauseTimedOut || p.Status.FinishedAt != nil && p.Status.Counts.Asleep+p.Status.Counts.Pending > 0 {
+		if p.Status.Phase == v1alpha1.PauseTimedOut || p.Status.FinishedAt != nil && p.Status.Counts.StillPaused+p.Status.Counts.Pending > 0 {
 			kind = corev1.EventTypeWarning
 		}
 		r.Recorder.Eventf(p, nil, kind, string(p.Status.Phase), "Pause", "%s", resource.TruncateNote(p.Status.Message))

@@ -15,14 +15,14 @@ import (
 // Defaults of the timeouts, for resources that were written without the schema's defaults.
 const (
 	defaultAcknowledge = 5 * time.Minute
-	defaultAwake       = 2 * time.Minute
+	defaultResume      = 2 * time.Minute
 )
 
 // Spec translates the spec of a Pause to a request. It returns an error if the selector cannot be read.
 func Spec(p *v1alpha1.Pause) (s request.Spec, err error) {
 	s = request.Spec{
 		Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), Clusters: p.Spec.Clusters, Reason: p.Spec.Reason,
-		Acknowledge: resource.Duration(p.Spec.Timeouts.Acknowledge, defaultAcknowledge), Awake: resource.Duration(p.Spec.Timeouts.Awake, defaultAwake),
+		Acknowledge: resource.Duration(p.Spec.Timeouts.Acknowledge, defaultAcknowledge), Resume: resource.Duration(p.Spec.Timeouts.Resume, defaultResume),
 		AckKinds: resource.Durations(p.Spec.Timeouts.AcknowledgeKinds),
 	}
 	s.Selector, s.BySelector, err = resource.Selector(p.Spec.Selector)

@@ -107,7 +107,7 @@ func (r *limitsReconciler) publish(ctx context.Context, before, after *v1alpha1.
 // setUsage sets the counts, and returns the condition MassFailure and the delay before the next count.
 func setUsage(s *v1alpha1.RepairLimitsStatus, f *remediator.Fleet, now time.Time) (mass *metav1.Condition, again time.Duration) {
 	s.Machines, s.Unhealthy = remediator.Total(f.Machines), remediator.Total(f.Unhealthy)
-	s.Active, s.Begun = remediator.Total(f.Active), len(f.Starts)
+	s.Active, s.Started = remediator.Total(f.Active), len(f.Starts)
 	again = countInterval
 	closed := func(domain string, l remediator.MassFailure) *metav1.Time {
 		passed, ok := f.MassFailuresEnded[domain]

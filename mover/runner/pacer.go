@@ -53,7 +53,7 @@ func pendingCount(o mover.Outcome) int {
 		return len(o.Pending)
 	case mover.CopiesUnacknowledged:
 		return len(o.Pending)
-	case mover.AwakeRead:
+	case mover.ResumeRead:
 		return len(o.Pending)
 	default:
 		return 0

@@ -139,9 +139,9 @@ func (w *fakeClusters) Perform(ctx context.Context, s *mover.State, step mover.S
 		})
 		return mover.PausesRestored{}, nil
 	case mover.AwaitResume:
-		out := mover.AwakeRead{}
+		out := mover.ResumeRead{}
 		for _, item := range w.items {
-			if !s.Awake[item.Ref] {
+			if !s.Resumed[item.Ref] {
 				out.New = append(out.New, item.Ref)
 			}
 		}
@@ -238,7 +238,7 @@ func process(name string, l aggregate.Log, p runner.Performer) *runner.Runner {
 func testSpec() mover.Spec {
 	return mover.Spec{
 		Namespace: "fleet", Name: "go", Clusters: []string{"a"}, Target: mover.Target{SecretName: "there", SecretKey: "value"},
-		Acknowledge: mover.Duration(time.Minute), Create: mover.Duration(time.Minute), Awake: mover.Duration(time.Minute),
+		Acknowledge: mover.Duration(time.Minute), Create: mover.Duration(time.Minute), Resume: mover.Duration(time.Minute),
 	}
 }
 

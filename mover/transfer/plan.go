@@ -22,10 +22,10 @@ func (t *Transfer) draft(ctx context.Context, s *mover.State) (mover.Outcome, er
 	if err != nil {
 		return nil, err
 	}
-	if len(found.awake) > 0 {
-		first := found.awake[0]
+	if len(found.active) > 0 {
+		first := found.active[0]
 		return nil, &waitError{
-			message: fmt.Sprintf("%d objects acknowledged the pause but no longer report that they are paused; the first is %s: %s", len(found.awake),
+			message: fmt.Sprintf("%d objects acknowledged the pause but no longer report that they are paused; the first is %s: %s", len(found.active),
 				first.Ref, first.Reason),
 			next: "find out what resumed them",
 		}
@@ -59,8 +59,8 @@ func (t *Transfer) readForDraft(ctx context.Context, spec mover.Spec) (*snapshot
 type survey struct {
 	items    []mover.Item
 	excluded []mover.ObjectReason
-	// awake contains objects whose acknowledgement no longer holds.
-	awake []mover.ObjectReason
+	// active contains objects whose acknowledgement no longer holds.
+	active []mover.ObjectReason
 	// remediating contains objects whose remediation began after the preflight.
 	remediating []mover.ObjectReason
 	// unfit contains errors that the preflight checks for, and that appeared after it.
@@ -102,7 +102,7 @@ func (t *Transfer) evaluate(ctx context.Context, s *mover.State, w *snapshot) (f
 		}
 		if how, acked := s.Acks[m.Ref]; acked && m.KeepReason == "" {
 			if why := pause.InvalidReason(how, m.Observed); why != "" {
-				found.awake = append(found.awake, mover.ObjectReason{Ref: m.Ref, Reason: why})
+				found.active = append(found.active, mover.ObjectReason{Ref: m.Ref, Reason: why})
 			}
 		}
 	}

@@ -56,13 +56,13 @@ type RestorePhase string
 
 // The phases of a restore.
 const (
-	restoreChecking      RestorePhase = "Checking"
-	restoreCreating      RestorePhase = "Creating"
-	restoreAcknowledging RestorePhase = "Acknowledging"
-	restoreVerifying     RestorePhase = "Verifying"
-	restoreResuming      RestorePhase = "Resuming"
-	restoreAwakening     RestorePhase = "Awaking"
-	restoreDone          RestorePhase = "Done"
+	restoreChecking       RestorePhase = "Checking"
+	restoreCreating       RestorePhase = "Creating"
+	restoreAcknowledging  RestorePhase = "Acknowledging"
+	restoreVerifying      RestorePhase = "Verifying"
+	restoreResuming       RestorePhase = "Resuming"
+	restoreAwaitingResume RestorePhase = "AwaitingResume"
+	restoreDone           RestorePhase = "Done"
 )
 
 // Prepare runs all checks on the target and changes nothing. It returns warnings. Errors are returned as a RefusedError.
@@ -335,10 +335,10 @@ func (r *Restore) findCopies(ctx context.Context) error {
 
 // AwaitResume waits until every object that was acknowledged at the source is resumed on the target. If ctx ends first, it returns the other objects.
 func (r *Restore) AwaitResume(ctx context.Context) ([]mover.ObjectReason, error) {
-	return r.poll(ctx, restoreAwakening, func(ctx context.Context) (int, []mover.ObjectReason, error) {
-		seen, err := r.t.pollAwake(ctx, &r.state)
-		r.state.Apply(mover.Awoke{Objects: seen.New}, time.Time{})
-		return len(r.state.Awake), seen.Pending, err
+	return r.poll(ctx, restoreAwaitingResume, func(ctx context.Context) (int, []mover.ObjectReason, error) {
+		seen, err := r.t.pollResume(ctx, &r.state)
+		r.state.Apply(mover.Resumed{Objects: seen.New}, time.Time{})
+		return len(r.state.Resumed), seen.Pending, err
 	})
 }
 

@@ -118,21 +118,21 @@ func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 	return cmp.Or(err, cmp.Or(failed...))
 }
 
-// pollAwake reads once every object that had acknowledged the pause, and returns which of them are resumed on the target.
-func (t *Transfer) pollAwake(ctx context.Context, s *mover.State) (mover.AwakeRead, error) {
+// pollResume reads once every object that had acknowledged the pause, and returns which of them are resumed on the target.
+func (t *Transfer) pollResume(ctx context.Context, s *mover.State) (mover.ResumeRead, error) {
 	var waiting []mover.Item
 	for _, item := range s.Plan {
-		if s.MustResume(item) && !s.Awake[item.Ref] {
+		if s.MustResume(item) && !s.Resumed[item.Ref] {
 			waiting = append(waiting, item)
 		}
 	}
-	done, pending, err := t.poll(ctx, &t.awakePolls, waiting, t.asleepReason)
-	return mover.AwakeRead{New: done, Pending: pending}, err
+	done, pending, err := t.poll(ctx, &t.resumePolls, waiting, t.stillPausedReason)
+	return mover.ResumeRead{New: done, Pending: pending}, err
 }
 
-// asleepReason returns why an object does not count as resumed, or "". A deleted object (nil) counts as resumed, because the target's controllers may work
+// stillPausedReason returns why an object does not count as resumed, or "". A deleted object (nil) counts as resumed, because the target's controllers may work
 // by now.
-func (t *Transfer) asleepReason(ctx context.Context, w wanted, u *unstructured.Unstructured) (string, error) {
+func (t *Transfer) stillPausedReason(ctx context.Context, w wanted, u *unstructured.Unstructured) (string, error) {
 	if u == nil {
 		return "", nil
 	}

@@ -79,7 +79,7 @@ func moved(t *testing.T, until mover.Event) *fakes {
 		Dial: func(context.Context, mover.Spec) (*kube.Cluster, error) { return f.dst.cluster(t, "target"), nil },
 	}
 	for _, e := range []mover.Event{
-		mover.Requested{Spec: mover.Spec{Namespace: "fleet", Name: "go", Clusters: []string{"a"}, Create: mover.Duration(time.Hour), Awake: mover.Duration(time.Hour)}, Home: mover.Home{Log: logID}},
+		mover.Requested{Spec: mover.Spec{Namespace: "fleet", Name: "go", Clusters: []string{"a"}, Create: mover.Duration(time.Hour), Resume: mover.Duration(time.Hour)}, Home: mover.Home{Log: logID}},
 		mover.Claimed{Holder: "one"},
 		mover.PreflightPassed{Clusters: []string{"a"}},
 		mover.PauseIntended{Roots: []pause.Root{{Ref: f.cluster, UID: items[0].UID}}},

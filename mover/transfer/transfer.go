@@ -71,9 +71,9 @@ type Transfer struct {
 	// listInterval is the interval between such listings while the source is emptied. A listing counts as current for a tenth of it. The default is 10
 	// seconds.
 	listInterval time.Duration
-	// ackPolls and awake count how often this process has read the conditions that controllers of
+	// ackPolls and resumePolls count how often this process has read the conditions that controllers of
 	// the target write to the copies.
-	ackPolls, awakePolls polls
+	ackPolls, resumePolls polls
 	// acknowledged contains the copies whose pause the controllers of the target have acknowledged.
 	acknowledged map[object.Ref]bool
 }
@@ -194,7 +194,7 @@ func (t *Transfer) perform(ctx context.Context, s *mover.State, step mover.Step,
 	case mover.RestorePauses:
 		return t.restorePauses(ctx, s)
 	case mover.AwaitResume:
-		return t.pollAwake(ctx, s)
+		return t.pollResume(ctx, s)
 	case mover.ClearTarget:
 		return t.clearTarget(ctx, s, emit)
 	case mover.RestoreSource:

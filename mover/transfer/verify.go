@@ -51,7 +51,7 @@ func (t *Transfer) verify(ctx context.Context, s *mover.State) (mover.Outcome, e
 	if err := looks.Wait(); err != nil {
 		return nil, err
 	}
-	out := mover.VerifyDone{Differences: slices.Concat(drift(s.Plan, found.items), found.awake, found.deleting, unplanned, late, different)}
+	out := mover.VerifyDone{Differences: slices.Concat(drift(s.Plan, found.items), found.active, found.deleting, unplanned, late, different)}
 	t.verified = len(out.Differences) == 0
 	return out, nil
 }

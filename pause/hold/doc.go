@@ -9,7 +9,7 @@
 // the last one restores it.
 //
 // Switch pauses one object by a field or an annotation: roots, and the objects of Flux and EKS Anywhere that tasks of runs pause. Writer writes the
-// pauses of many roots concurrently, and wakes controllers. Pause is a complete acknowledged pause: Inspect, Set, Evaluate, Restore, Asleep. Graph
+// pauses of many roots concurrently, and notifies controllers. Pause is a complete acknowledged pause: Inspect, Set, Evaluate, Restore, StillPaused. Graph
 // finds the objects of its Clusters; mover/transfer implements it.
 //
 // This package never decides which objects must acknowledge (package pause).

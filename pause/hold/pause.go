@@ -192,10 +192,10 @@ func (p *Pause) Restore(ctx context.Context, roots []pause.Root) error {
 	return p.writer.Wake(ctx, &p.touches, below)
 }
 
-// Asleep returns the objects below the roots whose condition Paused is True although nothing pauses
+// StillPaused returns the objects below the roots whose condition Paused is True although nothing pauses
 // them any more. It touches the objects so that their controllers reconcile them, because the
 // controller of Machines does not watch spec.paused of the Cluster.
-func (p *Pause) Asleep(ctx context.Context) ([]pause.PendingObject, error) {
+func (p *Pause) StillPaused(ctx context.Context) ([]pause.PendingObject, error) {
 	below, _, err := p.Graph.Below(ctx)
 	if err != nil {
 		return nil, err

@@ -38,16 +38,16 @@ type (
 	Failed struct{ Message, Next string }
 	// Unpaused means that all Clusters are restored.
 	Unpaused struct{}
-	// AwakeEvaluated is the result of one evaluation after the restore.
-	AwakeEvaluated struct{ Asleep []pause.PendingObject }
+	// ResumeEvaluated is the result of one evaluation after the restore.
+	ResumeEvaluated struct{ StillPaused []pause.PendingObject }
 )
 
-func (Selected) observation()       {}
-func (PauseSet) observation()       {}
-func (Evaluated) observation()      {}
-func (Failed) observation()         {}
-func (Unpaused) observation()       {}
-func (AwakeEvaluated) observation() {}
+func (Selected) observation()        {}
+func (PauseSet) observation()        {}
+func (Evaluated) observation()       {}
+func (Failed) observation()          {}
+func (Unpaused) observation()        {}
+func (ResumeEvaluated) observation() {}
 
 // maxNamedPending limits the pending objects that one event names. maxBatch limits the roots, or
 // the objects in any other list, that one event contains.
@@ -78,9 +78,9 @@ func Decide(s *State, o Observation, now time.Time) []Event {
 		if s.Releasing && s.RestoredAt.IsZero() {
 			return []Event{Restored{}}
 		}
-	case AwakeEvaluated:
+	case ResumeEvaluated:
 		if s.Releasing && !s.RestoredAt.IsZero() {
-			return awakeEvents(s, o.Asleep, now)
+			return resumeEvents(s, o.StillPaused, now)
 		}
 	}
 	return nil
@@ -166,13 +166,13 @@ func (s *State) AcknowledgeBy(groupKind string) time.Time {
 	return s.PendingSince.Add(time.Duration(limit))
 }
 
-// AwakeBy returns when a restored pause ends even if objects still report that they are paused. It
+// ResumeBy returns when a restored pause ends even if objects still report that they are paused. It
 // returns zero if the pause is not restored.
-func (s *State) AwakeBy() time.Time {
+func (s *State) ResumeBy() time.Time {
 	if s.RestoredAt.IsZero() {
 		return time.Time{}
 	}
-	return s.RestoredAt.Add(time.Duration(s.Spec.Awake))
+	return s.RestoredAt.Add(time.Duration(s.Spec.Resume))
 }
 
 // countPending counts and sorts the pending objects, so that equal evaluations have equal results.
@@ -197,14 +197,14 @@ func countPending(by map[string][]pause.PendingObject) (p Pending, all []pause.P
 	return p, all
 }
 
-func awakeEvents(s *State, asleep []pause.PendingObject, now time.Time) []Event {
+func resumeEvents(s *State, asleep []pause.PendingObject, now time.Time) []Event {
 	first := asleep[:min(len(asleep), maxNamedPending)]
 	switch {
 	case len(asleep) == 0:
 		return []Event{Released{}}
-	case !now.Before(s.AwakeBy()):
-		return []Event{Released{Asleep: first, Total: len(asleep)}}
-	case len(asleep) != s.AsleepAll || !slices.Equal(first, s.Asleep):
+	case !now.Before(s.ResumeBy()):
+		return []Event{Released{StillPaused: first, Total: len(asleep)}}
+	case len(asleep) != s.StillPausedTotal || !slices.Equal(first, s.StillPaused):
 		return []Event{Waiting{Pending{Objects: first, Total: len(asleep)}}}
 	default:
 		return nil

@@ -40,7 +40,7 @@ func ref(kind, name string) object.Ref {
 func TestDecide(t *testing.T) {
 	w := &fixture{t: t, now: time.Unix(1000, 0)}
 	minute := pause.Duration(time.Minute)
-	w.state.Apply(request.Requested{Spec: request.Spec{Namespace: "fleet", Name: "p", Clusters: []string{"a"}, Acknowledge: minute, Awake: minute}}, w.now)
+	w.state.Apply(request.Requested{Spec: request.Spec{Namespace: "fleet", Name: "p", Clusters: []string{"a"}, Acknowledge: minute, Resume: minute}}, w.now)
 	w.state.Apply(request.Claimed{Holder: "one"}, w.now)
 	prod, machine := ref("Cluster", "a"), ref("Machine", "m")
 	for _, e := range request.Decide(&w.state, request.Selected{Roots: []pause.Root{{Ref: prod, UID: "1"}}}, w.now) {
@@ -72,7 +72,7 @@ func TestDecide(t *testing.T) {
 func TestReleasedWithoutAcknowledgement(t *testing.T) {
 	w := &fixture{t: t, now: time.Unix(1000, 0)}
 	minute := pause.Duration(time.Minute)
-	w.state.Apply(request.Requested{Spec: request.Spec{Namespace: "fleet", Name: "p", Clusters: []string{"a"}, Acknowledge: minute, Awake: minute}}, w.now)
+	w.state.Apply(request.Requested{Spec: request.Spec{Namespace: "fleet", Name: "p", Clusters: []string{"a"}, Acknowledge: minute, Resume: minute}}, w.now)
 	w.state.Apply(request.Claimed{Holder: "one"}, w.now)
 	prod, machine := ref("Cluster", "a"), ref("Machine", "m")
 	for _, e := range []request.Event{
@@ -133,10 +133,10 @@ func (w *fixture) release(silent map[string][]pause.PendingObject) {
 	w.state.Apply(request.ReleaseRequested{}, w.now)
 	w.observe(request.Evaluated{Pending: silent}, v1alpha1.PauseRestoring)
 	w.observe(request.Unpaused{}, v1alpha1.PauseResuming)
-	w.observe(request.AwakeEvaluated{Asleep: silent["a"]}, v1alpha1.PauseResuming)
+	w.observe(request.ResumeEvaluated{StillPaused: silent["a"]}, v1alpha1.PauseResuming)
 	w.now = w.now.Add(time.Minute)
-	w.observe(request.AwakeEvaluated{Asleep: silent["a"]}, v1alpha1.PauseReleased)
-	if s := request.Status(&w.state); s.Counts.Asleep != 1 || s.FinishedAt == nil || s.Next == "" {
+	w.observe(request.ResumeEvaluated{StillPaused: silent["a"]}, v1alpha1.PauseReleased)
+	if s := request.Status(&w.state); s.Counts.StillPaused != 1 || s.FinishedAt == nil || s.Next == "" {
 		w.t.Errorf("%+v", s)
 	}
 }

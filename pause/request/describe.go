@@ -48,7 +48,7 @@ func Describe(e Event) view.Line {
 		return view.Line{Name: "pauses restored", Detail: "as recorded"}
 	case Released:
 		if e.Total > 0 {
-			return view.Line{Name: "released", Detail: "no longer waiting " + pause.DescribeWaits(e.Asleep, e.Total)}
+			return view.Line{Name: "released", Detail: "no longer waiting " + pause.DescribeWaits(e.StillPaused, e.Total)}
 		}
 		return view.Line{Name: "released", Detail: "every object has resumed, or is paused for another reason"}
 	default:

@@ -22,7 +22,7 @@ type Spec struct {
 	Reason      string                    `json:"reason,omitempty"`
 	Acknowledge pause.Duration            `json:"acknowledge"`
 	AckKinds    map[string]pause.Duration `json:"acknowledgeKinds,omitempty"`
-	Awake       pause.Duration            `json:"awake"`
+	Resume      pause.Duration            `json:"resume"`
 }
 
 // Ack is the acknowledgement of an object.
@@ -105,10 +105,10 @@ type (
 	// Restored records that every Cluster has its earlier pause state, or is still paused by
 	// another holder.
 	Restored struct{}
-	// Released ends a pause. Asleep are the first of Total objects whose controllers have not resumed in time.
+	// Released ends a pause. StillPaused are the first of Total objects whose controllers have not resumed in time.
 	Released struct {
-		Asleep []pause.PendingObject `json:"stillPaused,omitempty"`
-		Total  int                   `json:"total,omitempty"`
+		StillPaused []pause.PendingObject `json:"stillPaused,omitempty"`
+		Total       int                   `json:"total,omitempty"`
 	}
 )
 

@@ -34,10 +34,10 @@ type State struct {
 
 	TransientFailure TransientFailure
 	// Releasing means that the release was requested. Release is its reason.
-	Releasing bool
-	Release   string
-	Asleep    []pause.PendingObject
-	AsleepAll int
+	Releasing        bool
+	Release          string
+	StillPaused      []pause.PendingObject
+	StillPausedTotal int
 }
 
 // ClaimedBy returns the process that claimed the pause last.
@@ -100,7 +100,7 @@ func (s *State) Apply(event Event, at time.Time) {
 		s.RestoredAt, s.TransientFailure = at, TransientFailure{}
 		s.enter(v1alpha1.PauseResuming, at)
 	case Released:
-		s.FinishedAt, s.Asleep, s.AsleepAll = at, e.Asleep, e.Total
+		s.FinishedAt, s.StillPaused, s.StillPausedTotal = at, e.StillPaused, e.Total
 		s.enter(v1alpha1.PauseReleased, at)
 		// The state of a finished pause is kept small. The log contains the details.
 		s.Baseline, s.TransientFailure = nil, TransientFailure{}
@@ -147,7 +147,7 @@ func (s *State) applyPaused(e Paused, at time.Time) {
 
 func (s *State) applyWaiting(e Waiting, at time.Time) {
 	if s.Releasing {
-		s.Asleep, s.AsleepAll = e.Objects, e.Total
+		s.StillPaused, s.StillPausedTotal = e.Objects, e.Total
 		return
 	}
 	s.Pending = e.Pending

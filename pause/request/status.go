@@ -26,13 +26,13 @@ func Status(s *State) v1alpha1.PauseStatus {
 	out := v1alpha1.PauseStatus{
 		Phase: s.Phase, StartedAt: v1alpha1.StatusTime(s.StartedAt), PhaseSince: v1alpha1.StatusTime(s.PhaseSince), FinishedAt: v1alpha1.StatusTime(s.FinishedAt),
 		Counts: v1alpha1.PauseCounts{
-			Clusters: len(s.Roots), Objects: len(s.Acks) + s.Pending.Total, Acknowledged: len(s.Acks), Pending: s.Pending.Total, Asleep: s.AsleepAll,
+			Clusters: len(s.Roots), Objects: len(s.Acks) + s.Pending.Total, Acknowledged: len(s.Acks), Pending: s.Pending.Total, StillPaused: s.StillPausedTotal,
 		},
 		Clusters: clusters(s), Kinds: kinds(s),
 	}
 	out.WaitingFor = waitingList(s.Pending.Objects)
 	if s.Releasing {
-		out.WaitingFor, out.Unacknowledged = waitingList(s.Asleep), waitingList(s.Pending.Objects)
+		out.WaitingFor, out.Unacknowledged = waitingList(s.StillPaused), waitingList(s.Pending.Objects)
 	}
 	out.Message, out.Next = Explain(s)
 	return out
@@ -40,7 +40,7 @@ func Status(s *State) v1alpha1.PauseStatus {
 
 func waitingList(list []pause.PendingObject) (out []v1alpha1.PauseWaiting) {
 	for _, w := range list[:min(len(list), statusWaiting)] {
-		out = append(out, v1alpha1.PauseWaiting{Object: w.Ref.String(), Why: w.Reason})
+		out = append(out, v1alpha1.PauseWaiting{Object: w.Ref.String(), Message: w.Reason})
 	}
 	return out
 }
@@ -119,14 +119,14 @@ func Explain(s *State) (message, next string) {
 		}
 	case v1alpha1.PauseResuming:
 		message = "the clusters are restored; waiting until every object has resumed"
-		if s.AsleepAll > 0 {
-			message += fmt.Sprintf(": %d still report that they are paused", s.AsleepAll)
+		if s.StillPausedTotal > 0 {
+			message += fmt.Sprintf(": %d still report that they are paused", s.StillPausedTotal)
 		}
 	case v1alpha1.PauseReleased:
 		message = "the clusters are restored; every object has resumed, or is paused for another reason"
-		if s.AsleepAll > 0 {
-			message = fmt.Sprintf("the clusters are restored; %s still reported Paused=True after %s", view.Count(s.AsleepAll, "object"),
-				view.Duration(time.Duration(s.Spec.Awake)))
+		if s.StillPausedTotal > 0 {
+			message = fmt.Sprintf("the clusters are restored; %s still reported Paused=True after %s", view.Count(s.StillPausedTotal, "object"),
+				view.Duration(time.Duration(s.Spec.Resume)))
 			next = "check that the controllers of these objects run"
 		}
 	}

@@ -36,8 +36,8 @@ func TestDeathAtEveryEffect(t *testing.T) {
 				}
 				s := stateOf(t, l, id)
 				w.checkRestored(t, &s)
-				if len(s.Acks) != 4 || s.AsleepAll > 0 {
-					t.Errorf("after a crash at effect %d: %d objects have acknowledged, %d are not awake", n, len(s.Acks), s.AsleepAll)
+				if len(s.Acks) != 4 || s.StillPausedTotal > 0 {
+					t.Errorf("after a crash at effect %d: %d objects have acknowledged, %d are not awake", n, len(s.Acks), s.StillPausedTotal)
 				}
 				if err == nil {
 					t.Logf("tried %d effects", n)

@@ -60,9 +60,9 @@ func (d *drive) turn(ctx context.Context, before uint64) (wait time.Duration, er
 	case s.RestoredAt.IsZero():
 		return 0, d.restore(ctx)
 	default:
-		wait, err = d.checkAwake(ctx)
+		wait, err = d.checkResumed(ctx)
 	}
-	if d.State.Pending.Total > 0 || d.State.AsleepAll > 0 || d.idle {
+	if d.State.Pending.Total > 0 || d.State.StillPausedTotal > 0 || d.idle {
 		wait = max(wait, min(d.Time().Sub(began), maxTurn))
 	}
 	return wait, err

@@ -36,18 +36,18 @@ func (d *drive) restore(ctx context.Context) error {
 	return d.decide(ctx, request.Unpaused{})
 }
 
-// checkAwake evaluates which objects still have a True condition Paused.
-func (d *drive) checkAwake(ctx context.Context) (time.Duration, error) {
+// checkResumed evaluates which objects still have a True condition Paused.
+func (d *drive) checkResumed(ctx context.Context) (time.Duration, error) {
 	var asleep []pause.PendingObject
 	if names := d.recordedNames(); len(names) > 0 {
 		if err := d.prepare(ctx, names); err != nil {
 			return 0, err
 		}
 		var err error
-		if asleep, err = d.hold.Asleep(ctx); err != nil {
+		if asleep, err = d.hold.StillPaused(ctx); err != nil {
 			return 0, err
 		}
 	}
 	slices.SortFunc(asleep, func(a, b pause.PendingObject) int { return object.Compare(a.Ref, b.Ref) })
-	return d.pollBackOff.NextBackOff(), d.decide(ctx, request.AwakeEvaluated{Asleep: asleep})
+	return d.pollBackOff.NextBackOff(), d.decide(ctx, request.ResumeEvaluated{StillPaused: asleep})
 }

@@ -292,7 +292,7 @@ func requester(log aggregate.Log) *runner.Runner {
 func requestPause(t *testing.T, log aggregate.Log, id string) {
 	t.Helper()
 	minute := pause.Duration(time.Minute)
-	spec := request.Spec{Namespace: "fleet", Name: "p", UID: "uid-" + id, Clusters: []string{"a", "b"}, Acknowledge: minute, Awake: minute}
+	spec := request.Spec{Namespace: "fleet", Name: "p", UID: "uid-" + id, Clusters: []string{"a", "b"}, Acknowledge: minute, Resume: minute}
 	if err := requester(log).Request(t.Context(), id, "user/test", spec); err != nil {
 		t.Fatal(err)
 	}

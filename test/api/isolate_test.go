@@ -27,7 +27,7 @@ func unreadable() map[string]struct{ spec, field string } {
 	return map[string]struct{ spec, field string }{
 		"Move":           {"{target: {kubeconfigSecretRef: {name: there}}, selection: {all: true}, timeouts: {create: 1d}}", "spec.timeouts.create"},
 		"WorkflowRun":    {"{tasks: [{name: a, kind: Approve, needs: web}]}", "spec.tasks[0].needs"},
-		"Pause":          {"{clusters: [a], timeouts: {awake: 1d}}", "spec.timeouts.awake"},
+		"Pause":          {"{clusters: [a], timeouts: {resume: 1d}}", "spec.timeouts.resume"},
 		"RepairPolicy":   {"{selector: {}, hold: 1d}", "spec.hold"},
 		"RepairLimits":   {"{window: 1d}", "spec.window"},
 		"BackupSchedule": {"{schedule: '@daily', timeout: 1d}", "spec.timeout"},

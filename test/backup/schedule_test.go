@@ -224,7 +224,7 @@ func (s *scheduled) retention() {
 	}
 	want := []string{"somebody-else"}
 	for _, b := range last.Status.Backups {
-		want = append(want, filepath.Base(b.Place))
+		want = append(want, filepath.Base(b.Path))
 	}
 	slices.Sort(want)
 	harness.Await(s.ctx, s.T, "the bucket has what is kept", func() string {
@@ -252,11 +252,11 @@ func (s *scheduled) takenOver(key string, backup v1alpha1.BackupRecord) {
 	s.Setenv("AWS_ACCESS_KEY_ID", access)
 	s.Setenv("AWS_SECRET_ACCESS_KEY", secret)
 	restore := []string{
-		"restore", "clusters", "--from", backup.Place, "--store-endpoint", s.store.endpoint, "--store-ca-file", ca, "--identity-file", key, "--source-is-gone",
+		"restore", "clusters", "--from", backup.Path, "--store-endpoint", s.store.endpoint, "--store-ca-file", ca, "--identity-file", key, "--source-is-gone",
 	}
 	schedule := slices.Clone(restore)
-	schedule[3] = backup.Place[:strings.LastIndex(backup.Place, "/")]
-	run(ctx, s.T, third, 1, []string{"no complete backup", "--from " + backup.Place}, schedule...)
+	schedule[3] = backup.Path[:strings.LastIndex(backup.Path, "/")]
+	run(ctx, s.T, third, 1, []string{"no complete backup", "--from " + backup.Path}, schedule...)
 	run(ctx, s.T, third, 0, []string{"backup " + backup.ID, "1 cluster of namespace depot (vault)", "restored"}, restore...)
 	after, err := inventory.Take(ctx, third, depot)
 	harness.Must(s.T, err)

@@ -67,7 +67,7 @@ func TestAbort(t *testing.T) {
 		return m.Status.Phase == mover.PhaseAwaitingAcks && len(m.Status.WaitingFor) == 1
 	})
 	harness.Must(t, err)
-	if w := waiting.Status.WaitingFor[0]; !strings.Contains(w.Object, "DevCluster") || !strings.Contains(w.Why, "block-move") {
+	if w := waiting.Status.WaitingFor[0]; !strings.Contains(w.Object, "DevCluster") || !strings.Contains(w.Message, "block-move") {
 		t.Errorf("the move waits for %v, want the blocked DevCluster", w)
 	}
 	admin, err := shared.blue.Client()

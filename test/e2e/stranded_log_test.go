@@ -39,7 +39,7 @@ func TestLogLost(t *testing.T) {
 		"emptied":      {"after 1 source-emptied", "--action forward", mover.PhaseSucceeded},
 		"marks-off":    {"after 2 PATCH " + green + ".*/secrets/", "--action forward", mover.PhaseSucceeded},
 		"resumed":      {"after 1 PATCH " + green + ".*/clusters/tiny$", "delete this Move", ""},
-		"awake":        {"after 1 pauses-restored", "delete this Move", ""},
+		"restored":     {"after 1 pauses-restored", "delete this Move", ""},
 		"rolling-back": {"after 4 DELETE", "--action back", mover.PhaseRolledBack},
 	})
 	holds := make(map[string]string)

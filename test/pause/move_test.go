@@ -50,7 +50,7 @@ func TestBesideMoves(t *testing.T) {
 	harness.Must(t, err)
 	second := create(ctx, t, namespace, "second", "a")
 	until(ctx, t, namespace, second.Name, func(p *v1alpha1.Pause) bool {
-		return len(p.Status.WaitingFor) == 1 && strings.Contains(p.Status.WaitingFor[0].Why, "it is held by move moved/moving/") &&
+		return len(p.Status.WaitingFor) == 1 && strings.Contains(p.Status.WaitingFor[0].Message, "it is held by move moved/moving/") &&
 			strings.Contains(p.Status.Message, "it is held by move moved/moving/")
 	})
 	for _, mark := range marks(ctx, t, namespace, "a") {

@@ -37,7 +37,7 @@ type Level struct {
 type Object struct {
 	Name, Namespace, Cluster, Keep string
 	Signal                         string
-	Created, Deleted, Awake        bool
+	Created, Deleted, Resumed      bool
 }
 
 type movePage struct {
@@ -91,7 +91,7 @@ func stages(m *v1alpha1.Move) (out []Stage) {
 func counts(m *v1alpha1.Move) (out []Count) {
 	c := m.Status.Counts
 	for _, one := range []Count{
-		{"Acknowledged", c.Acknowledged, max(c.Acknowledged, c.Objects)}, {"Created", c.Created, c.Objects}, {"Deleted", c.Deleted, c.ToDelete}, {"Awake", c.Awake, c.ToAwake},
+		{"Acknowledged", c.Acknowledged, max(c.Acknowledged, c.Objects)}, {"Created", c.Created, c.Objects}, {"Deleted", c.Deleted, c.ToDelete}, {"Resumed", c.Resumed, c.ToResume},
 	} {
 		if one.Of > 0 {
 			out = append(out, one)
@@ -115,7 +115,7 @@ func levels(s *mover.State, cluster string) (out []Level) {
 			_, created := s.Created[item.Ref]
 			level.Objects = append(level.Objects, Object{
 				Name: item.Ref.Short(), Namespace: item.Ref.Namespace, Cluster: item.Cluster, Keep: item.KeepReason, Signal: string(s.Acks[item.Ref]),
-				Created: created, Deleted: s.Deleted[item.Ref], Awake: s.Awake[item.Ref],
+				Created: created, Deleted: s.Deleted[item.Ref], Resumed: s.Resumed[item.Ref],
 			})
 		}
 		out = append(out, level)

@@ -120,9 +120,9 @@ func (p *pausePage) setAwaited(s *request.State) {
 	pending := awaitedObjects(s.Pending.Objects)
 	if s.Releasing {
 		p.Silent, p.MoreSilent = pending, s.Pending.Total-len(pending)
-		p.Waits, p.MoreWaits = awaitedObjects(s.Asleep), s.AsleepAll-len(s.Asleep)
+		p.Waits, p.MoreWaits = awaitedObjects(s.StillPaused), s.StillPausedTotal-len(s.StillPaused)
 		if !s.Finished() {
-			p.Until = s.AwakeBy()
+			p.Until = s.ResumeBy()
 		}
 		return
 	}

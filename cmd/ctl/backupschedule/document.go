@@ -47,7 +47,7 @@ func details(b *v1alpha1.BackupSchedule) ([]kit.DocumentField, kit.DocumentTable
 	}
 	table := kit.DocumentTable{Title: "Backups", Header: []string{"Taken (UTC)", "Clusters", "Objects", "Bytes", "Location"}}
 	for _, r := range b.Status.Backups {
-		table.Rows = append(table.Rows, []string{cli.Second(r.TakenAt.Time), fmt.Sprint(r.Clusters), fmt.Sprint(r.Objects), fmt.Sprint(r.Bytes), r.Place})
+		table.Rows = append(table.Rows, []string{cli.Second(r.TakenAt.Time), fmt.Sprint(r.Clusters), fmt.Sprint(r.Objects), fmt.Sprint(r.Bytes), r.Path})
 	}
 	return fields, table
 }

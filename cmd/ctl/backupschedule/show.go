@@ -57,9 +57,9 @@ func (v view) statusLines(b *v1alpha1.BackupSchedule) []string {
 	}
 	out = append(out, v.Untrusted(s.Conditions)...)
 	out = append(out, v.Outlook(false, s.Phase == "", s.Message, s.Next)...)
-	t := &cli.Table{Header: []string{"TAKEN", "CLUSTERS", "OBJECTS", "BYTES", "PLACE"}}
+	t := &cli.Table{Header: []string{"TAKEN", "CLUSTERS", "OBJECTS", "BYTES", "PATH"}}
 	for _, r := range s.Backups {
-		t.Add(cli.Second(r.TakenAt.Time), fmt.Sprint(r.Clusters), fmt.Sprint(r.Objects), fmt.Sprint(r.Bytes), cli.Clean(r.Place))
+		t.Add(cli.Second(r.TakenAt.Time), fmt.Sprint(r.Clusters), fmt.Sprint(r.Objects), fmt.Sprint(r.Bytes), cli.Clean(r.Path))
 	}
 	return append(out, v.Section("Backups", t)...)
 }

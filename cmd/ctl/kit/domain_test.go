@@ -81,7 +81,7 @@ func TestWordsOfAPause(t *testing.T) {
 		{request.ReleaseRequested{Reason: "r"}, "release requested: r"},
 		{request.Restored{}, "pauses restored: as recorded"},
 		{request.Released{}, "released: every object has resumed, or is paused for another reason"},
-		{request.Released{Asleep: asleep, Total: 1}, "released: no longer waiting for Machine a: condition Paused is still True"},
+		{request.Released{StillPaused: asleep, Total: 1}, "released: no longer waiting for Machine a: condition Paused is still True"},
 	} {
 		ev, err := request.NewCatalog().Encode(c.event)
 		if err != nil {

@@ -222,8 +222,8 @@ func (v View) Quorum(q *v1alpha1.QuorumStatus) string {
 		return "external: its members are not part of the control plane and are not counted"
 	}
 	as := Tolerance(q.Tolerates)
-	dots := v.Paint.Text(cli.Green, strings.Repeat("●", max(0, q.Answering))) + v.Paint.Text(cli.Red, strings.Repeat("○", max(0, q.Voters-q.Answering)))
-	return fmt.Sprintf("%s %d of %d voters answer; %s", dots, q.Answering, q.Voters, v.EachWord(as, ToleranceText(q.Tolerates)))
+	dots := v.Paint.Text(cli.Green, strings.Repeat("●", max(0, q.Responding))) + v.Paint.Text(cli.Red, strings.Repeat("○", max(0, q.Voters-q.Responding)))
+	return fmt.Sprintf("%s %d of %d voters answer; %s", dots, q.Responding, q.Voters, v.EachWord(as, ToleranceText(q.Tolerates)))
 }
 
 // EachWord colors each word of a text separately, because the text may be wrapped and a color must not continue on the next line.

@@ -24,7 +24,7 @@ type Machine struct {
 	Health string `json:"health"`
 	// Since is when the machine became unhealthy, and Reason is why it is unhealthy.
 	Since  time.Time `json:"since,omitzero"`
-	Reason string    `json:"why,omitempty"`
+	Reason string    `json:"reason,omitempty"`
 	// Marks are the annotations that pause the machine, or that request or prevent its remediation or deletion, and what stops its remediation.
 	Marks []string `json:"marks,omitempty"`
 	// Remediation is nil if the machine has none.

@@ -119,7 +119,7 @@ func unhealthyFleet() *Objects {
 				Phase: v1alpha1.RemediationReplacing, Decision: "RolloutSurge (relaxed)", Replacement: "prod-control-plane-p4x9d", Attempts: 2,
 				Message: "replacement prod-control-plane-p4x9d exists, and is not ready; retrying after: the API server is gone\x1b[2J",
 				Next:    "if the error lasts, fix its cause; scute continues by itself",
-				Quorum:  &v1alpha1.QuorumStatus{Voters: 3, Answering: 2, Tolerates: 0},
+				Quorum:  &v1alpha1.QuorumStatus{Voters: 3, Responding: 2, Tolerates: 0},
 			},
 		}},
 	}

@@ -39,7 +39,7 @@ func newNoun() *noun {
 		NewFold: func(_ *connect.Log, id string) kit.Fold[*v1alpha1.Move] {
 			return &fold{id: id, view: runner.NewMoves()}
 		},
-		Header: kit.Row{Cells: []string{"NAME", "PHASE", "SINCE", "CLUSTERS", "CREATED", "DELETED", "AWAKE", "AGE"}, Wide: []string{"MESSAGE"}},
+		Header: kit.Row{Cells: []string{"NAME", "PHASE", "SINCE", "CLUSTERS", "CREATED", "DELETED", "RESUMED", "AGE"}, Wide: []string{"MESSAGE"}},
 		Row:    row,
 		Describe: func(_ context.Context, p *session, m *v1alpha1.Move) ([]string, error) {
 			return Describe(p.View(), m), nil

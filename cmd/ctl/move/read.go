@@ -74,7 +74,7 @@ func fromLog(spec mover.Spec, status v1alpha1.MoveStatus) *v1alpha1.Move {
 			Selection: v1alpha1.MoveSelection{Clusters: spec.Clusters, All: spec.All},
 			Timeouts: v1alpha1.MoveTimeouts{
 				Acknowledge: kit.Duration(spec.Acknowledge), AcknowledgeKinds: kit.Durations(spec.AckKinds),
-				Create: kit.Duration(spec.Create), Awake: kit.Duration(spec.Awake),
+				Create: kit.Duration(spec.Create), Resume: kit.Duration(spec.Resume),
 			},
 			DryRun: spec.DryRun, RollbackOnFailure: &rollback, CarryStatus: spec.CarryStatus, AcceptLoss: spec.AcceptLoss,
 		},

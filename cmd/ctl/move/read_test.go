@@ -21,7 +21,7 @@ func TestFromLogIsTheInverseOfTheRequest(t *testing.T) {
 			Namespace: name.Draw(t, "namespace"), Name: name.Draw(t, "name"),
 			Target: mover.Target{SecretName: name.Draw(t, "secret"), SecretKey: name.Draw(t, "key")},
 			DryRun: rapid.Bool().Draw(t, "dryRun"), KeepFailed: rapid.Bool().Draw(t, "keepFailed"),
-			Acknowledge: duration.Draw(t, "acknowledge"), Create: duration.Draw(t, "create"), Awake: duration.Draw(t, "awake"),
+			Acknowledge: duration.Draw(t, "acknowledge"), Create: duration.Draw(t, "create"), Resume: duration.Draw(t, "resume"),
 		}
 		if want.All = rapid.Bool().Draw(t, "all"); !want.All {
 			want.Clusters = rapid.SliceOfN(name, 1, 3).Draw(t, "clusters")

@@ -60,7 +60,7 @@ func (v output) progress(m *v1alpha1.Move) []string {
 	add("Acknowledged", c.Acknowledged, c.Acknowledged)
 	add("Created", c.Created, c.Objects)
 	add("Deleted", c.Deleted, c.ToDelete)
-	add("Awake", c.Awake, c.ToAwake)
+	add("Resumed", c.Resumed, c.ToResume)
 	return out
 }
 
@@ -78,7 +78,7 @@ func (v output) lists(m *v1alpha1.Move) []string {
 func (v output) list(title string, list []v1alpha1.MoveWaiting) []string {
 	t := &cli.Table{Header: []string{"OBJECT", "WHY"}, Wrap: 2}
 	for _, w := range list {
-		t.Add(w.Object, cli.Clean(w.Why))
+		t.Add(w.Object, cli.Clean(w.Message))
 	}
 	return v.Section(title, t)
 }
@@ -134,7 +134,7 @@ func row(of kit.View, m *v1alpha1.Move) kit.Row {
 	return kit.Row{
 		Cells: []string{
 			m.Name, v.phase(m), v.Age(m.Status.PhaseSince), fmt.Sprint(c.Clusters),
-			count(c.Created, c.Objects, m), count(c.Deleted, c.ToDelete, m), count(c.Awake, c.ToAwake, m), v.Age(&m.CreationTimestamp),
+			count(c.Created, c.Objects, m), count(c.Deleted, c.ToDelete, m), count(c.Resumed, c.ToResume, m), v.Age(&m.CreationTimestamp),
 		},
 		Wide: []string{cli.Clean(m.Status.Message)},
 	}
@@ -154,7 +154,7 @@ func fact(m *v1alpha1.Move) string {
 	if len(s.WaitingFor) > 0 {
 		parts := make([]string, 0, namedInLine)
 		for _, w := range s.WaitingFor[:min(len(s.WaitingFor), namedInLine)] {
-			parts = append(parts, w.Object+" ("+w.Why+")")
+			parts = append(parts, w.Object+" ("+w.Message+")")
 		}
 		line = "; waits for " + strings.Join(parts, ", ")
 		if more := len(s.WaitingFor) - namedInLine; more > 0 {

@@ -63,7 +63,7 @@ func TestPhaseBar(t *testing.T) {
 }
 
 func TestStandingFitsANarrowTerminal(t *testing.T) {
-	m := newMove(mover.PhaseDeleting, v1alpha1.MoveCounts{Clusters: 1, Objects: 40, Acknowledged: 40, Created: 40, ToDelete: 38, Deleted: 7, ToAwake: 12})
+	m := newMove(mover.PhaseDeleting, v1alpha1.MoveCounts{Clusters: 1, Objects: 40, Acknowledged: 40, Created: 40, ToDelete: 38, Deleted: 7, ToResume: 12})
 	m.Status.Message = "the target is verified; deleting objects at the source: 7 of 38; retrying after: the source cannot be reached"
 	m.Status.Next = "if the error persists, fix the cause"
 	want := []string{
@@ -73,7 +73,7 @@ func TestStandingFitsANarrowTerminal(t *testing.T) {
 		"Acknowledged: ████████████████████████ 40/40",
 		"Created:      ████████████████████████ 40/40",
 		"Deleted:      ████░░░░░░░░░░░░░░░░░░░░  7/38",
-		"Awake:        ░░░░░░░░░░░░░░░░░░░░░░░░  0/12",
+		"Resumed:      ░░░░░░░░░░░░░░░░░░░░░░░░  0/12",
 		"Now:          the target is verified; deleting objects at the",
 		"              source: 7 of 38; retrying after: the source cannot",
 		"              be reached",
@@ -88,7 +88,7 @@ func TestFactOfALineTellsWhatIsNew(t *testing.T) {
 	m := newMove(mover.PhaseAwaitingAcks, v1alpha1.MoveCounts{})
 	m.Status.Message = "waiting"
 	for _, name := range []string{"a", "b", "c", "d"} {
-		m.Status.WaitingFor = append(m.Status.WaitingFor, v1alpha1.MoveWaiting{Object: "Machine fleet/" + name, Why: "Paused is False"})
+		m.Status.WaitingFor = append(m.Status.WaitingFor, v1alpha1.MoveWaiting{Object: "Machine fleet/" + name, Message: "Paused is False"})
 	}
 	want := "AwaitingAcks: waiting; waits for Machine fleet/a (Paused is False), Machine fleet/b (Paused is False), Machine fleet/c (Paused is False) and 1 more"
 	if got := fact(m); got != want {
@@ -100,8 +100,8 @@ func TestTableOfMoves(t *testing.T) {
 	m := newMove(mover.PhaseSucceeded, v1alpha1.MoveCounts{Clusters: 1, Objects: 3, Created: 3, ToDelete: 3, Deleted: 3})
 	m.CreationTimestamp = metav1.NewTime(now().Add(-time.Hour))
 	want := []string{
-		"NAME  PHASE      SINCE  CLUSTERS  CREATED  DELETED  AWAKE  AGE",
-		"prod  Succeeded  60s    1         3/3      3/3      -      60m",
+		"NAME  PHASE      SINCE  CLUSTERS  CREATED  DELETED  RESUMED  AGE",
+		"prod  Succeeded  60s    1         3/3      3/3      -        60m",
 	}
 	if diff := cmp.Diff(want, newNoun().Table(kit.View{Now: now()}, []*v1alpha1.Move{m}, false, false)); diff != "" {
 		t.Error(diff)

@@ -182,7 +182,7 @@ func waitingFor(p *v1alpha1.Pause, name string) (objects []string, ask bool) {
 		return nil, own
 	}
 	for _, w := range p.Status.WaitingFor {
-		objects = append(objects, w.Object+": "+w.Why)
+		objects = append(objects, w.Object+": "+w.Message)
 	}
 	return objects, false
 }

@@ -27,7 +27,7 @@ func TestWhoPausedEachCluster(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "maintenance", UID: "u-1"},
 		Status: v1alpha1.PauseStatus{
 			StartedAt: &metav1.Time{Time: now.Add(-10 * time.Minute)}, Clusters: []v1alpha1.PauseCluster{{Name: "held", Pending: 1}, {Name: "rests"}},
-			WaitingFor: []v1alpha1.PauseWaiting{{Object: "Machine.cluster.x-k8s.io fleet/m", Why: "its condition Paused is False"}},
+			WaitingFor: []v1alpha1.PauseWaiting{{Object: "Machine.cluster.x-k8s.io fleet/m", Message: "its condition Paused is False"}},
 		},
 	}}
 	const paused = "spec: {paused: true}\nstatus: {conditions: [{type: Paused, status: 'True', lastTransitionTime: '2026-07-30T11:00:00Z'}]}\n"
@@ -93,15 +93,15 @@ func (l *lists) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestAwake checks that objects without an acknowledgement are listed once for all namespaces, and that a kind that
+// TestUnpausedObjects checks that objects without an acknowledgement are listed once for all namespaces, and that a kind that
 // cannot be listed is reported as an error.
-func TestAwake(t *testing.T) {
+func TestUnpausedObjects(t *testing.T) {
 	l := &lists{}
 	server := httptest.NewServer(l)
 	defer server.Close()
 	got, err := unpausedObjects(t.Context(), &connect.Cluster{Config: &rest.Config{Host: server.URL}}, "")
 	if err == nil || !strings.Contains(err.Error(), "Machine.cluster.x-k8s.io: ") {
-		t.Errorf("awake = %v, want an error about Machines", err)
+		t.Errorf("unpausedObjects = %v, want an error about Machines", err)
 	}
 	want := map[types.NamespacedName][]string{
 		{Namespace: "a", Name: "prod"}: {"Cluster.cluster.x-k8s.io a/prod"}, {Namespace: "b", Name: "prod"}: {"Cluster.cluster.x-k8s.io b/prod"},

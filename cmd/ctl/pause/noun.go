@@ -109,7 +109,7 @@ func (f *Fold) Pause() *v1alpha1.Pause {
 		Spec: v1alpha1.PauseSpec{
 			Clusters: spec.Clusters, Selector: kit.Selector(spec.BySelector, spec.Selector), Reason: spec.Reason,
 			Timeouts: v1alpha1.PauseTimeouts{
-				Acknowledge: kit.Duration(spec.Acknowledge), AcknowledgeKinds: kit.Durations(spec.AckKinds), Awake: kit.Duration(spec.Awake),
+				Acknowledge: kit.Duration(spec.Acknowledge), AcknowledgeKinds: kit.Durations(spec.AckKinds), Resume: kit.Duration(spec.Resume),
 			},
 		},
 		Status: status,

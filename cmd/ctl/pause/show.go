@@ -88,7 +88,7 @@ func (v output) lists(p *v1alpha1.Pause) []string {
 func (v output) objects(title string, list []v1alpha1.PauseWaiting) []string {
 	t := &cli.Table{Header: []string{"OBJECT", "WHY"}, Wrap: 2}
 	for _, w := range list {
-		t.Add(w.Object, cli.Clean(w.Why))
+		t.Add(w.Object, cli.Clean(w.Message))
 	}
 	return v.Section(title, t)
 }

@@ -78,7 +78,7 @@ func factOf(r *v1alpha1.SurgeRemediation) string {
 		phase += " (" + s.Decision + ")"
 	}
 	if q := s.Quorum; q != nil && !q.External {
-		quorum = fmt.Sprintf("; %d of %d voters answer, %s", q.Answering, q.Voters, kit.ToleranceText(q.Tolerates))
+		quorum = fmt.Sprintf("; %d of %d voters answer, %s", q.Responding, q.Voters, kit.ToleranceText(q.Tolerates))
 	}
 	return kit.StatusLine(phase, s.Message, quorum, s.Next)
 }

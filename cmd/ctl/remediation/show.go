@@ -50,7 +50,7 @@ func (v output) members(q *v1alpha1.QuorumStatus) string {
 	case q.External:
 		return "external"
 	}
-	return v.Paint.Text(kit.Tolerance(q.Tolerates), fmt.Sprintf("%d/%d", q.Answering, q.Voters))
+	return v.Paint.Text(kit.Tolerance(q.Tolerates), fmt.Sprintf("%d/%d", q.Responding, q.Voters))
 }
 
 // bar renders the phases of a replacement in one line.

@@ -29,7 +29,7 @@ func surging() *v1alpha1.SurgeRemediation {
 	r := remediationOf("prod-control-plane-h2ttv", v1alpha1.SurgeRemediationStatus{
 		Phase: v1alpha1.RemediationReplacing, Decision: "RolloutSurge (relaxed)", Replacement: "prod-control-plane-p4x9d", Attempts: 2, StartedAt: &started,
 		Message: "replacement prod-control-plane-p4x9d exists, and is not ready", Next: "nothing if it passes",
-		Quorum:     &v1alpha1.QuorumStatus{Voters: 5, Answering: 4, Tolerates: 1},
+		Quorum:     &v1alpha1.QuorumStatus{Voters: 5, Responding: 4, Tolerates: 1},
 		Conditions: []metav1.Condition{{Type: "Reconciling", Status: metav1.ConditionTrue, Reason: "Replacing", Message: "it goes on by itself", LastTransitionTime: started}},
 	})
 	r.Status.RemediationID = "fleet/prod-control-plane/1a2b3c4d/" + r.Name
@@ -56,7 +56,7 @@ func TestTableOfRemediations(t *testing.T) {
 	list := []*v1alpha1.SurgeRemediation{
 		surging(),
 		remediationOf("edge-control-plane-kq7ws", v1alpha1.SurgeRemediationStatus{
-			Phase: v1alpha1.RemediationFrozen, Decision: "Freeze", Message: "a majority does not answer", Quorum: &v1alpha1.QuorumStatus{Voters: 3, Answering: 1, Tolerates: -1},
+			Phase: v1alpha1.RemediationFrozen, Decision: "Freeze", Message: "a majority does not answer", Quorum: &v1alpha1.QuorumStatus{Voters: 3, Responding: 1, Tolerates: -1},
 		}),
 		remediationOf("ext-control-plane-aaaaa", v1alpha1.SurgeRemediationStatus{Phase: v1alpha1.RemediationHeld, Decision: "Wait", Quorum: &v1alpha1.QuorumStatus{External: true}}),
 		{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "new", CreationTimestamp: ago(time.Second)}},

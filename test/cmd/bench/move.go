@@ -419,7 +419,7 @@ func (s *sides) scute(ctx context.Context, took *movers) (perObject float64, err
 	m.Spec.Selection.All = true
 	// The controllers share the cores with everything else here, so the defaults are too short for a large move.
 	patience := v1alpha1.Duration{Duration: longestMove}
-	m.Spec.Timeouts = v1alpha1.MoveTimeouts{Acknowledge: &patience, Create: &patience, Awake: &patience}
+	m.Spec.Timeouts = v1alpha1.MoveTimeouts{Acknowledge: &patience, Create: &patience, Resume: &patience}
 	var from [2]int64
 	logs := [2]string{s.blue.Side.AuditLog(), s.green.Side.AuditLog()}
 	for i, log := range logs {

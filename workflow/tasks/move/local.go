@@ -164,7 +164,7 @@ func (t *progressPerformer) Perform(ctx context.Context, s *mover.State, step mo
 func moveSpec(c *task.Call, w With) mover.Spec {
 	s := mover.Spec{
 		Namespace: cmp.Or(w.Namespace, c.Namespace), Name: c.Name + "-" + c.Task, Clusters: w.Clusters, All: w.All, CarryStatus: w.CarryStatus, AcceptLoss: w.AcceptLoss,
-		Acknowledge: durationOr(w.Timeouts.Acknowledge, acknowledgeTimeout), Create: durationOr(w.Timeouts.Create, createTimeout), Awake: durationOr(w.Timeouts.Awake, awakeTimeout),
+		Acknowledge: durationOr(w.Timeouts.Acknowledge, acknowledgeTimeout), Create: durationOr(w.Timeouts.Create, createTimeout), Resume: durationOr(w.Timeouts.Resume, resumeTimeout),
 	}
 	if ref := w.To.KubeconfigSecretRef; ref != nil {
 		s.Target = mover.Target{SecretName: ref.Name, SecretKey: cmp.Or(ref.Key, secretKey), AllowInsecure: w.To.AllowInsecure}

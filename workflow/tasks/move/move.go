@@ -62,8 +62,8 @@ type MoveTimeouts struct {
 	Acknowledge workflow.Duration `json:"acknowledge,omitzero"`
 	// Create bounds the creation of all objects on the target. Default: 30m.
 	Create workflow.Duration `json:"create,omitzero"`
-	// Awake bounds the wait until every object's controller on the target has acknowledged that it resumed; the move ends after it. Default: 10m.
-	Awake workflow.Duration `json:"awake,omitzero"`
+	// Resume bounds the wait until every object's controller on the target has acknowledged that it resumed; the move ends after it. Default: 10m.
+	Resume workflow.Duration `json:"resume,omitzero"`
 }
 
 // moveRecord is what Move records before it acts, to reach both sides again.
@@ -94,7 +94,7 @@ const secretKey = "value"
 const (
 	acknowledgeTimeout = 5 * time.Minute
 	createTimeout      = 30 * time.Minute
-	awakeTimeout       = 10 * time.Minute
+	resumeTimeout      = 10 * time.Minute
 )
 
 // Validate checks the selection and the two sides.
@@ -113,7 +113,7 @@ func (m *Kind) Validate(with json.RawMessage) []workflow.Problem {
 	if w.To == (access.ClusterRef{}) {
 		problem("to", "it is empty", "name the management cluster to move to")
 	}
-	for field, d := range map[string]workflow.Duration{"acknowledge": w.Timeouts.Acknowledge, "create": w.Timeouts.Create, "awake": w.Timeouts.Awake} {
+	for field, d := range map[string]workflow.Duration{"acknowledge": w.Timeouts.Acknowledge, "create": w.Timeouts.Create, "resume": w.Timeouts.Resume} {
 		if d < 0 {
 			problem("timeouts."+field, "it is negative", "use a duration, for example 5m")
 		}

@@ -168,7 +168,7 @@ func createMove(ctx context.Context, own *access.Cluster, c *task.Call, name str
 			Timeouts: v1alpha1.MoveTimeouts{
 				Acknowledge: &v1alpha1.Duration{Duration: time.Duration(durationOr(w.Timeouts.Acknowledge, acknowledgeTimeout))},
 				Create:      &v1alpha1.Duration{Duration: time.Duration(durationOr(w.Timeouts.Create, createTimeout))},
-				Awake:       &v1alpha1.Duration{Duration: time.Duration(durationOr(w.Timeouts.Awake, awakeTimeout))},
+				Resume:      &v1alpha1.Duration{Duration: time.Duration(durationOr(w.Timeouts.Resume, resumeTimeout))},
 			},
 		},
 	}

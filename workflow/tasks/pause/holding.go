@@ -200,12 +200,12 @@ func (h *pauser) restore(ctx context.Context) error {
 	if err := h.hold.Restore(ctx, pauseRoots(h.record.Roots)); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, awakeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, resumeTimeout)
 	defer cancel()
 	h.call.YieldSlot()
 	pace := access.NewBackoff()
 	for {
-		asleep, err := h.hold.Asleep(ctx)
+		asleep, err := h.hold.StillPaused(ctx)
 		if err == nil && len(asleep) == 0 {
 			return nil
 		}

@@ -83,8 +83,8 @@ type output struct {
 
 const (
 	acknowledgeTimeout = 5 * time.Minute
-	// awakeTimeout is the timeout for controllers to resume after a restore. Exceeding it is no failure, because the state of the objects is restored.
-	awakeTimeout = 20 * time.Second
+	// resumeTimeout is the timeout for controllers to resume after a restore. Exceeding it is no failure, because the state of the objects is restored.
+	resumeTimeout = 20 * time.Second
 )
 
 // Holds returns true, because the pause is undone at the end of every run.

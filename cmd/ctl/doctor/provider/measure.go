@@ -82,7 +82,7 @@ func (c *check) measure(ctx context.Context, report *Report) error {
 	limit := &v1alpha1.Duration{Duration: c.timeout}
 	made := &v1alpha1.Pause{
 		ObjectMeta: metav1.ObjectMeta{Namespace: c.key.Namespace, Name: c.key.Name},
-		Spec:       v1alpha1.PauseSpec{Clusters: []string{c.name}, Reason: Reason, Timeouts: v1alpha1.PauseTimeouts{Acknowledge: limit, Awake: limit}},
+		Spec:       v1alpha1.PauseSpec{Clusters: []string{c.name}, Reason: Reason, Timeouts: v1alpha1.PauseTimeouts{Acknowledge: limit, Resume: limit}},
 	}
 	if err := c.cluster.Client.Create(ctx, made); err != nil {
 		return fmt.Errorf("creating the Pause: %w", c.cluster.Explain(err))

@@ -36,7 +36,7 @@ func (r *Report) objects() (all int) {
 func (r *Report) lines(v kit.View) []string {
 	header := []string{"KIND", "OBJECTS", "WITH PAUSED"}
 	if r.Measured {
-		header = []string{"KIND", "OBJECTS", "ANSWER", "BY", "AFTER", "AWAKE"}
+		header = []string{"KIND", "OBJECTS", "ANSWER", "BY", "AFTER", "RESUMED"}
 	}
 	t := cli.Table{Header: header, Indent: "  "}
 	for _, k := range r.Kinds {

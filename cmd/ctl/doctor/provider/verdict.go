@@ -127,7 +127,7 @@ func (k *Kind) recordAnswer(s v1alpha1.PauseKind) {
 func describePending(kind string, status v1alpha1.PauseStatus) string {
 	for _, w := range status.WaitingFor {
 		if strings.HasPrefix(w.Object, kind+" ") {
-			return strings.TrimPrefix(w.Object, kind+" ") + ": " + w.Why
+			return strings.TrimPrefix(w.Object, kind+" ") + ": " + w.Message
 		}
 	}
 	return "an object did not acknowledge in time"

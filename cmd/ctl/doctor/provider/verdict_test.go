@@ -49,8 +49,8 @@ func status() v1alpha1.PauseStatus {
 			kind("SleepyCluster."+infra, 1, 0, "condition"),
 		},
 		WaitingFor: []v1alpha1.PauseWaiting{
-			{Object: "HeldCluster." + infra + " fleet/a", Why: "its provider still blocks it with annotation " + object.BlockMoveAnnotation},
-			{Object: "StuckCluster." + infra + " fleet/a", Why: "condition Paused is False"},
+			{Object: "HeldCluster." + infra + " fleet/a", Message: "its provider still blocks it with annotation " + object.BlockMoveAnnotation},
+			{Object: "StuckCluster." + infra + " fleet/a", Message: "condition Paused is False"},
 		},
 	}
 }
@@ -86,7 +86,7 @@ func TestWhatAUserPausedSleeps(t *testing.T) {
 	sleeping := subjectOf(infra, "WellMachine", "a", object.True)
 	sleeping.PausedByUser = true
 	if k := checkResumed([]Kind{{Kind: "WellMachine." + infra, Passed: true}}, []pause.Subject{sleeping}); k[0].StillPaused != 0 || !k[0].Passed {
-		t.Errorf("awoken = %+v", k)
+		t.Errorf("resumed = %+v", k)
 	}
 }
 
@@ -99,7 +99,7 @@ func TestTheTableFits(t *testing.T) {
 	}
 	table := strings.Join(r.lines(kit.View{}), "\n")
 	for _, want := range []string{
-		"  KIND                 OBJECTS  ANSWER        BY         AFTER  AWAKE\ncluster.x-k8s.io\n  Cluster              1        acknowledged  condition  1.2s   yes\n" + infra + "\n",
+		"  KIND                 OBJECTS  ANSWER        BY         AFTER  RESUMED\ncluster.x-k8s.io\n  Cluster              1        acknowledged  condition  1.2s   yes\n" + infra + "\n",
 		"\n  StuckCluster         1        never         -          -      yes\n", "\n  WellMachineTemplate  1        none needed   -          -      -\n",
 		"\n\nStuckCluster." + infra + ": fleet/a: condition Paused is False\n→ check that its controller runs",
 	} {
