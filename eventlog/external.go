@@ -21,6 +21,8 @@ type ExternalOptions struct {
 	Token string
 	// TokenFrom returns the token for each connection, if the token may change; nil uses Token.
 	TokenFrom func() string
+	// Dialer opens the connections, for a server that the network does not reach; nil is the network.
+	Dialer nats.CustomDialer
 	// TLS configures the trusted CA and the client certificate.
 	TLS TLSFiles
 	// Replicas is the number of servers that must hold the log; 0 is 1.
@@ -79,6 +81,9 @@ func dial(ctx context.Context, o ExternalOptions) (*nats.Conn, error) {
 		opts = append(opts, nats.TokenHandler(o.TokenFrom), nats.IgnoreAuthErrorAbort())
 	} else if o.Token != "" {
 		opts = append(opts, nats.Token(o.Token))
+	}
+	if o.Dialer != nil {
+		opts = append(opts, nats.SetCustomDialer(o.Dialer))
 	}
 	if o.TLS.CA != "" {
 		opts = append(opts, nats.RootCAs(o.TLS.CA))

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,7 +87,12 @@ run also 3 paused, 4 degraded.`)
 	cmd.Example = kit.Examples(env, "$ run -f create.yaml --local", "$ get moves -A", "$ describe run create-prod", "$ watch machines -n fleet")
 	cmd.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: env.Name}
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	cmd.SetFlagErrorFunc(cli.BadFlag)
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if typed := cmd.Flags().Args(); cmd.HasSubCommands() && len(typed) > 0 { // an unknown command, whose flags are unknown too
+			return cmp.Or(cmd.ValidateArgs(typed), err)
+		}
+		return err
+	})
 	cmd.Version = env.Version
 	cmd.SetVersionTemplate(versionOf(env).String() + "\n")
 	cmd.PersistentPreRunE = func(*cobra.Command, []string) error {
@@ -102,7 +108,9 @@ run also 3 paused, 4 degraded.`)
 	cmd.AddCommand(verbs(run.Commands(env, options), move.Commands(env), remediation.Commands(env), machine.Commands(env), pause.Commands(env), pause.ClusterCommands(env), backupschedule.Commands(env), cluster.Commands(env), logcmd.Verbs(env))...)
 	cmd.AddCommand(logcmd.NewCmd(env), audit.NewCmd(env), doctor.NewCmd(env), ui.NewCmd(env), newCmdVersion(env))
 	rejectUnknownArgs(cmd)
-	env.WrapHelp(cmd)
+	if width, _, terminal := env.Size(env.Out); terminal {
+		cmd.SetUsageTemplate(strings.ReplaceAll(cmd.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", width)))
+	}
 	return cmd
 }
 

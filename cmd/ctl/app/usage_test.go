@@ -125,11 +125,8 @@ func TestBadValuesAreExplained(t *testing.T) {
 			}
 			values++
 			err = cmd.FlagErrorFunc()(cmd, err)
-			if said := err.Error(); !strings.HasPrefix(said, "--"+f.Name+` is "xx\"": it must be `) {
+			if said := err.Error(); !strings.HasPrefix(said, `invalid argument "xx\"" for "`) || !strings.Contains(said, "--"+f.Name+`" flag: `) {
 				t.Errorf("%s: got error %s", cmd.CommandPath(), said)
-			}
-			if code, _ := cli.Code(err); code != cli.ExitUsage {
-				t.Errorf("%s: %v: got exit code %d, want ExitUsage", cmd.CommandPath(), err, code)
 			}
 		})
 		for _, sub := range cmd.Commands() {
@@ -145,7 +142,9 @@ func TestBadValuesAreExplained(t *testing.T) {
 // TestTheLoggerOfControllerRuntimeIsSet checks that the logger is set. Otherwise, controller-runtime prints a warning
 // with a stack in every program that runs longer than 30 seconds.
 func TestTheLoggerOfControllerRuntimeIsSet(t *testing.T) {
-	if code := Run(t.Context(), &cli.Env{Name: "scutectl", Out: io.Discard, Err: io.Discard}, []string{"version"}); code != 0 {
+	env := cli.System("scutectl", "test")
+	env.Out, env.Err = io.Discard, io.Discard
+	if code := Run(t.Context(), env, []string{"version"}); code != 0 {
 		t.Fatalf("scutectl version: exit code %d", code)
 	}
 	if _, waits := ctrllog.Log.WithName("x").GetSink().(interface{ Fulfill(logr.LogSink) }); waits {

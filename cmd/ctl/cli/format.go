@@ -64,23 +64,20 @@ func (f *Format) Data() bool {
 
 // Print writes data: a resource or a list of resources with their kind set, or any other value by its JSON.
 func (f *Format) Print(w io.Writer, v any) error {
-	o, resource := v.(runtime.Object)
-	if !resource || strings.HasPrefix(f.Value, jsonPath) {
-		return f.value(w, v)
+	if o, ok := v.(runtime.Object); ok {
+		omit := printers.OmitManagedFieldsPrinter{Delegate: printers.ResourcePrinterFunc(func(o runtime.Object, w io.Writer) error { return f.print(w, o) })}
+		return omit.PrintObj(o, w)
 	}
-	return (&printers.OmitManagedFieldsPrinter{Delegate: printers.ResourcePrinterFunc(func(o runtime.Object, w io.Writer) error {
-		return f.value(w, o)
-	})}).PrintObj(o, w)
+	return f.print(w, v)
 }
 
-func (f *Format) value(w io.Writer, v any) error {
+func (f *Format) print(w io.Writer, v any) error {
 	data, err := json.MarshalIndent(v, "", "    ")
 	if err != nil {
 		return fmt.Errorf("encoding: %w", err)
 	}
-	switch kind, template, _ := strings.Cut(f.Value, "="); kind {
-	case "json":
-		data = append(data, '\n')
+	kind, template, _ := strings.Cut(f.Value, "=")
+	switch kind {
 	case "yaml":
 		if data, err = yaml.JSONToYAML(data); err != nil {
 			return fmt.Errorf("encoding: %w", err)
@@ -96,7 +93,7 @@ func (f *Format) value(w io.Writer, v any) error {
 		}
 		return p.Execute(w, plain)
 	default:
-		return fmt.Errorf("no printer for -o %s", f.Value)
+		data = append(data, '\n')
 	}
 	_, err = w.Write(data)
 	return err

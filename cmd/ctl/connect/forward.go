@@ -19,8 +19,8 @@ import (
 // client-go's forwarder (k8s.io/client-go/tools/portforward) is not used because it stops permanently at the first refused connection.
 const protocol = "portforward.k8s.io"
 
-// connectPod opens a connection to a port of a pod. ctx limits only its opening.
-func connectPod(ctx context.Context, config *rest.Config, pod *corev1.Pod, port int) (*podConn, error) {
+// dialPod opens a connection to a port of a pod. ctx limits only its opening.
+func dialPod(ctx context.Context, config *rest.Config, pod *corev1.Pod, port int) (*podConn, error) {
 	dialer, err := dial(config, pod)
 	if err != nil {
 		return nil, err

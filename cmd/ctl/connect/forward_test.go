@@ -79,15 +79,15 @@ func pod(args ...string) *corev1.Pod {
 }
 
 // entryTo returns a function that connects to the daemon behind a test API server.
-func entryTo(url string) func(context.Context) (io.ReadWriteCloser, error) {
-	return func(ctx context.Context) (io.ReadWriteCloser, error) {
+func entryTo(url string) func(context.Context) (*podConn, error) {
+	return func(ctx context.Context) (*podConn, error) {
 		return openLogPort(ctx, &rest.Config{Host: url}, pod("--log-listen=127.0.0.1:4222"))
 	}
 }
 
-// TestTunnelLeadsToTheLogAndFindsItAgain checks that the log can be appended to through a tunnel, also after the daemon
+// TestPodDialerLeadsToTheLogAndFindsItAgain checks that the log can be appended to through a tunnel, also after the daemon
 // was restarted. The API server does not support WebSocket, so this also tests the fallback to SPDY.
-func TestTunnelLeadsToTheLogAndFindsItAgain(t *testing.T) {
+func TestPodDialerLeadsToTheLogAndFindsItAgain(t *testing.T) {
 	dir, quiet := t.TempDir(), slog.New(slog.DiscardHandler)
 	log, err := embedded.Open(t.Context(), embedded.Options{Dir: dir, Listen: "127.0.0.1:0"})
 	if err != nil {
@@ -96,12 +96,12 @@ func TestTunnelLeadsToTheLogAndFindsItAgain(t *testing.T) {
 	address := strings.TrimPrefix(log.URL(), "nats://")
 	api := httptest.NewServer(kubelet(address))
 	defer api.Close()
-	tunnel, err := newTunnel(t.Context(), entryTo(api.URL), quiet)
+	dialer, err := newPodDialer(t.Context(), entryTo(api.URL), quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tunnel.close()
-	through, err := New().connect(t.Context(), "nats://"+tunnel.address(), nil, quiet)
+	defer dialer.stop()
+	through, err := New().connectPod(t.Context(), dialer, nil, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,38 +141,38 @@ func TestWhatTheNodeComplainsOfIsTold(t *testing.T) {
 	api := httptest.NewServer(kubelet(nobody.Addr().String()))
 	defer api.Close()
 	quiet := slog.New(slog.DiscardHandler)
-	tunnel, err := newTunnel(t.Context(), entryTo(api.URL), quiet)
+	dialer, err := newPodDialer(t.Context(), entryTo(api.URL), quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tunnel.close()
+	defer dialer.stop()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	_, err = New().connect(ctx, "nats://"+tunnel.address(), nil, quiet)
-	if err = tunnel.explain(err); err == nil || !strings.Contains(err.Error(), "connection refused") {
+	_, err = New().connectPod(ctx, dialer, nil, quiet)
+	if err == nil || !strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestTunnelThatIsRefusedEnds(t *testing.T) {
+func TestPodDialerThatIsRefusedEnds(t *testing.T) {
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, `pods "scute-0" is forbidden`, http.StatusForbidden)
 	}))
 	defer api.Close()
-	_, err := newTunnel(t.Context(), entryTo(api.URL), slog.New(slog.DiscardHandler))
+	_, err := newPodDialer(t.Context(), entryTo(api.URL), slog.New(slog.DiscardHandler))
 	if err == nil || !strings.Contains(err.Error(), "forbidden") || !strings.Contains(err.Error(), "ask for permission to create pods/portforward") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestTunnelThatHangsEndsWithItsDeadline(t *testing.T) {
+func TestPodDialerThatHangsEndsWithItsDeadline(t *testing.T) {
 	release := make(chan struct{})
 	api := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 	defer api.Close()
 	defer close(release)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := newTunnel(ctx, entryTo(api.URL), slog.New(slog.DiscardHandler)); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := newPodDialer(ctx, entryTo(api.URL), slog.New(slog.DiscardHandler)); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -54,7 +54,7 @@ func (f *Flags) logAs(ctx context.Context, role embedded.Role, w io.Writer) (*Lo
 	case f.Dir != "":
 		return f.folder(ctx, logger)
 	case f.URL != "":
-		log, err := f.connect(ctx, f.URL, nil, logger)
+		log, err := f.connect(ctx, f.External(logger), nil)
 		if err != nil {
 			return nil, err
 		}
@@ -124,9 +124,8 @@ func (f *Flags) open(ctx context.Context, logger *slog.Logger) (*Log, error) {
 }
 
 // connect connects to a log on a server, with a token if p is not nil.
-func (f *Flags) connect(ctx context.Context, url string, p *tokenSource, logger *slog.Logger) (*eventlog.Log, error) {
-	o := f.External(logger)
-	o.URL, o.AllowDamaged = url, f.Examine
+func (f *Flags) connect(ctx context.Context, o eventlog.ExternalOptions, p *tokenSource) (*eventlog.Log, error) {
+	o.AllowDamaged = f.Examine
 	if p != nil {
 		o.TokenFrom = p.refresh
 	}
@@ -144,6 +143,18 @@ func (f *Flags) connect(ctx context.Context, url string, p *tokenSource, logger 
 		return nil, fmt.Errorf("%w: no daemon has written there yet", err)
 	}
 	return log, err
+}
+
+// ExplainConnect adds the remedy to an error of the connection to the NATS server.
+func (f *Flags) ExplainConnect(err error) error {
+	switch {
+	case errors.Is(err, eventlog.ErrDenied):
+		return fmt.Errorf("%w: log in with --nats-creds, or with --nats-cert and --nats-key; to read the log in the daemon's pod, leave out --nats", err)
+	case f.URL != "" && errors.Is(err, eventlog.ErrUnavailable):
+		return fmt.Errorf("%w: check that a NATS server runs at the address of --nats, that --nats-ca has the authority of its certificate, "+
+			"and that --nats-cert and --nats-key are set if it requires a client certificate", err)
+	}
+	return err
 }
 
 // Logger returns a logger for warnings about a log.

@@ -3,7 +3,6 @@ package connect
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/eventlog"
 	"scute.dev/eventlog/embedded"
 	"scute.dev/internal/logaccess"
 )
@@ -37,7 +37,7 @@ func (f *Flags) inCluster(ctx context.Context, role embedded.Role, logger *slog.
 	if err != nil {
 		return nil, err
 	}
-	t, err := newTunnel(ctx, func(ctx context.Context) (io.ReadWriteCloser, error) {
+	d, err := newPodDialer(ctx, func(ctx context.Context) (*podConn, error) {
 		pod, err := f.daemon(ctx, cluster)
 		if err != nil {
 			return nil, err
@@ -47,12 +47,21 @@ func (f *Flags) inCluster(ctx context.Context, role embedded.Role, logger *slog.
 	if err != nil {
 		return nil, err
 	}
-	log, err := f.connect(ctx, "nats://"+t.address(), p, logger)
+	log, err := f.connectPod(ctx, d, p, logger)
 	if err != nil {
-		t.close()
-		return nil, fmt.Errorf("reaching the log in %s: %w", where, t.explain(err))
+		d.stop()
+		return nil, fmt.Errorf("reaching the log in %s: %w", where, err)
 	}
-	return &Log{Log: log, Where: where, stop: t.close}, nil
+	return &Log{Log: log, Where: where, stop: d.stop}, nil
+}
+
+// connectPod connects to the log in the daemon's pod.
+func (f *Flags) connectPod(ctx context.Context, d *podDialer, p *tokenSource, logger *slog.Logger) (*eventlog.Log, error) {
+	log, err := f.connect(ctx, eventlog.ExternalOptions{URL: "nats://127.0.0.1", Dialer: d, Logger: logger}, p)
+	if last := d.lastError(); err != nil && last != nil {
+		err = fmt.Errorf("%w: %w", err, last)
+	}
+	return log, err
 }
 
 // podToken reads the token for the log in a pod. It returns nil if the daemon requires none, as in older versions.
@@ -73,12 +82,12 @@ func podToken(ctx context.Context, cluster *Cluster, pod *corev1.Pod, role embed
 }
 
 // openLogPort opens a connection to the log's port in a pod.
-func openLogPort(ctx context.Context, config *rest.Config, pod *corev1.Pod) (io.ReadWriteCloser, error) {
+func openLogPort(ctx context.Context, config *rest.Config, pod *corev1.Pod) (*podConn, error) {
 	port, err := logPort(pod)
 	if err != nil {
 		return nil, err
 	}
-	conn, err := connectPod(ctx, config, pod, port)
+	conn, err := dialPod(ctx, config, pod, port)
 	if err != nil {
 		remedy := "check the pod and its node (kubectl -n " + pod.Namespace + " describe pod " + pod.Name + ")"
 		if strings.Contains(err.Error(), "forbidden") {

@@ -86,38 +86,39 @@ func TestTokenLeadsToTheLog(t *testing.T) {
 	defer log.Close()
 	access.Set(embedded.Reader, readers)
 	access.Set(embedded.Operator, operators)
-	api := httptest.NewServer(kubelet(strings.TrimPrefix(log.URL(), "nats://")))
+	address := strings.TrimPrefix(log.URL(), "nats://")
+	api := httptest.NewServer(kubelet(address))
 	defer api.Close()
-	tunnel, err := newTunnel(t.Context(), entryTo(api.URL), quiet)
+	dialer, err := newPodDialer(t.Context(), entryTo(api.URL), quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tunnel.close()
-	url, cluster := "nats://"+tunnel.address(), clusterWithSecrets()
+	defer dialer.stop()
+	cluster := clusterWithSecrets()
 	p, err := podToken(t.Context(), cluster, pod("--log-access=scute-system/scute-log"), embedded.Reader, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader, err := New().connect(t.Context(), url, p, quiet)
+	reader, err := New().connectPod(t.Context(), dialer, p, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer reader.Close()
 
 	// A version that does not know tokens gets this error.
-	if _, err := New().connect(t.Context(), url, nil, quiet); err == nil || !strings.Contains(err.Error(), "Authorization Violation") || !strings.Contains(err.Error(), "--nats-creds") {
+	if _, err := New().connectPod(t.Context(), dialer, nil, quiet); err == nil || !strings.Contains(err.Error(), "Authorization Violation") || !strings.Contains(err.Error(), "--nats-creds") {
 		t.Errorf("without a token: got error %v", err)
 	}
 
 	// A token in the address is not shown.
 	f := New()
-	f.URL = "nats://" + neturl.User(readers).String() + "@" + tunnel.address()
+	f.URL = "nats://" + neturl.User(readers).String() + "@" + address
 	named, err := f.Log(t.Context(), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer named.Close()
-	if told := named.Where + strings.Join(f.ConnectArgs(), " "); strings.Contains(told, "readers") || !strings.Contains(told, tunnel.address()) {
+	if told := named.Where + strings.Join(f.ConnectArgs(), " "); strings.Contains(told, "readers") || !strings.Contains(told, address) {
 		t.Errorf("shown address = %q", told)
 	}
 
@@ -156,7 +157,7 @@ func TestTokenLeadsToTheLog(t *testing.T) {
 	<-ended
 	access.Set(embedded.Reader, "one that no Secret has any more")
 	p.role = embedded.Reader
-	if _, err := New().connect(t.Context(), url, p, quiet); err == nil || !strings.Contains(err.Error(), "rejects the token of Secret scute-system/scute-log-reader") {
+	if _, err := New().connectPod(t.Context(), dialer, p, quiet); err == nil || !strings.Contains(err.Error(), "rejects the token of Secret scute-system/scute-log-reader") {
 		t.Errorf("rejected token: got error %v", err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -190,30 +189,11 @@ func checkType(env *cli.Env, pattern string) error {
 	if parts := typePattern.FindStringSubmatch(pattern); len(parts) > 0 && slices.Contains(Kinds(), parts[1]) && cli.Nearest(pattern, types) == "" {
 		return nil
 	}
-	remedy := env.Hint("log", "schema") + " lists the types, " + env.Hint("log", "grep", "PATTERN") + " searches for other words"
-	return cli.Usagef("--type is %q, which is no event type and no fact: %s%s", pattern, DidYouMean(pattern, names), remedy)
+	return cli.Usagef("--type is %q, which is no event type and no fact%s; %s lists the types, %s searches for other words",
+		pattern, cli.DidYouMean(pattern, names), env.Hint("log", "schema"), env.Hint("log", "grep", "PATTERN"))
 }
 
 // names returns the values that --type can match: the types, and the facts of their events.
 func names(types []string) []string {
 	return slices.Concat(types, slices.Sorted(maps.Keys(FactNames())))
-}
-
-// DidYouMean returns a question that suggests similar names: the nearest one, or the first few that contain the word. It returns "" if there are none.
-func DidYouMean(typed string, names []string) string {
-	var near []string
-	switch name := cli.Nearest(typed, names); {
-	case name != "":
-		near = []string{strconv.Quote(name)}
-	case len(typed) > 2:
-		for _, name := range names {
-			if strings.Contains(name, strings.ToLower(typed)) && len(near) < 3 {
-				near = append(near, strconv.Quote(name))
-			}
-		}
-	}
-	if len(near) == 0 {
-		return ""
-	}
-	return "did you mean " + strings.Join(near, ", ") + "? "
 }

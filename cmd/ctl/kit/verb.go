@@ -2,7 +2,6 @@ package kit
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +16,12 @@ func Verb(use, short string, nouns ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use + " NOUN", Short: short,
 		Args: cobra.ArbitraryArgs,
-		RunE: noNoun,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cli.Usagef("name what to %s: %s", cmd.Name(), strings.Join(subcommands(cmd), ", "))
+			}
+			return Unknown(cmd, args)
+		},
 		// The error must be about the unknown noun, not about a flag that only nouns define.
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 	}
@@ -25,30 +29,14 @@ func Verb(use, short string, nouns ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// noNoun returns an error with the valid nouns, or with the most similar one.
-func noNoun(cmd *cobra.Command, args []string) error {
-	var nouns []string
-	for _, c := range cmd.Commands() {
-		nouns = append(nouns, c.Name())
-	}
-	if len(args) == 0 {
-		return cli.Usagef("name what to %s: %s", cmd.Name(), strings.Join(nouns, ", "))
-	}
-	if meant := nearest(cmd, args[0]); meant != "" {
-		return cli.Usagef("unknown noun %q, did you mean %q?", args[0], meant)
-	}
-	return cli.Usagef("unknown noun %q: %s takes %s", args[0], cmd.CommandPath(), strings.Join(nouns, ", "))
-}
-
-// nearest returns the name of the most similar subcommand; "" if none is similar.
-func nearest(cmd *cobra.Command, typed string) string {
-	var names []string
+// subcommands returns the names of a command's subcommands.
+func subcommands(cmd *cobra.Command) (names []string) {
 	for _, c := range cmd.Commands() {
 		if c.IsAvailableCommand() {
-			names = append(append(names, c.Name()), c.Aliases...)
+			names = append(names, c.Name())
 		}
 	}
-	return cli.Nearest(typed, names)
+	return names
 }
 
 // WithName returns a function that stores the argument in name and calls run.
@@ -107,31 +95,9 @@ func RejectUnknown(cmd *cobra.Command) {
 	}
 }
 
-// Unknown returns an error about an unknown subcommand, with the most similar one.
+// Unknown returns an error about an unknown subcommand.
 func Unknown(cmd *cobra.Command, args []string) error {
-	said := fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath())
-	if verb := verbOf(cmd, args); verb != "" {
-		return cli.Usagef("%s: the verb comes first, as in `%s %s %s`", said, cmd.CommandPath(), verb, args[0])
-	}
-	if meant := nearest(cmd, args[0]); meant != "" {
-		return cli.Usagef("%s, did you mean %q?", said, meant)
-	}
-	return cli.Usagef("%s", said)
-}
-
-// verbOf returns a verb for a noun that was typed first: preferably the next argument, otherwise get or the first verb.
-func verbOf(cmd *cobra.Command, args []string) (verb string) {
-	for _, v := range cmd.Commands() {
-		takes := slices.ContainsFunc(v.Commands(), func(n *cobra.Command) bool { return n.Name() == args[0] || n.HasAlias(args[0]) })
-		switch {
-		case !takes:
-		case len(args) > 1 && v.Name() == args[1]:
-			return v.Name()
-		case verb == "" || v.Name() == "get":
-			verb = v.Name()
-		}
-	}
-	return verb
+	return cli.Usagef("unknown command %q for %q%s", args[0], cmd.CommandPath(), cli.Suggest(args[0], subcommands(cmd)))
 }
 
 // Verbs are the commands of a noun by verb.

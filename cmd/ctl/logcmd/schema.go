@@ -65,8 +65,8 @@ can read it for as long as the log exists. --dir writes the schemas of all types
 func (o *schemaOptions) print(eventType string) error {
 	data, known := kit.EventTypes()[eventType]
 	if !known {
-		meant := kit.DidYouMean(eventType, slices.Sorted(maps.Keys(kit.EventTypes())))
-		return cli.Usagef("%s is not a type that this scutectl writes: %s%s lists them", eventType, meant, o.env.Hint("log", "schema"))
+		meant := cli.DidYouMean(eventType, slices.Collect(maps.Keys(kit.EventTypes())))
+		return cli.Usagef("%s is not a type that this scutectl writes%s; %s lists them", eventType, meant, o.env.Hint("log", "schema"))
 	}
 	s, err := jsonSchema(eventType, data)
 	if err != nil {

@@ -139,9 +139,5 @@ func (r *reader) selected(objects *Objects) ([]*Machine, error) {
 
 // missing returns an error about a name, with the nearest one.
 func (r *reader) missing(kind, name string, names []string) error {
-	meant := ""
-	if near := cli.Nearest(name, names); near != "" {
-		meant = fmt.Sprintf(", did you mean %q?", near)
-	}
-	return fmt.Errorf("%s %s: there is no such %s in namespace %s on %s%s", kind, name, kind, r.namespace, r.cluster.Config.Host, meant)
+	return fmt.Errorf("%s %s: there is no such %s in namespace %s on %s%s", kind, name, kind, r.namespace, r.cluster.Config.Host, cli.DidYouMean(name, names))
 }
