@@ -1,7 +1,6 @@
 package page
 
 import (
-	"slices"
 	"time"
 
 	runs "scute.dev/cmd/ctl/run"
@@ -54,7 +53,6 @@ func (v *view) gantt(r *runs.Run, names []string) (g Gantt, drawn bool) {
 	for _, name := range names {
 		if tries := bars(axis, r.History.Task(name), v.Moment); len(tries) > 0 {
 			if len(tries) > ganttTries {
-				slices.SortStableFunc(tries, func(a, b Try) int { return a.Began.Compare(b.Began) })
 				tries, g.Cut = tries[len(tries)-ganttTries:], ganttTries
 			}
 			rows = append(rows, Row{Name: name, Tries: tries, Link: v.With("task", name) + "#task"})
@@ -72,32 +70,17 @@ func (v *view) gantt(r *runs.Run, names []string) (g Gantt, drawn bool) {
 	return g, true
 }
 
-// attempts calls fn for each attempt of a task's steps and of their undos.
-func attempts(t *runs.TaskHistory, fn func(step string, a runs.Attempt, undo bool)) {
-	if t == nil {
-		return
-	}
-	for _, s := range t.Steps {
-		for _, a := range s.Attempts {
-			fn(s.Name, a, false)
-		}
-		for _, a := range s.Undos {
-			fn(s.Name, a, true)
-		}
-	}
-}
-
 // extent returns when the first attempt began and the last one ended.
 func extent(r *runs.Run, names []string, now time.Time) (begin, end time.Time) {
 	for _, name := range names {
-		attempts(r.History.Task(name), func(_ string, a runs.Attempt, _ bool) {
+		for _, a := range r.History.Task(name).Attempts {
 			if begin.IsZero() || a.Started.Before(begin) {
 				begin = a.Started
 			}
 			if e := endOf(a, now); e.After(end) {
 				end = e
 			}
-		})
+		}
 	}
 	return begin, end
 }
@@ -109,18 +92,18 @@ func endOf(a runs.Attempt, now time.Time) time.Time {
 	return a.Ended
 }
 
-func bars(axis draw.Axis, t *runs.TaskHistory, now time.Time) (tries []Try) {
-	attempts(t, func(step string, a runs.Attempt, undo bool) {
-		try := tryOf(a, undo, now)
+func bars(axis draw.Axis, t runs.TaskHistory, now time.Time) (tries []Try) {
+	for _, a := range t.Attempts {
+		try := tryOf(a, now)
 		try.X, try.Width = axis.Bar(a.Started, endOf(a, now))
 		try.Label = "attempt"
-		if undo {
+		if a.Undo {
 			try.Label = "undo"
 		}
-		if step != "" {
-			try.Label = step + ", " + try.Label
+		if a.Step != "" {
+			try.Label = a.Step + ", " + try.Label
 		}
 		tries = append(tries, try)
-	})
+	}
 	return tries
 }

@@ -3,7 +3,6 @@ package page
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -67,7 +66,9 @@ func massFailureWaits(s *remediator.State) (out []string) {
 func (v *view) cases(f *remediation.Fold) (out []Case) {
 	for _, r := range f.Items() {
 		c := Case{Chip: chip(r.Status.Phase), Remediation: r, Open: remediation.IsOpen(r)}
-		c.setDecision(&f.State, r.Name)
+		if d, seen, at := f.LastDecision(r.Name); d.Verdict != "" {
+			c.Decision, c.Rule, c.Because, c.Seen, c.Decided = d.Words(), d.Rule, d.Reason, seen.Text(), at
+		}
 		if c.Open {
 			c.Commands, c.Acts = v.commands(remediation.Hints(v.site.kit, r)), v.acts(remediation.Actions(r))
 		}
@@ -80,27 +81,6 @@ func (v *view) cases(f *remediation.Fold) (out []Case) {
 		return b.Remediation.CreationTimestamp.Compare(a.Remediation.CreationTimestamp.Time)
 	})
 	return out
-}
-
-// setDecision sets the last decision about a machine, its rule and its evidence.
-func (c *Case) setDecision(s *remediator.State, machine string) {
-	for _, past := range s.History {
-		if past.Victim.Name == machine {
-			c.setEvidence(past.Decision, past.Evidence, past.StartedAt)
-		}
-	}
-	for _, uid := range slices.Sorted(maps.Keys(s.Unhealthy)) {
-		if u := s.Unhealthy[uid]; u.Name == machine && u.Decision.Verdict != "" {
-			c.setEvidence(u.Decision, u.Evidence, u.DecidedAt)
-		}
-	}
-}
-
-func (c *Case) setEvidence(d remediator.Decision, seen remediator.Evidence, at time.Time) {
-	if d.Verdict == "" {
-		return
-	}
-	c.Decision, c.Rule, c.Because, c.Seen, c.Decided = d.Words(), d.Rule, d.Reason, seen.Text(), at
 }
 
 // Health is an owner in the list of the fleet.

@@ -214,27 +214,24 @@ func (v *view) panel(r *runs.Run, tasks []workflow.Task, name string) (*Panel, e
 	h := r.History.Task(name)
 	for _, step := range t.Steps {
 		one := Step{Name: step.Name, Kind: step.Kind}
-		attempts(h, func(of string, a runs.Attempt, undo bool) {
-			if of == step.Name {
-				one.Tries = append(one.Tries, tryOf(a, undo, v.Moment))
+		for _, a := range h.Attempts {
+			if a.Step == step.Name {
+				one.Tries = append(one.Tries, tryOf(a, v.Moment))
 			}
-		})
+		}
 		one.Earlier = max(0, len(one.Tries)-maxAttempts)
 		one.Tries = one.Tries[one.Earlier:]
 		p.Steps = append(p.Steps, one)
 	}
-	if h != nil {
-		p.Words = h.Words
-	}
-	p.Printed = v.printed(r, name)
+	p.Words, p.Printed = h.Words, v.printed(r, name)
 	if s.Phase == v1alpha1.TaskPaused || s.Phase == v1alpha1.TaskUndoFailed {
 		p.Commands = v.commands([]string{runs.DecideCommand(v.site.kit, r, name)})
 	}
 	return p, nil
 }
 
-func tryOf(a runs.Attempt, undo bool, now time.Time) Try {
-	t := Try{Chip: chip(a.Outcome), Undo: undo, Began: a.Started, Took: endOf(a, now).Sub(a.Started), Attempt: a.N, Description: a.Message}
+func tryOf(a runs.Attempt, now time.Time) Try {
+	t := Try{Chip: chip(a.Outcome), Undo: a.Undo, Began: a.Started, Took: endOf(a, now).Sub(a.Started), Attempt: a.N, Description: a.Message}
 	if a.Outcome == "" {
 		t.Word = "in progress"
 	}

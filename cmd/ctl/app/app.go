@@ -15,13 +15,11 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"scute.dev/cmd/ctl/audit"
-	"scute.dev/cmd/ctl/backupschedule"
+	"scute.dev/cmd/ctl/backup"
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/cluster"
 	"scute.dev/cmd/ctl/doctor"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/logcmd"
-	"scute.dev/cmd/ctl/machine"
 	"scute.dev/cmd/ctl/move"
 	"scute.dev/cmd/ctl/pause"
 	"scute.dev/cmd/ctl/remediation"
@@ -105,7 +103,8 @@ run also 3 paused, 4 degraded.`)
 	cmd.PersistentFlags().StringVar(&env.Color, "color", cli.ColorAuto, "Colors: auto (on a terminal, unless NO_COLOR is set), always, never")
 	_ = cmd.RegisterFlagCompletionFunc("color", cobra.FixedCompletions([]string{cli.ColorAuto, cli.ColorAlways, cli.ColorNever}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.AddCommand(run.NewCmdRun(env, options))
-	cmd.AddCommand(verbs(run.Commands(env, options), move.Commands(env), remediation.Commands(env), machine.Commands(env), pause.Commands(env), pause.ClusterCommands(env), backupschedule.Commands(env), cluster.Commands(env), logcmd.Verbs(env))...)
+	cmd.AddCommand(verbs(run.Commands(env, options), move.Commands(env), remediation.Commands(env), remediation.MachineCommands(env),
+		pause.Commands(env), pause.ClusterCommands(env), backup.Commands(env), logcmd.Verbs(env))...)
 	cmd.AddCommand(logcmd.NewCmd(env), audit.NewCmd(env), doctor.NewCmd(env), ui.NewCmd(env), newCmdVersion(env))
 	rejectUnknownArgs(cmd)
 	if width, _, terminal := env.Size(env.Out); terminal {

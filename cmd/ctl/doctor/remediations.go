@@ -17,7 +17,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/machine"
 	"scute.dev/cmd/ctl/remediation"
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
@@ -27,7 +26,7 @@ import (
 
 // inventory is the input of the checks of machines.
 type inventory struct {
-	*machine.Objects
+	*remediation.Objects
 	checks    []clusterv1.MachineHealthCheck
 	templates []v1alpha1.SurgeRemediationTemplate
 	now       time.Time
@@ -39,7 +38,7 @@ type inventory struct {
 // checkRemediations checks policies, and leftovers of remediations.
 func checkRemediations(ctx context.Context, v *diagnosis) {
 	const subject = "machines"
-	objects, err := machine.Read(ctx, v.cluster, "")
+	objects, err := remediation.Read(ctx, v.cluster, "")
 	if err != nil {
 		v.report(warning(subject, "ask for permission to list Cluster API's clusters and machines", "they could not be listed: %v", err))
 		return

@@ -15,7 +15,7 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/machine"
+	"scute.dev/cmd/ctl/remediation"
 	"scute.dev/kube/object"
 	"scute.dev/remediator/ownerkind"
 )
@@ -63,7 +63,7 @@ func controlPlane(annotations map[string]string) []ownerkind.Owner {
 func TestWhatRemediationsLeaveBehind(t *testing.T) {
 	check := clusterv1.MachineHealthCheck{ObjectMeta: meta1("mhc", nil)}
 	check.Spec.ClusterName, check.Spec.Remediation.TemplateRef.Kind = "prod", "SurgeRemediationTemplate"
-	l := &inventory{checks: []clusterv1.MachineHealthCheck{check}, Objects: &machine.Objects{
+	l := &inventory{checks: []clusterv1.MachineHealthCheck{check}, Objects: &remediation.Objects{
 		Clusters: []clusterv1.Cluster{{ObjectMeta: meta1("prod", nil)}},
 		Machines: []clusterv1.Machine{
 			machineOf("prod", "a", markOf(t, "Unhealthy", time.Hour)),
@@ -109,7 +109,7 @@ func TestWhatRemediationsLeaveBehind(t *testing.T) {
 
 // TestMarksOfAnOpenRemediationAreInOrder checks that annotations are not reported while a remediation is in progress.
 func TestMarksOfAnOpenRemediationAreInOrder(t *testing.T) {
-	l := &inventory{Objects: &machine.Objects{
+	l := &inventory{Objects: &remediation.Objects{
 		Clusters: []clusterv1.Cluster{{ObjectMeta: meta1("prod", nil)}},
 		Machines: []clusterv1.Machine{machineOf("prod", "a", markOf(t, "Scheduled", time.Hour)), machineOf("prod", "new", map[string]string{clusterv1.DeleteMachineAnnotation: "scute.dev"})},
 		Owners: controlPlane(map[string]string{
@@ -133,7 +133,7 @@ func TestHealthChecksWithoutTheirTemplate(t *testing.T) {
 	l := &inventory{
 		checks:    []clusterv1.MachineHealthCheck{check("well", "scute-all"), check("lost", "gone")},
 		templates: []v1alpha1.SurgeRemediationTemplate{{ObjectMeta: meta1("scute-all", nil)}},
-		Objects: &machine.Objects{
+		Objects: &remediation.Objects{
 			Clusters: []clusterv1.Cluster{{ObjectMeta: meta1("prod", nil)}},
 			Policies: []v1alpha1.RepairPolicy{{ObjectMeta: meta1("all", nil)}},
 		},
@@ -148,7 +148,7 @@ func TestHealthChecksWithoutTheirTemplate(t *testing.T) {
 }
 
 func TestNothingToTellWithoutScutesKinds(t *testing.T) {
-	results := (&inventory{Objects: &machine.Objects{}}).results()
+	results := (&inventory{Objects: &remediation.Objects{}}).results()
 	if len(results) != 1 || results[0].Level != Warning || !strings.Contains(results[0].Message, "not served here") {
 		t.Errorf("results = %+v", results)
 	}
@@ -170,7 +170,7 @@ func TestLimitsThatKeepSomethingFromBeginning(t *testing.T) {
 		"problem limits: RepairLimits is stalled: spec.window cannot be read",
 		"ok remediations: 0 open, 0 in total; no annotation is left over",
 	}
-	if diff := cmp.Diff(want, formatResults(&inventory{Objects: &machine.Objects{Limits: &limits}})); diff != "" {
+	if diff := cmp.Diff(want, formatResults(&inventory{Objects: &remediation.Objects{Limits: &limits}})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -3,7 +3,7 @@
 package kinds
 
 import (
-	"scute.dev/cmd/ctl/backupschedule"
+	"scute.dev/cmd/ctl/backup"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/move"
 	"scute.dev/cmd/ctl/pause"
@@ -41,7 +41,7 @@ func New(a eventlog.Aggregate) Fold {
 	case eventlog.KindPause:
 		return pause.NewFold(a.ID)
 	case eventlog.KindBackup:
-		return backupschedule.NewFold(a.ID)
+		return backup.NewFold(a.ID)
 	default:
 		return nil
 	}

@@ -58,16 +58,15 @@ func (v output) conditions(list []metav1.Condition) []string {
 }
 
 // historyLines renders the facts that only the log contains: the mark with its source, the decision with its rule, and the evidence.
-func (v output) historyLines(s *history) []string {
-	var out []string
-	if m := s.Mark; m != nil {
-		out = append(out, v.Wrapped("Mark", fmt.Sprintf("%s since %s (%s), reported by %s: %s", m.State, cli.Ago(v.Now, m.Since), cli.Second(m.Since), m.Source, m.Reason), cli.Plain)...)
+func (v output) historyLines(f *Fold, machine string) (out []string) {
+	if m := f.mark(machine); m.State != "" {
+		out = v.Wrapped("Mark", fmt.Sprintf("%s since %s (%s), reported by %s: %s", m.State, cli.Ago(v.Now, m.Since), cli.Second(m.Since), m.Source, m.Reason), cli.Plain)
 	}
-	if s.Decision.Verdict == "" {
-		return out
+	if d, seen, _ := f.LastDecision(machine); d.Verdict != "" {
+		out = append(out, v.Wrapped("Decided", d.Words()+" by rule "+d.Rule+": "+d.Reason, cli.Plain)...)
+		out = append(out, v.Wrapped("Observed", seen.Text(), cli.Plain)...)
 	}
-	out = append(out, v.Wrapped("Decided", s.Decision.Words()+" by rule "+s.Decision.Rule+": "+s.Decision.Reason, cli.Plain)...)
-	return append(out, v.Wrapped("Observed", s.Evidence.Text(), cli.Plain)...)
+	return out
 }
 
 // factOf returns the state of a remediation in one line, for a pipe. Equal lines mean that nothing has changed.

@@ -13,13 +13,6 @@ import (
 	"scute.dev/remediator"
 )
 
-// history contains the facts about one machine that its status omits.
-type history struct {
-	Mark     *remediator.MachineMarked // nil without a mark
-	Decision remediator.Decision       // zero without a decision
-	Evidence remediator.Evidence
-}
-
 // ownerOf returns the aggregate of the owner in a remediation's ID. The ID is the owner's ID followed by the name of the machine.
 func ownerOf(remediationID string) (eventlog.Aggregate, bool) {
 	i := strings.LastIndexByte(remediationID, '/')
@@ -29,49 +22,52 @@ func ownerOf(remediationID string) (eventlog.Aggregate, bool) {
 	return eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: remediationID[:i]}, true
 }
 
-// readHistory reads the facts about a machine from the log.
-func readHistory(ctx context.Context, log *connect.Log, owner eventlog.Aggregate, machine string) (*history, error) {
+// readOwner reads the state of an owner from the log.
+func readOwner(ctx context.Context, log *connect.Log, owner eventlog.Aggregate) (*Fold, error) {
 	records, err := log.Read(ctx, owner, 0)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s from the log at %s: %w", owner, log.Where, err)
 	}
-	h, state, catalog := &history{}, &remediator.State{}, remediator.NewCatalog()
+	f := NewFold()
 	for _, r := range records {
-		err := catalog.Fold(r, func(e remediator.Event, at time.Time) {
-			about := remediator.SubjectOf(state, e).Name
-			if state.Apply(e, at); about == machine {
-				h.apply(e)
-			}
-		})
-		if err != nil {
-			return nil, explain(r.Seq, err)
+		if err := f.Apply(r); err != nil {
+			return nil, err
 		}
 	}
-	return h, nil
+	return f, nil
 }
 
-// explain adds the commit and the remedy to the error of an event that cannot be read.
-func explain(seq uint64, err error) error {
-	return fmt.Errorf("commit %d: %w: use the scutectl that belongs to the daemon, or a newer one", seq, err)
-}
-
-func (h *history) apply(e remediator.Event) {
-	switch e := e.(type) {
-	case remediator.MachineMarked:
-		h.Mark = &e
-	case remediator.MachineMarkCleared:
-		h.Mark = nil
-	case remediator.Decided:
-		h.Decision, h.Evidence = e.Decision, e.Evidence
+// LastDecision returns the last decision about a machine, what it was based on, and its time; zero without a decision.
+func (f *Fold) LastDecision(machine string) (d remediator.Decision, seen remediator.Evidence, at time.Time) {
+	for _, past := range f.State.History {
+		if past.Victim.Name == machine && past.Decision.Verdict != "" {
+			d, seen, at = past.Decision, past.Evidence, past.StartedAt
+		}
 	}
+	for _, u := range f.State.Unhealthy {
+		if u.Name == machine && u.Decision.Verdict != "" && !u.DecidedAt.Before(at) {
+			d, seen, at = u.Decision, u.Evidence, u.DecidedAt
+		}
+	}
+	return d, seen, at
+}
+
+// mark returns the mark of a machine; it has no State without a mark.
+func (f *Fold) mark(machine string) (m remediator.MachineMarked) {
+	for _, u := range f.State.Unhealthy {
+		if u.Name == machine && u.Mark.State != "" {
+			m = u.Mark
+		}
+	}
+	return m
 }
 
 // events returns a function that selects the events about the machine from a commit of its owner.
 func events(r *v1alpha1.SurgeRemediation) func(eventlog.Record) ([]kit.Event, error) {
-	selected, subjects, catalog := kit.Filter{Machine: r.Name}, kit.NewSubjects(), remediator.NewCatalog()
+	selected, subjects, owner := kit.Filter{Machine: r.Name}, kit.NewSubjects(), NewFold()
 	return func(record eventlog.Record) ([]kit.Event, error) {
-		if err := catalog.Fold(record, func(remediator.Event, time.Time) {}); err != nil { // an event that cannot be read may be about the machine
-			return nil, explain(record.Seq, err)
+		if err := owner.Apply(record); err != nil { // an event that cannot be read may be about the machine
+			return nil, err
 		}
 		return selected.Select(kit.Events(record), subjects), nil
 	}

@@ -70,11 +70,11 @@ func describe(ctx context.Context, p *session, r *v1alpha1.SurgeRemediation) ([]
 	v := output{p.View()}
 	lines := v.describe(r)
 	if owner, known := aggregate(r); known && p.Log != nil {
-		s, err := readHistory(ctx, p.Log, owner, r.Name)
+		f, err := readOwner(ctx, p.Log, owner)
 		if err != nil {
 			return nil, err
 		}
-		lines = append(lines, v.historyLines(s)...)
+		lines = append(lines, v.historyLines(f, r.Name)...)
 	}
 	return append(lines, v.conditions(r.Status.Conditions)...), nil
 }

@@ -1,6 +1,7 @@
 package remediation
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -28,7 +29,7 @@ func (f *Fold) Apply(r eventlog.Record) error {
 		return nil
 	}
 	if err := f.catalog.Fold(r, f.State.Apply); err != nil {
-		return err
+		return fmt.Errorf("commit %d: %w: use the scutectl that belongs to the daemon, or a newer one", r.Seq, err)
 	}
 	f.seq = r.Seq
 	return nil

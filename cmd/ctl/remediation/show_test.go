@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/kit"
@@ -42,11 +43,13 @@ func TestDescriptionOfARemediation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v, r := output{kit.View{Width: width, Now: now()}}, surging()
 			lines := v.describe(r)
-			lines = append(lines, v.historyLines(&history{
-				Mark:     &remediator.MachineMarked{State: remediator.Scheduled, Reason: "NodeReady is Unknown", Source: remediator.FromHealthCheck, Since: now().Add(-6 * time.Minute)},
+			u := &remediator.UnhealthyMachine{
+				Subject:  remediator.Subject{Name: r.Name},
+				Mark:     remediator.MachineMarked{State: remediator.Scheduled, Reason: "NodeReady is Unknown", Source: remediator.FromHealthCheck, Since: now().Add(-6 * time.Minute)},
 				Decision: remediator.Decision{Verdict: remediator.RolloutSurge, Relaxed: true, Rule: "dead-kubelet", Reason: "its etcd answers, its components are not known to be well"},
 				Evidence: remediator.Evidence{Replicas: 5, Machines: 5, Ready: 4, Broken: []string{r.Name}, Voters: 5, Silent: []string{"m5"}},
-			})...)
+			}
+			lines = append(lines, v.historyLines(&Fold{State: remediator.State{Unhealthy: map[types.UID]*remediator.UnhealthyMachine{"u": u}}}, r.Name)...)
 			pinned.Lines(t, name, width, append(lines, v.conditions(r.Status.Conditions)...))
 		})
 	}

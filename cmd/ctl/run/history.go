@@ -19,20 +19,18 @@ type History struct {
 
 // TaskHistory is the history of a task.
 type TaskHistory struct {
-	// Steps in the order of their first start: the hooks before, the task's own ("") and the hooks after.
-	Steps []*StepHistory
+	// Attempts are in the order of their start.
+	Attempts []Attempt
 	// Words are the decisions of operators about the task.
 	Words []Decision
 }
 
-// StepHistory is the history of a step.
-type StepHistory struct {
-	Name            string
-	Attempts, Undos []Attempt
-}
-
 // Attempt is one attempt of a step, or of its undo.
 type Attempt struct {
+	// Step is the name of a hook, or "" for the task's own step.
+	Step string
+	Undo bool
+	// N counts the attempts of the step, or of its undo, from 1.
 	N              int
 	Started, Ended time.Time
 	// Outcome is a word, or "" while the attempt is in progress.
@@ -49,12 +47,12 @@ type Decision struct {
 
 func newHistory() *History { return &History{tasks: make(map[string]*TaskHistory)} }
 
-// Task returns the history of a task, or nil if there is none.
-func (h *History) Task(name string) *TaskHistory {
-	if h == nil {
-		return nil
+// Task returns the history of a task.
+func (h *History) Task(name string) TaskHistory {
+	if h == nil || h.tasks[name] == nil {
+		return TaskHistory{}
 	}
-	return h.tasks[name]
+	return *h.tasks[name]
 }
 
 func (h *History) task(name string) *TaskHistory {
@@ -64,116 +62,110 @@ func (h *History) task(name string) *TaskHistory {
 	return h.tasks[name]
 }
 
-func (h *History) step(task, name string) *StepHistory {
-	t := h.task(task)
-	for _, s := range t.Steps {
-		if s.Name == name {
-			return s
+// of returns the attempts of a step, or of its undo.
+func (t *TaskHistory) of(step string, undo bool) (list []*Attempt) {
+	for i := range t.Attempts {
+		if a := &t.Attempts[i]; a.Step == step && a.Undo == undo {
+			list = append(list, a)
 		}
 	}
-	s := &StepHistory{Name: name}
-	t.Steps = append(t.Steps, s)
-	return s
+	return list
 }
 
-func (h *History) end(task, step string, at time.Time, outcome, message string) {
-	s := h.step(task, step)
-	if n := len(s.Attempts); n > 0 && (s.Attempts[n-1].Outcome == "" || s.Attempts[n-1].Outcome == awaitingApproval) {
-		a := &s.Attempts[n-1]
-		a.Ended, a.Outcome, a.Message = at, outcome, message
+// start adds an attempt. Its number is n, or the next one if n is 0.
+func (t *TaskHistory) start(a Attempt) {
+	if a.N == 0 {
+		a.N = len(t.of(a.Step, a.Undo)) + 1
+	}
+	t.Attempts = append(t.Attempts, a)
+}
+
+// end ends the last attempt of a step if it has not ended. An undo that had nothing to do was not started.
+func (t *TaskHistory) end(step string, undo bool, at time.Time, outcome, message string) {
+	list := t.of(step, undo)
+	switch n := len(list); {
+	case n > 0 && (list[n-1].Outcome == "" || list[n-1].Outcome == awaitingApproval):
+		list[n-1].Ended, list[n-1].Outcome, list[n-1].Message = at, outcome, message
+	case undo:
+		t.start(Attempt{Step: step, Undo: true, Started: at, Ended: at, Outcome: outcome, Message: message})
 	}
 }
 
 // answer ends the attempt that waits for an approval.
-func (h *History) answer(e workflow.Decided, at time.Time) {
-	outcome := "answered"
-	if e.Action == workflow.ActSucceed {
-		outcome = "approved"
-	}
-	for _, s := range h.task(e.Task).Steps {
-		if n := len(s.Attempts); n > 0 && s.Attempts[n-1].Outcome == awaitingApproval {
-			h.end(e.Task, s.Name, at, outcome, s.Attempts[n-1].Message)
+func (t *TaskHistory) answer(action workflow.Action, at time.Time) {
+	for i := range t.Attempts {
+		if a := &t.Attempts[i]; a.Outcome == awaitingApproval {
+			a.Ended, a.Outcome = at, "answered"
+			if action == workflow.ActSucceed {
+				a.Outcome = "approved"
+			}
 		}
 	}
-}
-
-func (h *History) endUndo(task, step string, at time.Time, outcome, message string) {
-	s := h.step(task, step)
-	if n := len(s.Undos); n == 0 || s.Undos[n-1].Outcome != "" { // no undo was started
-		s.Undos = append(s.Undos, Attempt{N: n + 1, Started: at})
-	}
-	a := &s.Undos[len(s.Undos)-1]
-	a.Ended, a.Outcome, a.Message = at, outcome, message
 }
 
 func (h *History) apply(e workflow.Event, ev eventlog.Event) {
-	add := func(words *[]Decision, what, reason string) {
+	decide := func(words *[]Decision, what, reason string) {
 		*words = append(*words, Decision{At: ev.Time, Actor: kit.Actor(ev.Actor), What: what, Reason: reason})
 	}
+	start := func(task, step string, undo bool, n int) {
+		h.task(task).start(Attempt{Step: step, Undo: undo, N: n, Started: ev.Time})
+	}
+	end := func(task, step, outcome, message string) { h.task(task).end(step, false, ev.Time, outcome, message) }
+	endUndo := func(task, step, outcome, message string) { h.task(task).end(step, true, ev.Time, outcome, message) }
 	switch e := e.(type) {
 	case workflow.Paused:
-		add(&h.Words, "pause", e.Reason)
+		decide(&h.Words, "pause", e.Reason)
 	case workflow.Resumed:
-		add(&h.Words, "resume", e.Reason)
+		decide(&h.Words, "resume", e.Reason)
 	case workflow.Migrated:
-		add(&h.Words, "migrate to another definition", "")
+		decide(&h.Words, "migrate to another definition", "")
 	case workflow.Decided:
-		h.answer(e, ev.Time)
-		add(&h.task(e.Task).Words, string(e.Action), e.Reason)
+		h.task(e.Task).answer(e.Action, ev.Time)
+		decide(&h.task(e.Task).Words, string(e.Action), e.Reason)
 	case workflow.TaskReleased:
-		add(&h.task(e.Task).Words, "release", e.Reason)
+		decide(&h.task(e.Task).Words, "release", e.Reason)
 	case workflow.TaskPaused:
 		if e.Reason == workflow.ReasonHeld {
-			add(&h.task(e.Task).Words, "hold", e.Message)
+			decide(&h.task(e.Task).Words, "hold", e.Message)
 		} else {
-			h.end(e.Task, e.Step, ev.Time, outcomeOf(e.Reason), e.Message)
+			end(e.Task, e.Step, pauseOutcome(e.Reason), e.Message)
 		}
 	case workflow.TaskStarted:
-		s := h.step(e.Task, e.Step)
-		s.Attempts = append(s.Attempts, Attempt{N: e.Attempt, Started: ev.Time})
+		start(e.Task, e.Step, false, e.Attempt)
 	case workflow.AttemptFailed:
-		h.end(e.Task, e.Step, ev.Time, outcome(e.Cause), e.Message)
+		end(e.Task, e.Step, failureOutcome(e.Cause), e.Message)
 	case workflow.StepSucceeded:
-		h.end(e.Task, e.Step, ev.Time, "succeeded", "")
+		end(e.Task, e.Step, "succeeded", "")
 	case workflow.TaskSucceeded:
-		h.end(e.Task, e.Step, ev.Time, "succeeded", "")
+		end(e.Task, e.Step, "succeeded", "")
 	case workflow.TaskFailed:
-		h.end(e.Task, e.Step, ev.Time, outcome(e.Cause), e.Message)
+		end(e.Task, e.Step, failureOutcome(e.Cause), e.Message)
 	case workflow.TaskInterrupted:
-		h.end(e.Task, e.Step, ev.Time, "interrupted", e.Message)
-	default:
-		h.applyUndo(e, ev)
-	}
-}
-
-func (h *History) applyUndo(e workflow.Event, ev eventlog.Event) {
-	switch e := e.(type) {
+		end(e.Task, e.Step, "interrupted", e.Message)
 	case workflow.UndoStarted:
-		s := h.step(e.Task, e.Step)
-		s.Undos = append(s.Undos, Attempt{N: e.Attempt, Started: ev.Time})
+		start(e.Task, e.Step, true, e.Attempt)
 	case workflow.UndoAttemptFailed:
-		h.endUndo(e.Task, e.Step, ev.Time, "failed", e.Message)
+		endUndo(e.Task, e.Step, "failed", e.Message)
 	case workflow.UndoFailed:
-		h.endUndo(e.Task, e.Step, ev.Time, "failed", e.Message)
+		endUndo(e.Task, e.Step, "failed", e.Message)
 	case workflow.Undone:
-		h.endUndo(e.Task, e.Step, ev.Time, "undone", e.NothingReason)
+		endUndo(e.Task, e.Step, "undone", e.NothingReason)
 	case workflow.HandlerStarted:
-		s := h.step(e.Task, e.Handler)
-		s.Attempts = append(s.Attempts, Attempt{N: len(s.Attempts) + 1, Started: ev.Time})
+		start(e.Task, e.Handler, false, 0)
 	case workflow.HandlerEnded: // e.Task is "" for a handler of the run's failure
 		what := "succeeded"
 		if e.Error != "" {
 			what = "failed"
 		}
-		h.end(e.Task, e.Handler, ev.Time, what, e.Error)
+		end(e.Task, e.Handler, what, e.Error)
 	}
 }
 
 // awaitingApproval is the outcome of an attempt while it waits for an approval.
 const awaitingApproval = "asks"
 
-// outcome returns the outcome of an attempt for the cause of its failure.
-func outcome(c workflow.Cause) string {
+// failureOutcome returns the outcome of an attempt for the cause of its failure.
+func failureOutcome(c workflow.Cause) string {
 	switch c {
 	case workflow.CauseTimeout:
 		return "out of time"
@@ -184,7 +176,7 @@ func outcome(c workflow.Cause) string {
 	}
 }
 
-func outcomeOf(why workflow.PauseReason) string {
+func pauseOutcome(why workflow.PauseReason) string {
 	switch why {
 	case workflow.ReasonApproval:
 		return awaitingApproval

@@ -93,37 +93,33 @@ func (v output) since(r *Run, at time.Time) string {
 
 func timeOf(t *metav1.Time) time.Time { return ptr.Deref(t, metav1.Time{}).Time }
 
-// addBranches adds the rows below a task.
+// addBranches adds the rows below a task: its needs, the attempts of its steps and undos, and the decisions. The only attempt of the task's own step is
+// in the row of the task.
 func (v output) addBranches(t *cli.Table, r *Run, task *v1alpha1.TaskStatus, needs []workflow.Need) {
 	type branch struct{ what, phase, tries, started, took, detail string }
-	attempt := func(what, tries string, a Attempt) branch {
-		return branch{what, cmp.Or(a.Outcome, inProgress), tries, v.since(r, a.Started), v.elapsed(a.Started, a.Ended, span), a.Message}
-	}
 	var all []branch
 	if len(needs) > 0 {
 		all = append(all, branch{what: "needs", detail: needWords(needs)})
 	}
-	if h := r.History.Task(task.Name); h != nil {
-		for _, s := range h.Steps {
-			if s.Name != "" {
-				outcome, took, message := v.lastAttempt(s)
-				all = append(all, branch{what: s.Name, phase: outcome, tries: kit.Tries(len(s.Attempts)), took: took, detail: message})
-			} else if len(s.Attempts) > 1 {
-				for _, a := range s.Attempts {
-					all = append(all, attempt(fmt.Sprintf("attempt %d", a.N), "", a))
-				}
-			}
-			for _, a := range s.Undos {
-				all = append(all, attempt(strings.TrimSpace("undo "+s.Name), fmt.Sprint(a.N), a))
-			}
+	h := r.History.Task(task.Name)
+	for _, a := range h.Attempts {
+		what, tries := a.Step, fmt.Sprint(a.N)
+		switch {
+		case a.Undo:
+			what = strings.TrimSpace("undo " + a.Step)
+		case a.Step == "" && len(h.of("", false)) == 1:
+			continue
+		case a.Step == "":
+			what, tries = fmt.Sprintf("attempt %d", a.N), ""
 		}
-		for _, w := range h.Words {
-			detail := "by " + w.Actor + ", " + cli.Ago(v.Now, w.At) + " (" + cli.Second(w.At) + ")"
-			if w.Reason != "" {
-				detail = w.Reason + "; " + detail
-			}
-			all = append(all, branch{what: "decided", phase: w.What, started: v.since(r, w.At), detail: detail})
+		all = append(all, branch{what, cmp.Or(a.Outcome, inProgress), tries, v.since(r, a.Started), v.elapsed(a.Started, a.Ended, span), a.Message})
+	}
+	for _, w := range h.Words {
+		detail := "by " + w.Actor + ", " + cli.Ago(v.Now, w.At) + " (" + cli.Second(w.At) + ")"
+		if w.Reason != "" {
+			detail = w.Reason + "; " + detail
 		}
+		all = append(all, branch{what: "decided", phase: w.What, started: v.since(r, w.At), detail: detail})
 	}
 	for i, b := range all {
 		fork := "├ "
@@ -136,15 +132,6 @@ func (v output) addBranches(t *cli.Table, r *Run, task *v1alpha1.TaskStatus, nee
 }
 
 const inProgress = "in progress"
-
-// lastAttempt returns the outcome, the duration and the message of a step's last attempt.
-func (v output) lastAttempt(s *StepHistory) (outcome, took, message string) {
-	if len(s.Attempts) == 0 {
-		return "", "", ""
-	}
-	a := s.Attempts[len(s.Attempts)-1]
-	return cmp.Or(a.Outcome, inProgress), v.elapsed(a.Started, a.Ended, span), a.Message
-}
 
 func needWords(needs []workflow.Need) string {
 	words := make([]string, len(needs))
@@ -191,11 +178,8 @@ func (v output) decisionTables(r *Run) []string {
 		return nil
 	}
 	handlers := &cli.Table{Header: []string{"HANDLER", "OUTCOME", "TOOK", "WHAT"}, Wrap: 1}
-	if h := r.History.Task(""); h != nil {
-		for _, s := range h.Steps {
-			outcome, took, message := v.lastAttempt(s)
-			handlers.Add(s.Name, outcome, took, cli.Clean(message))
-		}
+	for _, a := range r.History.Task("").Attempts {
+		handlers.Add(a.Step, cmp.Or(a.Outcome, inProgress), v.elapsed(a.Started, a.Ended, span), cli.Clean(a.Message))
 	}
 	decisions := &cli.Table{Header: []string{"WHEN", "WHO", "WHAT", "WHY"}, Wrap: 1}
 	for _, w := range r.History.Words {

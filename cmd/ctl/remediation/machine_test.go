@@ -1,4 +1,4 @@
-package machine
+package remediation
 
 import (
 	"encoding/json"
@@ -20,10 +20,6 @@ import (
 	"scute.dev/remediator"
 	"scute.dev/remediator/ownerkind"
 )
-
-func now() time.Time { return time.Date(2026, 7, 30, 12, 5, 0, 0, time.UTC) }
-
-func ago(d time.Duration) metav1.Time { return metav1.NewTime(now().Add(-d)) }
 
 func number(n int32) *int32 { return &n }
 
@@ -179,7 +175,7 @@ func TestMachinesWithTheLog(t *testing.T) {
 }
 
 func TestDescribe(t *testing.T) {
-	pinned.Lines(t, "describe-80", 80, describe(viewOf(80), machineNamed(t, withLog(unhealthyFleet()), "prod-control-plane-h2ttv")))
+	pinned.Lines(t, "describe-80", 80, describeMachine(viewOf(80), machineNamed(t, withLog(unhealthyFleet()), "prod-control-plane-h2ttv")))
 }
 
 // TestAMachineThatIsGone checks that the log explains what is waited for after the owner deleted the machine and before
@@ -191,7 +187,7 @@ func TestAMachineThatIsGone(t *testing.T) {
 	s.Apply(remediator.VictimGone{}, now().Add(-10*time.Second))
 	o.Machines = slices.DeleteFunc(o.Machines, func(m clusterv1.Machine) bool { return m.Name == "prod-control-plane-h2ttv" })
 	o.Remediations = nil
-	pinned.Lines(t, "gone-80", 80, describe(viewOf(80), machineNamed(t, o, "prod-control-plane-h2ttv")))
+	pinned.Lines(t, "gone-80", 80, describeMachine(viewOf(80), machineNamed(t, o, "prod-control-plane-h2ttv")))
 }
 
 // TestHealthyWorkers checks that healthy workers are counted, and listed if the user asks for them.

@@ -1,4 +1,4 @@
-package machine
+package remediation
 
 import (
 	"context"
@@ -22,8 +22,8 @@ type options struct {
 	format        cli.Format
 }
 
-// Commands returns the commands about machines, by verb.
-func Commands(env *cli.Env) kit.Verbs {
+// MachineCommands returns the commands about machines, by verb.
+func MachineCommands(env *cli.Env) kit.Verbs {
 	return kit.Verbs{"get": newCmdGet(env), "describe": newCmdDescribe(env), "watch": newCmdWatch(env)}
 }
 

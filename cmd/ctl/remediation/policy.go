@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -13,31 +12,6 @@ import (
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 )
-
-func newIntent(k *kit.Kit, seen *kit.Seen, machine string) *intent {
-	return &intent{Kit: k, noun: newNoun(), Name: machine, seen: seen}
-}
-
-// Hold holds a remediation unless it has changed since it was seen. A length of 0 means until it is released. It does not wait for the daemon.
-func Hold(ctx context.Context, k *kit.Kit, seen *kit.Seen, machine, reason string, length time.Duration) error {
-	o := newIntent(k, seen, machine)
-	o.change = func(r *v1alpha1.SurgeRemediation) (string, error) { return o.hold(r, reason, length) }
-	return o.write(ctx)
-}
-
-// Release releases a remediation unless it has changed since it was seen. It does not wait for the daemon.
-func Release(ctx context.Context, k *kit.Kit, seen *kit.Seen, machine string) error {
-	o := newIntent(k, seen, machine)
-	o.change = o.release
-	return o.write(ctx)
-}
-
-// Abort aborts a remediation unless it has changed since it was seen. The user must have confirmed this. It does not wait for the daemon.
-func Abort(ctx context.Context, k *kit.Kit, seen *kit.Seen, machine string) error {
-	o := newIntent(k, seen, machine)
-	o.change = func(r *v1alpha1.SurgeRemediation) (string, error) { return o.abort(r, true) }
-	return o.write(ctx)
-}
 
 // PausePolicy adds a pause request to a RepairPolicy unless the policy has changed since it was seen. While it has one, the policy starts nothing.
 func PausePolicy(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string) error {

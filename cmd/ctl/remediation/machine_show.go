@@ -1,4 +1,4 @@
-package machine
+package remediation
 
 import (
 	"cmp"
@@ -12,7 +12,6 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/cmd/ctl/remediation"
 	"scute.dev/view"
 )
 
@@ -22,7 +21,7 @@ func (o *options) show(p *snapshot) error {
 	case !text:
 		err = o.format.Print(o.Env.Out, map[string]any{"machines": p.machines, "log": p.log})
 	case o.describe:
-		err = o.Print(describe(o.View(), p.machines[0]))
+		err = o.Print(describeMachine(o.View(), p.machines[0]))
 	case len(p.machines) == 0:
 		o.Env.Notef("There are no machines.")
 	default:
@@ -79,8 +78,8 @@ func (o *options) table(v kit.View, list []*Machine) []string {
 	return lines
 }
 
-// describe renders one machine.
-func describe(v kit.View, m *Machine) []string {
+// describeMachine renders one machine.
+func describeMachine(v kit.View, m *Machine) []string {
 	out := []string{
 		v.Field("Machine", v.Paint.Text(cli.Bold, m.Namespace+"/"+m.Name)), v.Field("Cluster", m.Cluster), v.Field("Owner", cmp.Or(m.Owner, "none")),
 		v.Field("Health", v.Paint.Text(style(m.Health), m.health(v.Now))),
@@ -121,7 +120,7 @@ func (m *Machine) style() cli.Style {
 	if m.Remediation == nil {
 		return cli.Plain
 	}
-	return remediation.Style(m.Remediation.Phase)
+	return Style(m.Remediation.Phase)
 }
 
 // health returns a machine's health in a word, and for how long.
@@ -189,7 +188,7 @@ func (m *Machine) fact() string {
 	}
 	if r := m.Remediation; r != nil {
 		decision := m.decision()
-		if remediation.InProgress(r.Phase) {
+		if InProgress(r.Phase) {
 			decision = string(r.Phase) + " by " + decision
 		}
 		parts = append(parts, decision)

@@ -1,4 +1,4 @@
-package cluster
+package backup
 
 import (
 	"context"
@@ -16,9 +16,13 @@ import (
 	"scute.dev/view"
 )
 
-// Commands returns the commands about clusters in a folder, by their verbs.
+// Commands returns the commands about backups of clusters, and about BackupSchedules, by their verbs.
 func Commands(env *cli.Env) kit.Verbs {
-	return kit.Verbs{"backup": newCmdBackup(env), "restore": newCmdRestore(env)}
+	n := newNoun()
+	return kit.Verbs{
+		"backup": newCmdBackup(env), "restore": newCmdRestore(env),
+		"get": kit.Get(env, n), "describe": kit.Describe(env, n), "logs": kit.Logs(env, n),
+	}
 }
 
 // options are the options of both commands.

@@ -1,4 +1,4 @@
-package backupschedule
+package backup
 
 import (
 	"slices"
@@ -14,7 +14,7 @@ func TestWhereTo(t *testing.T) {
 	for prefix, want := range map[string]string{"": "s3://backups at https://s3.example.com", "north/fleet": "s3://backups/north/fleet at https://s3.example.com"} {
 		b := &v1alpha1.BackupSchedule{}
 		b.Spec.Destination.S3 = &v1alpha1.BackupS3{Bucket: "backups", Prefix: prefix, Endpoint: "https://s3.example.com"}
-		if lines := (view{}).describe(b); !slices.ContainsFunc(lines, func(line string) bool { return strings.HasSuffix(line, want) }) {
+		if lines := describe(kit.View{}, b); !slices.ContainsFunc(lines, func(line string) bool { return strings.HasSuffix(line, want) }) {
 			t.Errorf("prefix %q: no line ends with %q:\n%s", prefix, want, strings.Join(lines, "\n"))
 		}
 	}
@@ -34,7 +34,7 @@ func TestFollowed(t *testing.T) {
 func TestNoControlSequences(t *testing.T) {
 	b := &v1alpha1.BackupSchedule{}
 	b.Namespace, b.Name, b.Spec.Schedule, b.Spec.TimeZone = "fleet", "a\x1b[31m", "0 3 * * *\x1b[31m", "Etc/UTC\x1b[31m"
-	lines := append((view{}).describe(b), row(kit.View{}, b).Cells...)
+	lines := append(describe(kit.View{}, b), row(kit.View{}, b).Cells...)
 	if text := strings.Join(lines, "\n"); strings.Contains(text, "\x1b") {
 		t.Errorf("got %q", text)
 	}

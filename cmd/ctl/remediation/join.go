@@ -1,4 +1,4 @@
-package machine
+package remediation
 
 import (
 	"cmp"
@@ -55,7 +55,7 @@ func (o *Objects) cluster(namespace, name string) *clusterv1.Cluster {
 
 // join returns a machine with its mark and its remediation.
 func (o *Objects) join(c *clusterv1.Cluster, m *clusterv1.Machine) *Machine {
-	kind, name := ownerOf(m)
+	kind, name := replacerOf(m)
 	out := &Machine{Namespace: m.Namespace, Cluster: c.Name, Owner: strings.TrimSpace(kind + " " + name), Name: m.Name}
 	_, out.controlPlane = m.Labels[clusterv1.MachineControlPlaneLabel]
 	out.Remediation = o.remediation(c, m)
@@ -70,8 +70,8 @@ func (o *Objects) join(c *clusterv1.Cluster, m *clusterv1.Machine) *Machine {
 	return out
 }
 
-// ownerOf returns the owner that replaces a machine: its control plane, its MachineDeployment or else its MachineSet, or another controller.
-func ownerOf(m *clusterv1.Machine) (kind, name string) {
+// replacerOf returns the owner that replaces a machine: its control plane, its MachineDeployment or else its MachineSet, or another controller.
+func replacerOf(m *clusterv1.Machine) (kind, name string) {
 	ref := metav1.GetControllerOf(m)
 	switch {
 	case ref == nil:
@@ -110,14 +110,14 @@ func (o *Objects) remediation(c *clusterv1.Cluster, m *clusterv1.Machine) *Remed
 
 // facts returns the facts that the outlook of a machine depends on, as far as the log and the objects contain them.
 func (o *Objects) facts(c *clusterv1.Cluster, m *clusterv1.Machine, state *remediator.State) *remediator.Facts {
-	kind, name := ownerOf(m)
+	kind, name := replacerOf(m)
 	if name == "" { // the machine is gone
 		kind, name = state.Owner.Kind, state.Owner.Name
 	}
 	var machines []*clusterv1.Machine
 	for i := range o.Machines {
 		other := &o.Machines[i]
-		if k, n := ownerOf(other); k == kind && n == name && other.Namespace == c.Namespace && other.Spec.ClusterName == c.Name {
+		if k, n := replacerOf(other); k == kind && n == name && other.Namespace == c.Namespace && other.Spec.ClusterName == c.Name {
 			machines = append(machines, other)
 		}
 	}

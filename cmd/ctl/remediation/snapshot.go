@@ -1,4 +1,4 @@
-package machine
+package remediation
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
-	"scute.dev/cmd/ctl/remediation"
 	"scute.dev/eventlog"
 	"scute.dev/remediator"
 )
@@ -36,7 +35,7 @@ type reader struct {
 
 	log    *connect.Log
 	failed error // the error of opening the log
-	folds  map[string]*remediation.Fold
+	folds  map[string]*Fold
 	after  uint64 // the last commit that was read
 	found  bool   // the named machines were found once
 }
@@ -71,7 +70,7 @@ func (r *reader) read(ctx context.Context) (*snapshot, error) {
 // were started. It skips commits that cannot be decoded: the error names the first such owner.
 func (r *reader) readLog(ctx context.Context, objects *Objects) (unread error) {
 	if r.log == nil && r.failed == nil {
-		r.folds = make(map[string]*remediation.Fold)
+		r.folds = make(map[string]*Fold)
 		r.log, r.failed = r.Flags.Log(ctx, r.Env.Err)
 	}
 	if r.failed != nil {
@@ -85,7 +84,7 @@ func (r *reader) readLog(ctx context.Context, objects *Objects) (unread error) {
 		}
 		f := r.folds[record.Aggregate.ID]
 		if f == nil {
-			f = remediation.NewFold()
+			f = NewFold()
 			r.folds[record.Aggregate.ID] = f
 		}
 		if err := f.Apply(record); err != nil && unread == nil {
