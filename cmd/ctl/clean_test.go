@@ -15,7 +15,7 @@ func TestLinesAreCleaned(t *testing.T) {
 	prints := regexp.MustCompile(`fmt\.Fprint|io\.WriteString|\bOut\.Write\(`)
 	may := map[string]string{
 		"cli/env.go": "Linef, Notef and Showf", "kit/kit.go": "Print, and a clean question", "kit/draw.go": "cleans",
-		"run/display.go": "cleans", "cluster/cmd.go": "cleans", "cli/screen.go": "cleans", "kit/logs.go": "JSON", "audit/prove.go": "a proof, for a file",
+		"run/display.go": "cleans", "backup/cmd.go": "cleans", "cli/screen.go": "cleans", "kit/logs.go": "JSON", "audit/prove.go": "a proof, for a file",
 	}
 	seen := make(map[string]bool)
 	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {

@@ -92,7 +92,7 @@ run also 3 paused, 4 degraded.`)
 		return err
 	})
 	cmd.Version = env.Version
-	cmd.SetVersionTemplate(versionOf(env).String() + "\n")
+	cmd.SetVersionTemplate(versionLine(env) + "\n")
 	cmd.PersistentPreRunE = func(*cobra.Command, []string) error {
 		if err := env.CheckColor(); err != nil {
 			return err
@@ -175,20 +175,9 @@ func withNoun(root *cobra.Command, args []string) []string {
 	return args
 }
 
-// version is the version of this program.
-type version struct {
-	Version  string `json:"version"`
-	Go       string `json:"goVersion"`
-	Platform string `json:"platform"`
-}
-
-func versionOf(env *cli.Env) version {
-	return version{Version: env.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
-}
-
-// String returns the version as a line.
-func (v version) String() string {
-	return fmt.Sprintf("scutectl %s (%s, %s)", v.Version, v.Go, v.Platform)
+// versionLine returns the version of this program as a line.
+func versionLine(env *cli.Env) string {
+	return fmt.Sprintf("scutectl %s (%s, %s/%s)", env.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 func newCmdVersion(env *cli.Env) *cobra.Command {
@@ -199,9 +188,9 @@ func newCmdVersion(env *cli.Env) *cobra.Command {
 		Args:  cli.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if format.Data() {
-				return format.Print(env.Out, versionOf(env))
+				return format.Print(env.Out, map[string]string{"version": env.Version, "goVersion": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH})
 			}
-			return env.Linef("%v", versionOf(env))
+			return env.Linef("%s", versionLine(env))
 		},
 	}
 	format.AddFlag(cmd, "json", "yaml", "jsonpath=...")

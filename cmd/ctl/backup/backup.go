@@ -63,11 +63,8 @@ func (o *backupOptions) validate() error {
 	case strings.Contains(o.To, "://"):
 		return cli.Usagef("--to is %q: it must be a folder; only a BackupSchedule writes to a bucket", o.To)
 	}
-	for i, name := range o.Clusters {
-		if slices.Contains(o.Clusters[:i], name) {
-			return cli.Usagef("cluster %s is named twice", name)
-		}
-	}
+	slices.Sort(o.Clusters)
+	o.Clusters = slices.Compact(o.Clusters)
 	return errors.Join(o.options.validate(), o.keys.validate())
 }
 

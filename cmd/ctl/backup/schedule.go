@@ -19,7 +19,6 @@ import (
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog"
-	"scute.dev/view"
 )
 
 func newNoun() *kit.Noun[*v1alpha1.BackupSchedule] {

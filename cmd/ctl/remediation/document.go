@@ -53,7 +53,7 @@ func Hints(k *kit.Kit, r *v1alpha1.SurgeRemediation) []string {
 	if IsOpen(r) {
 		lines = append(lines, line("hold", "keeps the machine as it is"))
 	}
-	if InProgress(r.Status.Phase) {
+	if inProgress(r.Status.Phase) {
 		lines = append(lines, line("abort", "cancels the replacement"))
 	}
 	return lines
@@ -71,7 +71,7 @@ func Actions(r *v1alpha1.SurgeRemediation) []kit.Action {
 		return []kit.Action{action("release")}
 	}
 	actions := []kit.Action{action("hold")}
-	if InProgress(r.Status.Phase) {
+	if inProgress(r.Status.Phase) {
 		actions = append(actions, action("abort"))
 	}
 	return actions

@@ -16,8 +16,8 @@ import (
 // TestOnlyChangesArePrinted checks that each change is printed as a line, and that nothing is printed without a change.
 func TestOnlyChangesArePrinted(t *testing.T) {
 	o := &options{Kit: &kit.Kit{Env: &cli.Env{Now: func() time.Time { return time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC) }}}}
-	machine := &Machine{Namespace: "fleet", Name: "cp-1", Health: running}
-	list := []*Machine{machine}
+	m := &machine{Namespace: "fleet", Name: "cp-1", Health: running}
+	list := []*machine{m}
 	told := map[string]string{}
 	expect := func(want ...string) {
 		t.Helper()
@@ -27,10 +27,10 @@ func TestOnlyChangesArePrinted(t *testing.T) {
 	}
 	expect("2026-07-30T12:00:00.000Z fleet/cp-1 Running")
 	expect()
-	machine.Health, machine.Reason = unhealthy, "NodeReady is Unknown"
+	m.Health, m.Reason = unhealthy, "NodeReady is Unknown"
 	expect("2026-07-30T12:00:00.000Z fleet/cp-1 Unhealthy (NodeReady is Unknown)")
-	machine.Health, machine.Reason = deleted, ""
-	machine.Remediation = &Remediation{Phase: "Replacing", Decision: "OwnerRemediation", Outlook: &remediator.Outlook{Rule: "c", Next: "cp-4 becomes ready"}}
+	m.Health, m.Reason = deleted, ""
+	m.Remediation = &machineRemediation{Phase: "Replacing", Decision: "OwnerRemediation", Outlook: &remediator.Outlook{Rule: "c", Next: "cp-4 becomes ready"}}
 	expect("2026-07-30T12:00:00.000Z fleet/cp-1 Deleted; Replacing by OwnerRemediation, rule c; next: cp-4 becomes ready")
 	list = nil
 	expect("2026-07-30T12:00:00.000Z fleet/cp-1 deleted")

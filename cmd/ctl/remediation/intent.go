@@ -160,7 +160,7 @@ func (o *intent) change(r *v1alpha1.SurgeRemediation) (said string, err error) {
 		r.Spec.Abort = true
 		return "abort requested", nil
 	}
-	if InProgress(r.Status.Phase) {
+	if inProgress(r.Status.Phase) {
 		o.Env.Notef("A replacement has started (%s), and continues: to cancel it, use %s. The hold takes effect before another one starts.",
 			r.Status.Phase, o.Hint(r.Namespace, abort, "remediation", r.Name))
 	}

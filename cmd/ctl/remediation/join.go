@@ -17,7 +17,7 @@ import (
 )
 
 // Join returns the machines of all clusters, and deleted ones whose replacement is not ready yet, sorted by cluster, owner and name.
-func (o *Objects) Join() (out []*Machine) {
+func (o *Objects) Join() (out []*machine) {
 	there := make(map[types.UID]bool)
 	for i := range o.Machines {
 		m := &o.Machines[i]
@@ -38,7 +38,7 @@ func (o *Objects) Join() (out []*Machine) {
 			out = append(out, m)
 		}
 	}
-	slices.SortFunc(out, func(a, b *Machine) int {
+	slices.SortFunc(out, func(a, b *machine) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Name, b.Name))
 	})
 	return out
@@ -54,9 +54,9 @@ func (o *Objects) cluster(namespace, name string) *clusterv1.Cluster {
 }
 
 // join returns a machine with its mark and its remediation.
-func (o *Objects) join(c *clusterv1.Cluster, m *clusterv1.Machine) *Machine {
+func (o *Objects) join(c *clusterv1.Cluster, m *clusterv1.Machine) *machine {
 	kind, name := replacerOf(m)
-	out := &Machine{Namespace: m.Namespace, Cluster: c.Name, Owner: strings.TrimSpace(kind + " " + name), Name: m.Name}
+	out := &machine{Namespace: m.Namespace, Cluster: c.Name, Owner: strings.TrimSpace(kind + " " + name), Name: m.Name}
 	_, out.controlPlane = m.Labels[clusterv1.MachineControlPlaneLabel]
 	out.Remediation = o.remediation(c, m)
 	mark := decodeMark(m.Annotations[v1alpha1.UnhealthyAnnotation])
@@ -84,7 +84,7 @@ func replacerOf(m *clusterv1.Machine) (kind, name string) {
 }
 
 // remediation returns the remediation of a machine from the log if the log was read, and otherwise from its SurgeRemediation; nil if there is none.
-func (o *Objects) remediation(c *clusterv1.Cluster, m *clusterv1.Machine) *Remediation {
+func (o *Objects) remediation(c *clusterv1.Cluster, m *clusterv1.Machine) *machineRemediation {
 	var s v1alpha1.SurgeRemediationStatus
 	known := false
 	if i := slices.IndexFunc(o.Remediations, func(r v1alpha1.SurgeRemediation) bool { return r.Namespace == m.Namespace && r.Name == m.Name }); i >= 0 {
@@ -99,7 +99,7 @@ func (o *Objects) remediation(c *clusterv1.Cluster, m *clusterv1.Machine) *Remed
 	if !known {
 		return nil
 	}
-	out := &Remediation{Phase: s.Phase, Decision: s.Decision, Message: s.Message, Next: s.Next, Replacement: s.Replacement, Attempts: s.Attempts}
+	out := &machineRemediation{Phase: s.Phase, Decision: s.Decision, Message: s.Message, Next: s.Next, Replacement: s.Replacement, Attempts: s.Attempts}
 	if state != nil {
 		if ahead, ok := remediator.OutlookOf(state, m.UID, o.facts(c, m, state), o.Now); ok {
 			out.Outlook = &ahead

@@ -13,8 +13,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// Machine is a machine as shown to the user.
-type Machine struct {
+// machine is a machine as shown to the user.
+type machine struct {
 	Namespace string `json:"namespace"`
 	Cluster   string `json:"cluster"`
 	// Owner is the kind and name of the object that replaces the machine.
@@ -28,13 +28,13 @@ type Machine struct {
 	// Marks are the annotations that pause the machine, or that request or prevent its remediation or deletion, and what stops its remediation.
 	Marks []string `json:"marks,omitempty"`
 	// Remediation is nil if the machine has none.
-	Remediation *Remediation `json:"remediation"`
+	Remediation *machineRemediation `json:"remediation"`
 
 	controlPlane bool
 }
 
-// Remediation is the remediation of a machine, from the log or from its SurgeRemediation.
-type Remediation struct {
+// machineRemediation is the remediation of a machine, from the log or from its SurgeRemediation.
+type machineRemediation struct {
 	Phase       v1alpha1.RemediationPhase `json:"phase"`
 	Decision    string                    `json:"decision,omitempty"`
 	Message     string                    `json:"message,omitempty"`
@@ -55,7 +55,7 @@ const (
 )
 
 // setHealth sets the health of a machine according to scute, a MachineHealthCheck, or else its phase. mark may be nil.
-func (m *Machine) setHealth(o *clusterv1.Machine, mark *v1alpha1.UnhealthyMark) {
+func (m *machine) setHealth(o *clusterv1.Machine, mark *v1alpha1.UnhealthyMark) {
 	m.Health = cmp.Or(o.Status.Phase, "Pending")
 	check := meta.FindStatusCondition(o.Status.Conditions, clusterv1.MachineHealthCheckSucceededCondition)
 	switch {
@@ -76,7 +76,7 @@ func (m *Machine) setHealth(o *clusterv1.Machine, mark *v1alpha1.UnhealthyMark) 
 }
 
 // setMarks sets the annotations of a machine, and what stops its remediation, in the words of the documentation.
-func (m *Machine) setMarks(o *clusterv1.Machine) {
+func (m *machine) setMarks(o *clusterv1.Machine) {
 	add := func(is bool, name string) {
 		if is {
 			m.Marks = append(m.Marks, name)

@@ -42,7 +42,7 @@ func (o *options) notes(p *snapshot) {
 }
 
 // table renders a row for each machine. It only counts running workers without a mark, unless the user named them or --all is set.
-func (o *options) table(v kit.View, list []*Machine) []string {
+func (o *options) table(v kit.View, list []*machine) []string {
 	_, wide := o.format.Text()
 	header, left := []string{"CLUSTER", "MACHINE", "HEALTH", "MARKS", "DECISION", "NEXT"}, 0
 	t := &cli.Table{Wrap: 2}
@@ -79,7 +79,7 @@ func (o *options) table(v kit.View, list []*Machine) []string {
 }
 
 // describeMachine renders one machine.
-func describeMachine(v kit.View, m *Machine) []string {
+func describeMachine(v kit.View, m *machine) []string {
 	out := []string{
 		v.Field("Machine", v.Paint.Text(cli.Bold, m.Namespace+"/"+m.Name)), v.Field("Cluster", m.Cluster), v.Field("Owner", cmp.Or(m.Owner, "none")),
 		v.Field("Health", v.Paint.Text(style(m.Health), m.health(v.Now))),
@@ -116,22 +116,22 @@ func style(health string) cli.Style {
 }
 
 // style returns the color of the machine's decision.
-func (m *Machine) style() cli.Style {
+func (m *machine) style() cli.Style {
 	if m.Remediation == nil {
 		return cli.Plain
 	}
-	return Style(m.Remediation.Phase)
+	return phaseStyle(m.Remediation.Phase)
 }
 
 // health returns a machine's health in a word, and for how long.
-func (m *Machine) health(now time.Time) string {
+func (m *machine) health(now time.Time) string {
 	if m.Since.IsZero() || m.Since.After(now) {
 		return m.Health
 	}
 	return m.Health + " " + cli.Span(now.Sub(m.Since))
 }
 
-func (m *Machine) decision() string {
+func (m *machine) decision() string {
 	r := m.Remediation
 	if r == nil {
 		return ""
@@ -148,7 +148,7 @@ func (m *Machine) decision() string {
 
 // next returns what happens next and when, with the remaining time unless now is zero. Without the
 // log it returns the message of the resource, which describes the present.
-func (m *Machine) next(now time.Time) string {
+func (m *machine) next(now time.Time) string {
 	r := m.Remediation
 	switch {
 	case r == nil:
@@ -170,7 +170,7 @@ func (m *Machine) next(now time.Time) string {
 }
 
 // remedy returns what a user can do about a machine.
-func (m *Machine) remedy() string {
+func (m *machine) remedy() string {
 	if m.Remediation == nil {
 		return ""
 	}
@@ -178,7 +178,7 @@ func (m *Machine) remedy() string {
 }
 
 // fact returns the state of a machine in one line, for a pipe. Equal lines mean that nothing has changed, so it contains no ages.
-func (m *Machine) fact() string {
+func (m *machine) fact() string {
 	parts := []string{m.Health}
 	if m.Reason != "" {
 		parts[0] += " (" + m.Reason + ")"
@@ -188,7 +188,7 @@ func (m *Machine) fact() string {
 	}
 	if r := m.Remediation; r != nil {
 		decision := m.decision()
-		if InProgress(r.Phase) {
+		if inProgress(r.Phase) {
 			decision = string(r.Phase) + " by " + decision
 		}
 		parts = append(parts, decision)
@@ -237,7 +237,7 @@ func (o *options) follow(ctx context.Context, r *reader) error {
 }
 
 // changedLines returns the lines that have changed since the previous snapshots, and records them in told.
-func (o *options) changedLines(list []*Machine, told map[string]string) (out []string) {
+func (o *options) changedLines(list []*machine, told map[string]string) (out []string) {
 	const gone = "deleted"
 	facts := make(map[string]string)
 	for name := range told {

@@ -146,10 +146,10 @@ func withLog(o *Objects) *Objects {
 }
 
 // machineNamed returns a machine of a fleet.
-func machineNamed(t *testing.T, o *Objects, name string) *Machine {
+func machineNamed(t *testing.T, o *Objects, name string) *machine {
 	t.Helper()
 	list := o.Join()
-	i := slices.IndexFunc(list, func(m *Machine) bool { return m.Name == name })
+	i := slices.IndexFunc(list, func(m *machine) bool { return m.Name == name })
 	if i < 0 {
 		t.Fatalf("there is no machine %s", name)
 	}

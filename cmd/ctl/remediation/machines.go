@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
@@ -24,86 +26,60 @@ type options struct {
 
 // MachineCommands returns the commands about machines, by verb.
 func MachineCommands(env *cli.Env) kit.Verbs {
-	return kit.Verbs{"get": newCmdGet(env), "describe": newCmdDescribe(env), "watch": newCmdWatch(env)}
+	get := &options{}
+	verbs := kit.Verbs{
+		"get": newCmdMachines(env, get, "Show machines: health, marks, decisions, and what happens next", "",
+			"$ get machines -A --watch", "$ get machines -n fleet --cluster prod -o json"),
+		"describe": newCmdMachines(env, &options{describe: true}, "Show a machine with its owner, and the decision about it", "",
+			"$ describe machine prod-control-plane-x7k2p -n fleet"),
+		"watch": newCmdMachines(env, &options{watch: true}, "Show machines again whenever they change, until interrupted",
+			" On a terminal they are redrawn in place; in a pipe each change is a line.", "$ watch machines -A", "$ watch machines -n fleet --cluster prod"),
+	}
+	verbs["get"].Flags().BoolVarP(&get.watch, "watch", "w", false, "Follow them, as watch does")
+	get.format.AddFlag(verbs["get"], "json", "yaml", "wide", "jsonpath=...")
+	return verbs
 }
 
-const legend = `The command reads the objects of Cluster API and scute, and the event log for the rules and times of decisions. If the log cannot
+// newCmdMachines returns a command about machines: about one machine if it describes.
+func newCmdMachines(env *cli.Env, o *options, short, more string, examples ...string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "machine [MACHINE ...]", Aliases: []string{"machines", "ma"}, Args: kit.Names(-1), RunE: kit.WithNames(&o.names, o.run),
+		Short: short, Example: kit.Examples(env, examples...), ValidArgsFunction: o.complete,
+		Long: short + "." + more + `
+
+The command reads the objects of Cluster API and scute, and the event log for the rules and times of decisions. If the log cannot
 be reached, it prints a note and shows only the objects. It needs neither a RepairPolicy nor scute's kinds.
 
-Running workers without a mark are counted, and listed only with --all.`
-
-func newCmdGet(env *cli.Env) *cobra.Command {
-	o := &options{}
-	cmd := o.command(env, "[MACHINE ...]", kit.Names(-1), &cobra.Command{
-		Short:   "Show machines: health, marks, decisions, and what happens next",
-		Long:    "Show machines: health, marks, decisions, and what happens next.\n\n" + legend,
-		Example: kit.Examples(env, "$ get machines -A --watch", "$ get machines -n fleet --cluster prod -o json"),
-	})
-	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "Follow them, as watch does")
-	o.clusterFlags(cmd)
-	o.format.AddFlag(cmd, "json", "yaml", "wide", "jsonpath=...")
-	return cmd
-}
-
-func newCmdDescribe(env *cli.Env) *cobra.Command {
-	o := &options{describe: true}
-	return o.command(env, "MACHINE", kit.OneName("a machine"), &cobra.Command{
-		Short:   "Show a machine with its owner, and the decision about it",
-		Long:    "Show a machine with its owner, and the decision about it.\n\n" + legend,
-		Example: kit.Examples(env, "$ describe machine prod-control-plane-x7k2p -n fleet"),
-	})
-}
-
-func newCmdWatch(env *cli.Env) *cobra.Command {
-	o := &options{watch: true}
-	cmd := o.command(env, "[MACHINE ...]", kit.Names(-1), &cobra.Command{
-		Short: "Follow machines until interrupted",
-		Long: "Show machines again whenever they change, until interrupted. On a terminal they are redrawn in place; in a pipe each change\nis a line.\n\n" +
-			legend,
-		Example: kit.Examples(env, "$ watch machines -A", "$ watch machines -n fleet --cluster prod"),
-	})
-	o.clusterFlags(cmd)
-	return cmd
-}
-
-// command completes the definition of a command about machines.
-func (o *options) command(env *cli.Env, use string, args cobra.PositionalArgs, cmd *cobra.Command) *cobra.Command {
-	cmd.Use, cmd.Aliases, cmd.Args = "machine "+use, []string{"machines", "ma"}, args
-	cmd.RunE = kit.WithNames(&o.names, o.run)
+Running workers without a mark are counted, and listed only with --all.`,
+	}
 	o.Kit = kit.New(env, cmd, "machines")
-	cmd.ValidArgsFunction = o.complete
-	cmd.Flags().BoolVar(&o.live, "live", false, "Show only the objects, and do not read the event log")
-	return cmd
-}
-
-// clusterFlags adds the options that select machines.
-func (o *options) clusterFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
+	f.BoolVar(&o.live, "live", false, "Show only the objects, and do not read the event log")
+	if o.describe {
+		cmd.Use, cmd.Args = "machine MACHINE", kit.OneName("a machine")
+		return cmd
+	}
 	kit.AllNamespacesVar(cmd, &o.allNamespaces)
 	f.StringVar(&o.cluster, "cluster", "", "Show this cluster only")
 	f.BoolVar(&o.all, "all", false, "List all workers")
+	return cmd
 }
 
 // complete returns the names of machines for completion by a shell.
-func (o *options) complete(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	const none = cobra.ShellCompDirectiveNoFileComp
+func (o *options) complete(cmd *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
 	cluster, err := o.Flags.Cluster()
-	if err != nil || o.describe && len(args) > 0 {
-		return nil, none
-	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), kit.CompleteTimeout)
-	defer cancel()
-	objects, err := Read(ctx, cluster, cluster.Namespace)
-	if err != nil {
-		return nil, none
-	}
-	var names []string
-	for i := range objects.Machines {
-		if m := &objects.Machines[i]; !slices.Contains(args, m.Name) {
-			names = append(names, m.Name+"\t"+m.Status.Phase)
+	if err == nil && !(o.describe && len(args) > 0) {
+		ctx, cancel := context.WithTimeout(cmd.Context(), kit.CompleteTimeout)
+		defer cancel()
+		list := &clusterv1.MachineList{}
+		_ = cluster.Client.List(ctx, list, client.InNamespace(cluster.Namespace)) // without a list there is nothing to complete
+		for i := range list.Items {
+			if m := &list.Items[i]; !slices.Contains(args, m.Name) {
+				names = append(names, m.Name+"\t"+m.Status.Phase)
+			}
 		}
 	}
-	return names, none
+	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 func (o *options) validate() error {

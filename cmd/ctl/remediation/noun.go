@@ -80,19 +80,19 @@ func describe(ctx context.Context, p *session, r *v1alpha1.SurgeRemediation) ([]
 }
 
 // getEnded reads a remediation from the log after its resource was deleted with its machine.
-func getEnded(ctx context.Context, p *session, at types.NamespacedName, notFound error) (*v1alpha1.SurgeRemediation, error) {
-	if err := p.ConnectLog(ctx); err != nil {
-		if kit.HasHint(notFound) {
-			return nil, notFound
+func getEnded(ctx context.Context, p *session, at types.NamespacedName, notFound error) (r *v1alpha1.SurgeRemediation, err error) {
+	unreached := p.ConnectLog(ctx)
+	if unreached == nil {
+		if r, err = p.LogSource().Get(ctx, at); err == nil {
+			return r, nil
 		}
-		return nil, fmt.Errorf("%w; remediations that have ended are in the log, which could not be reached: %s shows why", notFound, p.Kit.Hint("", "doctor"))
 	}
-	r, err := p.LogSource().Get(ctx, at)
-	if err != nil && kit.HasHint(notFound) {
+	switch {
+	case kit.HasHint(notFound):
 		return nil, notFound
-	}
-	if err != nil {
+	case unreached != nil:
+		return nil, fmt.Errorf("%w; remediations that have ended are in the log, which could not be reached: %s shows why", notFound, p.Kit.Hint("", "doctor"))
+	default:
 		return nil, fmt.Errorf("%w, and none in the log: healthy machines have none; %s shows all", notFound, p.Kit.Hint(at.Namespace, "get", "machines"))
 	}
-	return r, nil
 }

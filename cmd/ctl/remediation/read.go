@@ -97,8 +97,8 @@ func IsOpen(r *v1alpha1.SurgeRemediation) bool {
 	return r.Status.FinishedAt == nil && r.Status.Phase != v1alpha1.RemediationUnselected
 }
 
-// InProgress reports whether scute has requested a replacement from the owner.
-func InProgress(p v1alpha1.RemediationPhase) bool {
+// inProgress reports whether scute has requested a replacement from the owner.
+func inProgress(p v1alpha1.RemediationPhase) bool {
 	return slices.Contains([]v1alpha1.RemediationPhase{
 		v1alpha1.RemediationSurging, v1alpha1.RemediationReplacing, v1alpha1.RemediationRemoving, v1alpha1.RemediationCancelling,
 	}, p)

@@ -12,8 +12,8 @@ import (
 
 type output struct{ kit.View }
 
-// Style returns the color of a phase.
-func Style(p v1alpha1.RemediationPhase) cli.Style {
+// phaseStyle returns the color of a phase.
+func phaseStyle(p v1alpha1.RemediationPhase) cli.Style {
 	switch p {
 	case v1alpha1.RemediationSucceeded, v1alpha1.RemediationRecovered:
 		return cli.Green
@@ -30,7 +30,7 @@ func Style(p v1alpha1.RemediationPhase) cli.Style {
 
 // phase returns a phase in its color; "Pending" if no daemon has processed the remediation.
 func (v output) phase(p v1alpha1.RemediationPhase) string {
-	return v.Paint.Text(Style(p), string(cmp.Or(p, "Pending")))
+	return v.Paint.Text(phaseStyle(p), string(cmp.Or(p, "Pending")))
 }
 
 // row renders a remediation as a row of a table. Cells that do not fit on a terminal are in Wide.
@@ -81,7 +81,7 @@ func (v output) bar(r *v1alpha1.SurgeRemediation) string {
 		case i < at, i == at && succeeded(s.Phase):
 			return "✓", cli.Green
 		case i == at:
-			return phaseSymbol(s.Phase), Style(s.Phase)
+			return phaseSymbol(s.Phase), phaseStyle(s.Phase)
 		default:
 			return "·", cli.Dim
 		}

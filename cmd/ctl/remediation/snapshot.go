@@ -16,7 +16,7 @@ import (
 
 // snapshot is the state of the machines at one time.
 type snapshot struct {
-	machines  []*Machine
+	machines  []*machine
 	forbidden []string // kinds that may not be listed
 	log       logStatus
 }
@@ -111,7 +111,7 @@ func (r *reader) readLog(ctx context.Context, objects *Objects) (unread error) {
 }
 
 // selected returns the machines of the cluster and with the names that the user named.
-func (r *reader) selected(objects *Objects) ([]*Machine, error) {
+func (r *reader) selected(objects *Objects) ([]*machine, error) {
 	var clusters, names []string
 	for i := range objects.Clusters {
 		clusters = append(clusters, objects.Clusters[i].Name)
@@ -120,7 +120,7 @@ func (r *reader) selected(objects *Objects) ([]*Machine, error) {
 		return nil, r.missing("cluster", r.options.cluster, clusters)
 	}
 	all := objects.Join()
-	list := []*Machine{}
+	list := []*machine{}
 	for _, m := range all {
 		names = append(names, m.Name)
 		if (r.options.cluster == "" || m.Cluster == r.options.cluster) && (len(r.names) == 0 || slices.Contains(r.names, m.Name)) {
@@ -128,7 +128,7 @@ func (r *reader) selected(objects *Objects) ([]*Machine, error) {
 		}
 	}
 	for _, name := range r.names {
-		if !r.found && !slices.ContainsFunc(list, func(m *Machine) bool { return m.Name == name }) { // a watched machine may be deleted
+		if !r.found && !slices.ContainsFunc(list, func(m *machine) bool { return m.Name == name }) { // a watched machine may be deleted
 			return nil, r.missing("machine", name, names)
 		}
 	}

@@ -20,12 +20,13 @@ import (
 	"scute.dev/workflow/runner"
 )
 
-// deps are the dependencies of a command about one run.
+// deps are the dependencies of a command about one run, and the options that several commands have.
 type deps struct {
 	*kit.Kit
 	noun *noun
 	Options
-	trust bool // --trust-folder
+	Task, Reason string
+	trust        bool // --trust-folder
 }
 
 // command completes a command whose argument is the name of a run, and adds the options that select the cluster or log.
@@ -34,16 +35,16 @@ func (d *deps) command(env *cli.Env, cmd *cobra.Command, run func(ctx context.Co
 	return cmd
 }
 
-// withRun calls fn with a run and the log that contains it. It fails if task is not "" and the run does not have the task.
-func (d *deps) withRun(ctx context.Context, name, task string, fn func(ctx context.Context, at *session, f *Fold) error) error {
+// withRun calls fn with a run and the log that contains it. It fails if the run does not have the task of --task.
+func (d *deps) withRun(ctx context.Context, name string, fn func(ctx context.Context, at *session, f *Fold) error) error {
 	at, err := kit.Open(ctx, d.Kit, d.noun)
 	if err != nil {
 		return err
 	}
 	defer at.Close()
 	f, err := d.fold(ctx, at, at.Key(name))
-	if err == nil && task != "" {
-		err = hasTask(&f.Run, task)
+	if err == nil && d.Task != "" {
+		err = hasTask(&f.Run, d.Task)
 	}
 	if err != nil {
 		return err
@@ -110,23 +111,26 @@ func (d *deps) submit(ctx context.Context, at *session, f *Fold, in workflow.Inp
 	return actor, nil
 }
 
-// record submits an operator's command, and prints what was recorded, and by whom.
+// record submits an operator's command, and prints what was recorded, and by whom. It waits until the resource shows the decision, so that the next
+// command shows it too. The decision is recorded in any case, so a failed wait is only a message. For the log of a folder it prints the command that
+// continues the run.
 func (d *deps) record(ctx context.Context, at *session, f *Fold, in workflow.Input, what string) error {
 	actor, err := d.submit(ctx, at, f, in)
 	if err != nil {
 		return err
 	}
-	return d.Env.Linef("run %s: %s by %s", f.ID, what, actor)
+	if err := d.Env.Linef("run %s: %s by %s", f.ID, what, actor); err != nil {
+		return err
+	}
+	d.noteUnseen(ctx, at, f)
+	return nil
 }
 
-// syncResource waits until the resource shows a decision, so that the next command shows it too. The decision is recorded in any
-// case, so a failed wait is only a message. For the log of a folder it prints the command that continues the run.
-func (d *deps) syncResource(ctx context.Context, at *session, f *Fold) {
+// noteUnseen prints a note if nobody acts on a decision.
+func (d *deps) noteUnseen(ctx context.Context, at *session, f *Fold) {
 	if at.Log.Static {
 		d.Env.Notef("No process drives the run now. To continue it: %s", d.Hint(f.Namespace, "resume", "run", f.Name))
-		return
-	}
-	if err := d.waitShown(ctx, at, f); err != nil {
+	} else if err := d.waitShown(ctx, at, f); err != nil {
 		d.Env.Notef("The WorkflowRun does not show it yet: %s", err)
 	}
 }
@@ -153,8 +157,8 @@ func (d *deps) waitShown(ctx context.Context, at *session, f *Fold) error {
 }
 
 // requireReason returns an error if a decision has no reason.
-func requireReason(reason string) error {
-	if reason == "" {
+func (d *deps) requireReason() error {
+	if d.Reason == "" {
 		return cli.Usagef("--reason is missing: give the reason; it is recorded in the event log")
 	}
 	return nil

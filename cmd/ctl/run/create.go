@@ -22,11 +22,9 @@ import (
 func (o *runOptions) runInCluster(ctx context.Context, w *v1alpha1.WorkflowRun, problems []workflow.Problem) error {
 	// The daemon would refuse the manifest for these problems. Whether it has enabled Exec is not known.
 	env := o.workflowEnv(tasks.Options{Clusters: &access.Clusters{}, Log: &deferredLog{}, ExecEnabled: true}, "")
-	problems = mergeProblems(problems, env.Check(w.Namespace, w.Name, &w.Spec))
-	if hasErrors(problems) {
-		return o.printProblems(problems)
+	if err := o.report(mergeProblems(problems, env.Check(w.Namespace, w.Name, &w.Spec))); err != nil {
+		return err
 	}
-	o.warn(problems)
 	at, err := kit.InCluster(o.Kit, o.noun)
 	if err != nil {
 		return err
@@ -75,7 +73,7 @@ func (o *runOptions) create(ctx context.Context, cluster *connect.Cluster, w *v1
 // checkUnchanged returns an error if the manifest differs from the existing run. A dry run of an update compares them with all defaults,
 // because the API server only permits changes of suspend. Users without permission to update are not stopped.
 func (o *runOptions) checkUnchanged(ctx context.Context, at *session, r *Run, w *v1alpha1.WorkflowRun) error {
-	if IsFinished(r.Phase()) {
+	if isFinished(r.Phase()) {
 		return nil
 	}
 	key := types.NamespacedName{Namespace: w.Namespace, Name: w.Name}
@@ -96,14 +94,9 @@ func (o *runOptions) checkUnchanged(ctx context.Context, at *session, r *Run, w 
 	if err != nil {
 		return err
 	}
-	d, problems, err := o.environment(&deferredLog{}, "", "").Definition(ctx, w.Namespace, w.Name, &w.Spec)
-	switch {
-	case err != nil:
-		return cli.Usagef("reading what the manifest refers to: %w", err)
-	case d == nil:
-		return o.printProblems(problems)
-	case d.Hash() == f.State.Hash:
-		return nil // the run was migrated to it
+	d, err := o.definition(ctx, o.environment(&deferredLog{}, "", ""), w.Namespace, w, nil)
+	if err != nil || d.Hash() == f.State.Hash { // the run was migrated to it
+		return err
 	}
 	return o.checkEdited(&f.Run, d, o.File)
 }
@@ -113,9 +106,9 @@ func (o *runOptions) resumeExisting(ctx context.Context, at *session, r *Run) er
 	name := r.Namespace + "/" + r.Name
 	phase := r.Phase()
 	switch {
-	case IsFinished(phase):
+	case isFinished(phase):
 		return cli.Usagef("run %s already exists and has ended: it is %s. Delete it (kubectl delete workflowrun %s -n %s) and run this command again, or choose another name", name, phase, r.Name, r.Namespace)
-	case !IsIdle(phase):
+	case !isIdle(phase):
 		o.Env.Notef("run %s already exists and is %s: following it", name, phase)
 		return nil
 	}

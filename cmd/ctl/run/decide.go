@@ -20,8 +20,8 @@ import (
 
 type decideOptions struct {
 	*deps
-	Task, Action, Output, With, Reason string
-	Question                           int
+	Action, Output, With string
+	Question             int
 }
 
 // actions returns the decisions about a task that waits.
@@ -91,14 +91,14 @@ func (o *decideOptions) validate() error {
 	case o.With != "" && o.Action != string(workflow.ActRetry):
 		return cli.Usagef("--with needs --action retry")
 	}
-	return requireReason(o.Reason)
+	return o.requireReason()
 }
 
 func (o *decideOptions) run(ctx context.Context, name string) error {
 	if err := o.validate(); err != nil {
 		return err
 	}
-	return o.withRun(ctx, name, o.Task, o.decide)
+	return o.withRun(ctx, name, o.decide)
 }
 
 func (o *decideOptions) decide(ctx context.Context, at *session, f *Fold) (err error) {
@@ -111,11 +111,7 @@ func (o *decideOptions) decide(ctx context.Context, at *session, f *Fold) (err e
 			return err
 		}
 	}
-	if err := o.record(ctx, at, f, decision, o.Action+" of task "+o.Task+" decided"); err != nil {
-		return err
-	}
-	o.syncResource(ctx, at, f)
-	return nil
+	return o.record(ctx, at, f, decision, o.Action+" of task "+o.Task+" decided")
 }
 
 // patchedInputs returns the inputs of the task's step with the patch merged in. The step's kind checks them.

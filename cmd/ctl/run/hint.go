@@ -69,9 +69,9 @@ func continueCommands(k *kit.Kit, r *Run) []string {
 	return []string{hint(k, r, "resume") + " then continues the run"}
 }
 
-// NextCommands returns the commands that show and continue an idle run, one per line. The first
+// nextCommands returns the commands that show and continue an idle run, one per line. The first
 // command shows the run.
-func NextCommands(k *kit.Kit, r *Run) []string {
+func nextCommands(k *kit.Kit, r *Run) []string {
 	look := hint(k, r, "describe") + " shows what happened"
 	switch r.Phase() {
 	case v1alpha1.RunAborted:

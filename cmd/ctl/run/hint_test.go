@@ -40,7 +40,7 @@ func TestNextCommandsOfARunThatIsDriven(t *testing.T) {
 	resumes := func(lines []string) bool {
 		return slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, "then continues the run") })
 	}
-	if resumes(NextCommands(k, r)) || !resumes(PageCommands(k, r)) {
-		t.Errorf("NextCommands = %q, PageCommands = %q", NextCommands(k, r), PageCommands(k, r))
+	if resumes(nextCommands(k, r)) || !resumes(PageCommands(k, r)) {
+		t.Errorf("nextCommands = %q, PageCommands = %q", nextCommands(k, r), PageCommands(k, r))
 	}
 }

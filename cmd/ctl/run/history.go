@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"time"
 
 	"scute.dev/cmd/ctl/kit"
@@ -8,8 +9,8 @@ import (
 	"scute.dev/workflow"
 )
 
-// History has every attempt of a run and every decision, which the state of a run does not have.
-type History struct {
+// history has every attempt of a run and every decision, which the state of a run does not have.
+type history struct {
 	tasks map[string]*TaskHistory
 	// Words are the decisions about the run as a whole, in their order.
 	Words []Decision
@@ -45,17 +46,17 @@ type Decision struct {
 	Reason string
 }
 
-func newHistory() *History { return &History{tasks: make(map[string]*TaskHistory)} }
+func newHistory() *history { return &history{tasks: make(map[string]*TaskHistory)} }
 
 // Task returns the history of a task.
-func (h *History) Task(name string) TaskHistory {
+func (h *history) Task(name string) TaskHistory {
 	if h == nil || h.tasks[name] == nil {
 		return TaskHistory{}
 	}
 	return *h.tasks[name]
 }
 
-func (h *History) task(name string) *TaskHistory {
+func (h *history) task(name string) *TaskHistory {
 	if h.tasks[name] == nil {
 		h.tasks[name] = &TaskHistory{}
 	}
@@ -103,7 +104,7 @@ func (t *TaskHistory) answer(action workflow.Action, at time.Time) {
 	}
 }
 
-func (h *History) apply(e workflow.Event, ev eventlog.Event) {
+func (h *history) apply(e workflow.Event, ev eventlog.Event) {
 	decide := func(words *[]Decision, what, reason string) {
 		*words = append(*words, Decision{At: ev.Time, Actor: kit.Actor(ev.Actor), What: what, Reason: reason})
 	}
@@ -166,23 +167,12 @@ const awaitingApproval = "asks"
 
 // failureOutcome returns the outcome of an attempt for the cause of its failure.
 func failureOutcome(c workflow.Cause) string {
-	switch c {
-	case workflow.CauseTimeout:
-		return "out of time"
-	case workflow.CauseLost, workflow.CauseCancelled:
-		return string(c)
-	default:
-		return "failed"
-	}
+	return cmp.Or(map[workflow.Cause]string{
+		workflow.CauseTimeout: "out of time", workflow.CauseLost: string(workflow.CauseLost), workflow.CauseCancelled: string(workflow.CauseCancelled),
+	}[c], "failed")
 }
 
+// pauseOutcome returns the outcome of an attempt after which the task waits for an operator.
 func pauseOutcome(why workflow.PauseReason) string {
-	switch why {
-	case workflow.ReasonApproval:
-		return awaitingApproval
-	case workflow.ReasonUnknown:
-		return "unknown"
-	default:
-		return "failed"
-	}
+	return cmp.Or(map[workflow.PauseReason]string{workflow.ReasonApproval: awaitingApproval, workflow.ReasonUnknown: "unknown"}[why], "failed")
 }

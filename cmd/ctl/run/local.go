@@ -33,10 +33,7 @@ type local struct {
 
 // newLocal constructs the kinds of tasks. It does not open the folder.
 func (d *deps) newLocal(policy v1alpha1.FailurePolicy, parallel int) *local {
-	host, err := os.Hostname()
-	if err != nil {
-		host = "localhost"
-	}
+	host, _ := os.Hostname() // only for readers of the log
 	incarnation := fmt.Sprintf("scutectl-%s-%d-%s", host, os.Getpid(), strings.ToLower(rand.Text()[:8]))
 	late := &deferredLog{}
 	l := &local{deps: d, deferred: late, env: d.environment(late, incarnation, policy)}
@@ -68,20 +65,12 @@ func (l *local) open(ctx context.Context) error {
 func (o *runOptions) runLocal(ctx context.Context, w *v1alpha1.WorkflowRun, problems []workflow.Problem, policy v1alpha1.FailurePolicy) error {
 	l := o.newLocal(policy, o.Parallel)
 	l.env.Diagnose = o.Diagnose
-	d, more, err := l.env.Definition(ctx, w.Namespace, w.Name, &w.Spec)
+	_, noFolder := os.Stat(l.Flags.Dir)
+	l.env.CheckReads = noFolder != nil // a run that has started may not need the files any more
+	d, err := o.definition(ctx, l.env, w.Namespace, w, problems)
 	if err != nil {
-		return cli.Usagef("reading what the manifest refers to: %w", err)
+		return err
 	}
-	problems = mergeProblems(problems, more)
-	unread, err := l.env.CheckReadable(ctx, w.Namespace, w.Name, &w.Spec)
-	if err != nil {
-		return cli.Usagef("reading what the manifest refers to: %w", err)
-	}
-	_, err = os.Stat(l.Flags.Dir)
-	if fresh := err != nil; hasErrors(problems) || fresh && hasErrors(unread) {
-		return o.printProblems(append(problems, unread...))
-	}
-	o.warn(problems)
 	if err := l.open(ctx); err != nil {
 		return err
 	}
@@ -90,8 +79,14 @@ func (o *runOptions) runLocal(ctx context.Context, w *v1alpha1.WorkflowRun, prob
 	if err != nil {
 		return err
 	}
-	if !known && hasErrors(unread) { // a run that has started may not need them any more
-		return o.printProblems(unread)
+	if !known {
+		unread, err := l.env.CheckReadable(ctx, w.Namespace, w.Name, &w.Spec)
+		if err != nil {
+			return cli.Usagef("reading what the manifest refers to: %w", err)
+		}
+		if err := o.report(unread); err != nil {
+			return err
+		}
 	}
 	_, err = l.drive(ctx, id, &o.Format, func(ctx context.Context, f *Fold) error {
 		if known {
@@ -140,7 +135,7 @@ func (l *local) continueRun(ctx context.Context, f *Fold, d *workflow.Definition
 		return l.checkEdited(r, d, file)
 	}
 	stopped := "was interrupted"
-	if IsIdle(r.Phase()) {
+	if isIdle(r.Phase()) {
 		stopped = "is " + string(r.Phase())
 	}
 	l.Env.Notef("Resuming run %s, which %s. Finished tasks are skipped.", f.ID, stopped)

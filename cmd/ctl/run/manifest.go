@@ -252,7 +252,8 @@ func removeBadDurations(v any, path string) (problems []workflow.Problem) {
 			switch key {
 			case "with", "undo", "params": // the kinds check these
 			case "timeout", "totalTimeout", "deadline", "delay", "maxDelay":
-				if !isDuration(v[key]) {
+				text, ok := v[key].(string)
+				if _, err := v1alpha1.ParseDuration(text); v[key] != nil && (!ok || err != nil) {
 					problems = append(problems, workflow.Problem{Field: path + "." + key, Message: fmt.Sprintf("%v is not a duration", v[key]), Remedy: "write one like 90s, 5m or 1h30m"})
 					delete(v, key)
 				}
@@ -262,13 +263,4 @@ func removeBadDurations(v any, path string) (problems []workflow.Problem) {
 		}
 	}
 	return problems
-}
-
-func isDuration(v any) bool {
-	text, ok := v.(string)
-	if !ok {
-		return v == nil
-	}
-	_, err := v1alpha1.ParseDuration(text)
-	return err == nil
 }

@@ -70,20 +70,16 @@ func (o *migrateOptions) run(ctx context.Context, name string) error {
 	if w.Name != name {
 		return cli.Usagef("%s is the manifest of %s, not of %s", o.File, w.Name, name)
 	}
-	return o.withRun(ctx, name, "", func(ctx context.Context, at *session, f *Fold) error {
+	return o.withRun(ctx, name, func(ctx context.Context, at *session, f *Fold) error {
 		return o.migrate(ctx, at, f, w, problems)
 	})
 }
 
 func (o *migrateOptions) migrate(ctx context.Context, at *session, f *Fold, w *v1alpha1.WorkflowRun, problems []workflow.Problem) error {
-	d, more, err := o.environment(&deferredLog{}, "", o.policy).Definition(ctx, f.Namespace, w.Name, &w.Spec)
+	d, err := o.definition(ctx, o.environment(&deferredLog{}, "", o.policy), f.Namespace, w, problems)
 	if err != nil {
-		return cli.Usagef("reading what the manifest refers to: %w", err)
+		return err
 	}
-	if problems = mergeProblems(problems, more); hasErrors(problems) {
-		return o.printProblems(problems)
-	}
-	o.warn(problems)
 	if d.Hash() == f.State.Hash {
 		o.Env.Notef("The run already has this definition: there is nothing to adopt.")
 		return nil
@@ -113,11 +109,7 @@ func (o *migrateOptions) migrate(ctx context.Context, at *session, f *Fold, w *v
 			return err
 		}
 	}
-	if err := o.record(ctx, at, f, workflow.Migrate{To: d, Plan: plan}, "migrated"); err != nil {
-		return err
-	}
-	o.syncResource(ctx, at, f)
-	return nil
+	return o.record(ctx, at, f, workflow.Migrate{To: d, Plan: plan}, "migrated")
 }
 
 // checkEdited refuses to continue a run whose manifest was edited. It shows the plan to adopt the edited manifest.
@@ -170,11 +162,11 @@ type Migration struct {
 	// Changes are the changes of tasks, without the unchanged tasks that are kept or have not run.
 	Changes []workflow.Change
 	// Fields are the differing fields of changed tasks.
-	Fields []FieldChange
+	Fields []fieldChange
 }
 
-// FieldChange is a field of a task with its values in two definitions. Values are JSON, or "" if the field is missing.
-type FieldChange struct{ Task, Field, Before, After string }
+// fieldChange is a field of a task with its values in two definitions. Values are JSON, or "" if the field is missing.
+type fieldChange struct{ Task, Field, Before, After string }
 
 func migration(e workflow.Migrated, from string, before, after *workflow.Definition) Migration {
 	m := Migration{From: from, To: e.Hash, Fields: fieldChanges(before, after, e.Plan)}
@@ -187,7 +179,7 @@ func migration(e workflow.Migrated, from string, before, after *workflow.Definit
 }
 
 // fieldChanges returns the differing fields of the tasks that a plan lists as changed.
-func fieldChanges(before, after *workflow.Definition, plan []workflow.Change) (all []FieldChange) {
+func fieldChanges(before, after *workflow.Definition, plan []workflow.Change) (all []fieldChange) {
 	for _, c := range plan {
 		if c.Kind != workflow.Changed {
 			continue
@@ -197,7 +189,7 @@ func fieldChanges(before, after *workflow.Definition, plan []workflow.Change) (a
 		maps.Copy(names, now)
 		for _, field := range slices.Sorted(maps.Keys(names)) {
 			if old[field] != now[field] {
-				all = append(all, FieldChange{Task: c.Task, Field: field, Before: old[field], After: now[field]})
+				all = append(all, fieldChange{Task: c.Task, Field: field, Before: old[field], After: now[field]})
 			}
 		}
 	}

@@ -88,11 +88,11 @@ func key(r *Run) types.NamespacedName { return kit.Key(r.Namespace, r.Name) }
 
 func data(list []*Run, one bool) any {
 	if one {
-		return list[0].Report()
+		return list[0].report()
 	}
-	items := make([]Report, len(list))
+	items := make([]report, len(list))
 	for i, r := range list {
-		items[i] = r.Report()
+		items[i] = r.report()
 	}
 	return map[string]any{"items": items}
 }
@@ -117,8 +117,8 @@ func withLogDetails(ctx context.Context, p *session, r *Run) *Run {
 }
 
 func describe(_ context.Context, p *session, r *Run) ([]string, error) {
-	lines := Describe(p.View(), r)
-	if next := NextCommands(p.Kit, r); len(next) > 1 && !p.At.IsSet() {
+	lines := output{p.View()}.describe(r)
+	if next := nextCommands(p.Kit, r); len(next) > 1 && !p.At.IsSet() {
 		lines = append(lines, "", "To continue:")
 		for _, line := range next[1:] { // the first is describe
 			lines = append(lines, "  "+line)

@@ -13,13 +13,8 @@ import (
 	"scute.dev/workflow"
 )
 
-type pauseOptions struct {
-	*deps
-	Task, Reason string
-}
-
 func newCmdPause(env *cli.Env, n *noun) *cobra.Command {
-	o := &pauseOptions{deps: &deps{noun: n}}
+	o := &deps{noun: n}
 	cmd := o.command(env, &cobra.Command{
 		Short: "Pause a run, or hold one of its tasks",
 		Long: `Pause a run: no further task starts, running tasks end, and the clocks of the run stop. With --task only this task is held,
@@ -27,40 +22,28 @@ and the tasks that need it wait. It must not have started. All other tasks conti
 
 The pause is an event in the log, with your name and your reason.`,
 		Example: kit.Examples(env, "$ pause run upgrade-prod --reason 'maintenance of the network'", "$ pause run upgrade-prod --task upgrade-cluster"),
-	}, o.run)
+	}, func(ctx context.Context, name string) error { return o.withRun(ctx, name, o.pause) })
 	kit.TaskVar(cmd, o.Kit, n, &o.Task, "Hold this task, instead of the run")
 	cli.ReasonVar(cmd.Flags(), &o.Reason)
 	return cmd
 }
 
-func (o *pauseOptions) run(ctx context.Context, name string) error {
-	return o.withRun(ctx, name, o.Task, o.pause)
-}
-
-func (o *pauseOptions) pause(ctx context.Context, at *session, f *Fold) error {
-	var in workflow.Input = workflow.PauseRun{Reason: o.Reason}
-	what := "paused"
-	if o.Task != "" {
-		in, what = workflow.HoldTask{Task: o.Task, Reason: o.Reason}, "task "+o.Task+" held"
+func (d *deps) pause(ctx context.Context, at *session, f *Fold) error {
+	if d.Task != "" {
+		return d.record(ctx, at, f, workflow.HoldTask{Task: d.Task, Reason: d.Reason}, "task "+d.Task+" held")
 	}
-	if err := o.record(ctx, at, f, in, what); err != nil {
-		return err
-	}
-	if !at.Log.Static {
-		o.syncResource(ctx, at, f)
-	}
-	return nil
+	return d.record(ctx, at, f, workflow.PauseRun{Reason: d.Reason}, "paused")
 }
 
 type resumeOptions struct {
-	pauseOptions
+	*deps
 	Parallel int
 	Wait     bool
 	Format   cli.Format
 }
 
 func newCmdResume(env *cli.Env, n *noun, options Options) *cobra.Command {
-	o := &resumeOptions{pauseOptions: pauseOptions{deps: &deps{noun: n, Options: options}}}
+	o := &resumeOptions{deps: &deps{noun: n, Options: options}}
 	cmd := o.command(env, &cobra.Command{
 		Short: "Continue a run, or release one of its tasks",
 		Long: `Continue a run that was paused, aborted, or interrupted. Finished tasks are skipped; aborted and interrupted tasks are tried
@@ -87,7 +70,7 @@ func (o *resumeOptions) run(ctx context.Context, name string) error {
 	if o.Parallel < 0 {
 		return cli.Usagef("--parallel is %d: it must be greater than zero", o.Parallel)
 	}
-	return o.withRun(ctx, name, o.Task, o.resumeRun)
+	return o.withRun(ctx, name, o.resumeRun)
 }
 
 func (o *resumeOptions) resumeRun(ctx context.Context, at *session, f *Fold) error {
@@ -110,7 +93,7 @@ func (o *resumeOptions) resumeRun(ctx context.Context, at *session, f *Fold) err
 		}
 	}
 	if !o.Wait {
-		o.syncResource(ctx, at, f)
+		o.noteUnseen(ctx, at, f)
 		return nil
 	}
 	if err := o.waitShown(ctx, at, f); err != nil {
@@ -120,12 +103,12 @@ func (o *resumeOptions) resumeRun(ctx context.Context, at *session, f *Fold) err
 }
 
 // resume records that the daemon may continue a run.
-func (o *pauseOptions) resume(ctx context.Context, at *session, f *Fold) error {
-	actor, err := o.submit(ctx, at, f, workflow.ResumeRun{Reason: o.Reason})
+func (d *deps) resume(ctx context.Context, at *session, f *Fold) error {
+	actor, err := d.submit(ctx, at, f, workflow.ResumeRun{Reason: d.Reason})
 	if err != nil {
 		return err
 	}
-	o.Env.Notef("run %s: resumed by %s", f.ID, actor)
+	d.Env.Notef("run %s: resumed by %s", f.ID, actor)
 	return nil
 }
 
@@ -150,7 +133,7 @@ func (d *deps) driveLocal(ctx context.Context, at *session, f *Fold, format *cli
 
 // Pause pauses the run that the user saw, if the user may change its WorkflowRun.
 func Pause(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string) error {
-	o := &pauseOptions{deps: &deps{noun: newNoun(), Kit: k}, Reason: reason}
+	o := &deps{noun: newNoun(), Kit: k, Reason: reason}
 	return o.withSeen(ctx, seen, name, func(at *session, w *v1alpha1.WorkflowRun, f *Fold) error {
 		if w.Spec.Suspend {
 			return kit.Refusef("spec.suspend of WorkflowRun %s is set already: no further task starts", f.ID)
@@ -162,7 +145,7 @@ func Pause(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string)
 // Resume resumes the run that the user saw, if the user may change its WorkflowRun. If spec.suspend is set, Resume only removes it: otherwise the
 // daemon would pause the run again.
 func Resume(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string) error {
-	o := &pauseOptions{deps: &deps{noun: newNoun(), Kit: k}, Reason: reason}
+	o := &deps{noun: newNoun(), Kit: k, Reason: reason}
 	return o.withSeen(ctx, seen, name, func(at *session, w *v1alpha1.WorkflowRun, f *Fold) error {
 		if !w.Spec.Suspend {
 			return o.resume(ctx, at, f)
@@ -182,8 +165,8 @@ func Resume(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string
 }
 
 // withSeen calls fn with the current resource of the run that the user saw, and with the run as the log has it.
-func (o *pauseOptions) withSeen(ctx context.Context, seen *kit.Seen, name string, fn func(at *session, w *v1alpha1.WorkflowRun, f *Fold) error) error {
-	at, err := kit.InCluster(o.Kit, o.noun)
+func (d *deps) withSeen(ctx context.Context, seen *kit.Seen, name string, fn func(at *session, w *v1alpha1.WorkflowRun, f *Fold) error) error {
+	at, err := kit.InCluster(d.Kit, d.noun)
 	if err != nil {
 		return err
 	}

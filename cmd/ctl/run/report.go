@@ -11,18 +11,18 @@ import (
 	"scute.dev/workflow"
 )
 
-// Report is a run in JSON, for programs. Its fields are stable, and all of them are always present.
-type Report struct {
+// report is a run in JSON, for programs. Its fields are stable, and all of them are always present.
+type report struct {
 	Name       string            `json:"name"`
 	Phase      v1alpha1.RunPhase `json:"phase"`
 	RunID      string            `json:"runID"`
 	StartedAt  *time.Time        `json:"startedAt"`
 	FinishedAt *time.Time        `json:"finishedAt"`
-	Tasks      []TaskReport      `json:"tasks"`
+	Tasks      []taskReport      `json:"tasks"`
 }
 
-// TaskReport is one task of a Report.
-type TaskReport struct {
+// taskReport is one task of a report.
+type taskReport struct {
 	Name       string             `json:"name"`
 	Kind       string             `json:"kind"`
 	Phase      v1alpha1.TaskPhase `json:"phase"`
@@ -35,14 +35,14 @@ type TaskReport struct {
 	Output     json.RawMessage    `json:"output"`
 }
 
-// Report returns the run for programs.
-func (r *Run) Report() Report {
-	out := Report{
+// report returns the run for programs.
+func (r *Run) report() report {
+	out := report{
 		Name: r.Name, Phase: r.Phase(), RunID: r.ID,
-		StartedAt: exact(r.Status.StartedAt), FinishedAt: exact(r.Status.FinishedAt), Tasks: []TaskReport{},
+		StartedAt: exact(r.Status.StartedAt), FinishedAt: exact(r.Status.FinishedAt), Tasks: []taskReport{},
 	}
 	for _, t := range r.Tasks() {
-		task := TaskReport{
+		task := taskReport{
 			Name: t.Name, Kind: t.Kind, Phase: t.Phase, Verdict: t.Verdict, Attempts: t.Attempts, Question: t.Question,
 			StartedAt: exact(t.StartedAt), FinishedAt: exact(t.FinishedAt), Message: t.Message,
 		}
@@ -70,26 +70,26 @@ func (f *Fold) Documents(k *kit.Kit) []kit.Document {
 		Progress: r.Status.Progress + " tasks", Began: "requested", Since: r.CreatedAt, Actions: Actions(r),
 	}
 	switch {
-	case IsFinished(r.Phase()):
+	case isFinished(r.Phase()):
 		d.End(r.Status.FinishedAt)
-	case IsIdle(r.Phase()), r.Phase() == v1alpha1.RunPartiallyPaused:
+	case isIdle(r.Phase()), r.Phase() == v1alpha1.RunPartiallyPaused:
 		d.State, d.Commands = kit.Waiting, PageCommands(k, r)
 	}
 	return []kit.Document{d}
 }
 
-// PageCommands returns the commands of NextCommands for a page, which only knows the location of the log: no daemon continues a run in a folder.
+// PageCommands returns the commands of nextCommands for a page, which only knows the location of the log: no daemon continues a run in a folder.
 func PageCommands(k *kit.Kit, r *Run) []string {
 	shown := *r
 	shown.Local = k.Flags.Dir != ""
-	return NextCommands(k, &shown)
+	return nextCommands(k, &shown)
 }
 
 // Actions returns what users can do with a run now.
 func Actions(r *Run) []kit.Action {
 	a := kit.Action{Do: "pause", Kind: "run", Namespace: r.Namespace, Name: r.Name, ID: r.ID}
 	switch now := workflow.Summarize(r.State); {
-	case IsFinished(r.Phase()), r.Phase() == v1alpha1.RunStranded:
+	case isFinished(r.Phase()), r.Phase() == v1alpha1.RunStranded:
 		return nil
 	case now.Paused, r.Phase() == v1alpha1.RunAborted:
 		a.Do = "resume"
@@ -103,7 +103,7 @@ func Actions(r *Run) []kit.Action {
 func (*Fold) Err() error { return nil }
 
 // Object returns the report of the run.
-func (f *Fold) Object() (name string, object any) { return "run", f.Refresh().Report() }
+func (f *Fold) Object() (name string, object any) { return "run", f.Refresh().report() }
 
 // Content returns the visible state of the run: its definition, and the status of the run and of each task.
 func (f *Fold) Content() any {
@@ -111,9 +111,9 @@ func (f *Fold) Content() any {
 	return struct {
 		Definition string                     `json:"definition"`
 		Status     v1alpha1.WorkflowRunStatus `json:"status"`
-		Report     Report                     `json:"report"`
-	}{f.State.Hash, r.Status, r.Report()}
+		Report     report                     `json:"report"`
+	}{f.State.Hash, r.Status, r.report()}
 }
 
 // Describe returns the description of the run.
-func (f *Fold) Describe(v kit.View) []string { return Describe(v, f.Refresh()) }
+func (f *Fold) Describe(v kit.View) []string { return output{v}.describe(f.Refresh()) }

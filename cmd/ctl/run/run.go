@@ -15,6 +15,7 @@ import (
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/view"
 	"scute.dev/workflow"
+	"scute.dev/workflow/manifest"
 )
 
 type runOptions struct {
@@ -131,31 +132,37 @@ func (d *deps) readManifest(file string) (*v1alpha1.WorkflowRun, []workflow.Prob
 	case err != nil:
 		return nil, nil, cli.Usagef("%w", err)
 	case w == nil:
-		return nil, nil, d.printProblems(problems)
+		return nil, nil, d.report(problems)
 	}
 	return w, problems, nil
 }
 
-// printProblems prints the problems of a manifest, one a line.
-func (d *deps) printProblems(problems []workflow.Problem) error {
-	n := 0
+// definition returns the definition of a manifest, or prints its problems and returns an error.
+func (d *deps) definition(ctx context.Context, env *manifest.Env, namespace string, w *v1alpha1.WorkflowRun, problems []workflow.Problem) (*workflow.Definition, error) {
+	to, more, err := env.Definition(ctx, namespace, w.Name, &w.Spec)
+	if err != nil {
+		return nil, cli.Usagef("reading what the manifest refers to: %w", err)
+	}
+	return to, d.report(mergeProblems(problems, more))
+}
+
+// report prints the problems of a manifest, one a line, and returns an error; or only the warnings if it has no problems.
+func (d *deps) report(problems []workflow.Problem) error {
+	refused, prefix, n := hasErrors(problems), "warning: ", 0
+	if refused {
+		prefix = ""
+	}
 	for _, p := range problems {
-		if !p.Warning {
-			d.Env.Notef("%s", p)
+		if p.Warning != refused {
+			d.Env.Notef("%s%s", prefix, p)
 			n++
 		}
 	}
+	if !refused {
+		return nil
+	}
 	d.Env.Notef("%s: the manifest has %s: nothing was started", d.Env.Name, view.Count(n, "problem"))
 	return cli.SilentExit(cli.ExitUsage)
-}
-
-// warn prints the warnings.
-func (d *deps) warn(problems []workflow.Problem) {
-	for _, p := range problems {
-		if p.Warning {
-			d.Env.Notef("warning: %s", p)
-		}
-	}
 }
 
 func hasErrors(problems []workflow.Problem) bool {
@@ -166,7 +173,7 @@ func hasErrors(problems []workflow.Problem) bool {
 func finish(k *kit.Kit, r *Run, format *cli.Format) error {
 	if format.Data() {
 		// A closed pipe does not change the exit status of the run.
-		if err := format.Print(k.Env.Out, r.Report()); err != nil && !errors.Is(err, syscall.EPIPE) {
+		if err := format.Print(k.Env.Out, r.report()); err != nil && !errors.Is(err, syscall.EPIPE) {
 			return err
 		}
 	}
@@ -182,7 +189,7 @@ func finish(k *kit.Kit, r *Run, format *cli.Format) error {
 	if s.Next != "" {
 		k.Env.Notef("Next: %s", s.Next)
 	}
-	for _, line := range NextCommands(k, r) {
+	for _, line := range nextCommands(k, r) {
 		k.Env.Notef("  %s", line)
 	}
 	if r.refused() {

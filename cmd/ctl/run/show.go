@@ -15,9 +15,6 @@ import (
 // output shows runs.
 type output struct{ kit.View }
 
-// Describe returns the description of a run, without its timeline.
-func Describe(v kit.View, r *Run) []string { return output{v}.describe(r) }
-
 // phase returns the phase of a run, colored.
 func (v output) phase(p v1alpha1.RunPhase) string {
 	as := cli.Cyan
@@ -51,7 +48,7 @@ func (v output) statusLines(r *Run) []string {
 	}
 	out = append(out, v.Field("Done", v.counts(s.Counts)))
 	out = append(out, v.Untrusted(s.Conditions)...)
-	return append(out, v.Outlook(IsIdle(r.Phase()), r.ID == "", s.Message, s.Next)...)
+	return append(out, v.Outlook(isIdle(r.Phase()), r.ID == "", s.Message, s.Next)...)
 }
 
 func (v output) until(t time.Time) string {

@@ -26,7 +26,7 @@ type Run struct {
 	// State is the state after all events of the log; nil if only the resource could be read.
 	State *workflow.State
 	// History of the tasks; nil if only the resource could be read.
-	History *History
+	History *history
 	// Seq is the sequence of the last commit in State.
 	Seq uint64
 	// CreatedAt is the time at which the run was requested.
@@ -55,21 +55,21 @@ func (r *Run) Phase() v1alpha1.RunPhase {
 	return r.Status.Phase
 }
 
-// IsFinished reports whether a run has ended and cannot be resumed.
-func IsFinished(p v1alpha1.RunPhase) bool {
+// isFinished reports whether a run has ended and cannot be resumed.
+func isFinished(p v1alpha1.RunPhase) bool {
 	return p == v1alpha1.RunSucceeded || p == v1alpha1.RunDegraded || p == v1alpha1.RunRolledBack || p == v1alpha1.RunFailed
 }
 
-// IsIdle reports whether a run only continues after an operator's command, or not at all.
-func IsIdle(p v1alpha1.RunPhase) bool {
-	return p == v1alpha1.RunPaused || p == v1alpha1.RunAborted || p == v1alpha1.RunRollbackFailed || p == v1alpha1.RunStranded || IsFinished(p)
+// isIdle reports whether a run only continues after an operator's command, or not at all.
+func isIdle(p v1alpha1.RunPhase) bool {
+	return p == v1alpha1.RunPaused || p == v1alpha1.RunAborted || p == v1alpha1.RunRollbackFailed || p == v1alpha1.RunStranded || isFinished(p)
 }
 
 // refused reports whether the daemon refused the manifest and started nothing.
 func (r *Run) refused() bool { return r.ID == "" && r.Status.FinishedAt != nil }
 
 // isIdle reports whether the run was refused, or does not continue without an operator.
-func (r *Run) isIdle() bool { return r.refused() || r.ID != "" && IsIdle(r.Phase()) }
+func (r *Run) isIdle() bool { return r.refused() || r.ID != "" && isIdle(r.Phase()) }
 
 // Fold builds the state of a run from its commits.
 type Fold struct {
@@ -159,11 +159,6 @@ func fold(ctx context.Context, log *connect.Log, id string) (*Fold, error) {
 
 // fromResource returns the run of a WorkflowRun.
 func fromResource(o runtime.Object) *Run {
-	w, ok := o.(*v1alpha1.WorkflowRun)
-	if !ok {
-		return &Run{} // never: newNoun sets New and NewList
-	}
-	return &Run{
-		Namespace: w.Namespace, Name: w.Name, ID: w.Status.RunID, Status: w.Status, CreatedAt: w.CreationTimestamp.Time,
-	}
+	w, _ := o.(*v1alpha1.WorkflowRun) // New and NewList return nothing else
+	return &Run{Namespace: w.Namespace, Name: w.Name, ID: w.Status.RunID, Status: w.Status, CreatedAt: w.CreationTimestamp.Time}
 }
