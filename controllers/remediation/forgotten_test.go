@@ -1,7 +1,6 @@
 package remediation
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -42,7 +42,7 @@ func statusAfterReconcile(t *testing.T, view records) v1alpha1.SurgeRemediationS
 	if err := errors.Join(v1alpha1.AddToScheme(scheme), clusterv1.AddToScheme(scheme)); err != nil {
 		t.Fatal(err)
 	}
-	owners := []metav1.OwnerReference{{Kind: string(remediator.ControlPlane), Name: "cp", UID: "0123", Controller: new(true)}}
+	owners := []metav1.OwnerReference{{APIVersion: controlplanev1.GroupVersion.String(), Kind: string(remediator.ControlPlane), Name: "cp", UID: "0123", Controller: new(true)}}
 	machine := &clusterv1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "m", UID: "m", OwnerReferences: owners}, Spec: clusterv1.MachineSpec{ClusterName: "prod"}}
 	request := &v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "m"}}
 	at := metav1.NewTime(time.Unix(1000, 0))
@@ -52,9 +52,6 @@ func statusAfterReconcile(t *testing.T, view records) v1alpha1.SurgeRemediationS
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(machine, request).WithStatusSubresource(request).Build()
 	r := &requestReconciler{
 		cache: c, live: c, recorder: events.NewFakeRecorder(9), view: view,
-		ownerOf: func(context.Context, *clusterv1.Machine) (remediator.Owner, bool, error) {
-			return remediator.Owner{Kind: string(remediator.ControlPlane), Namespace: "fleet", Name: "cp", UID: "0123", Cluster: "prod"}, true, nil
-		},
 	}
 	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(request)}); err != nil {
 		t.Fatal(err)

@@ -19,7 +19,6 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/resource"
-	"scute.dev/remediator"
 	"scute.dev/remediator/act"
 	"scute.dev/remediator/observe"
 )
@@ -43,8 +42,6 @@ type requestReconciler struct {
 	live     client.Client
 	recorder events.EventRecorder
 	view     records
-	// ownerOf returns the owner that replaces a machine; false if there is none.
-	ownerOf func(ctx context.Context, m *clusterv1.Machine) (remediator.Owner, bool, error)
 }
 
 // setup registers the controller.
@@ -87,7 +84,7 @@ func (r *requestReconciler) reconcile(ctx context.Context, req ctrl.Request) err
 	if machine == nil {
 		return r.withoutMachine(ctx, request)
 	}
-	owner, owned, err := r.ownerOf(ctx, machine)
+	owner, owned, err := OwnerOf(ctx, r.cache, machine)
 	if err != nil {
 		return err
 	}

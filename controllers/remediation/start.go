@@ -172,7 +172,7 @@ func (r *Starter) startControllers() error {
 	})
 	owners := &ownerReconciler{observer: r.observer, runner: r.Runner}
 	policies := &policyReconciler{cache: watched, live: live, recorder: recorder, view: r.Runner.View, totals: r.Runner.Totals}
-	requests := &requestReconciler{cache: watched, live: live, recorder: recorder, view: r.Runner.View, ownerOf: r.observer.OwnerOf}
+	requests := &requestReconciler{cache: watched, live: live, recorder: recorder, view: r.Runner.View}
 	return errors.Join(
 		policies.setup(r.Manager, watched, r.Events, r.kinds),
 		requests.setup(r.Manager, watched, r.Events),

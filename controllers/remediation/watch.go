@@ -201,11 +201,79 @@ func (r *ownerReconciler) setup(mgr ctrl.Manager, feed *EventSource, kinds []own
 
 // concerned returns the owners that an object concerns.
 func (r *ownerReconciler) concerned(ctx context.Context, o client.Object) []remediator.Owner {
-	owners, err := r.observer.OwnersFor(ctx, o)
+	owners, err := OwnersFor(ctx, r.observer.Cache(), o)
 	if err != nil { // the caches are being shut down
 		ctrl.LoggerFrom(ctx).Error(err, "finding the owners to reconcile")
 	}
 	return owners
+}
+
+// OwnersFor returns the owners whose facts an object affects. The object may be deleted.
+//
+//	Machine                     its owner
+//	an owner that scute knows   itself, or the MachineDeployment that controls a MachineSet
+//	Cluster                     the owners of all its machines
+//	SurgeRemediation            the owner of the Machine of that name
+//	RepairPolicy                the owners of all machines of its namespace, also of machines that it no longer selects
+//	RepairLimits                the owners of all machines
+func OwnersFor(ctx context.Context, cached client.Reader, of client.Object) ([]remediator.Owner, error) {
+	in := []client.ListOption{client.InNamespace(of.GetNamespace()), client.UnsafeDisableDeepCopy}
+	switch of.(type) {
+	case *clusterv1.Cluster:
+		in = append(in, client.MatchingLabels{clusterv1.ClusterNameLabel: of.GetName()})
+	case *clusterv1.Machine, *v1alpha1.SurgeRemediation:
+		machine := &clusterv1.Machine{}
+		if is, ok := of.(*clusterv1.Machine); ok {
+			machine = is
+		} else if err := cached.Get(ctx, client.ObjectKeyFromObject(of), machine); err != nil {
+			return nil, client.IgnoreNotFound(err)
+		}
+		owner, found, err := OwnerOf(ctx, cached, machine)
+		if !found {
+			return nil, err
+		}
+		return []remediator.Owner{owner}, nil
+	case *v1alpha1.RepairPolicy, *v1alpha1.RepairLimits: // a RepairLimits has no namespace
+	default:
+		if o, ok := ownerkind.As(of); ok && o.Owner().Cluster != "" {
+			return []remediator.Owner{o.Owner()}, nil
+		}
+		return nil, nil
+	}
+	machines := &clusterv1.MachineList{}
+	if err := cached.List(ctx, machines, in...); err != nil {
+		return nil, err
+	}
+	seen := make(map[remediator.Owner]bool)
+	for i := range machines.Items {
+		owner, found, err := OwnerOf(ctx, cached, &machines.Items[i])
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			seen[owner] = true
+		}
+	}
+	return slices.Collect(maps.Keys(seen)), nil
+}
+
+// OwnerOf returns the owner that replaces a machine. It returns false if nothing controls the machine, or if its MachineSet is gone: then its
+// MachineDeployment is gone too.
+func OwnerOf(ctx context.Context, cached client.Reader, m *clusterv1.Machine) (owner remediator.Owner, found bool, err error) {
+	by := metav1.GetControllerOfNoCopy(m)
+	if by == nil {
+		return owner, false, nil
+	}
+	owner = remediator.Owner{Kind: ownerkind.Of(by), Namespace: m.Namespace, Name: by.Name, UID: by.UID, Cluster: m.Spec.ClusterName}
+	if owner.Kind != string(remediator.Set) {
+		return owner, true, nil
+	}
+	set := &clusterv1.MachineSet{}
+	if err := cached.Get(ctx, client.ObjectKey{Namespace: m.Namespace, Name: by.Name}, set, client.UnsafeDisableDeepCopy); err != nil {
+		return remediator.Owner{}, false, client.IgnoreNotFound(err)
+	}
+	above, _ := ownerkind.As(set)
+	return above.Owner(), set.UID == by.UID, nil
 }
 
 // Reconcile reconciles one owner.

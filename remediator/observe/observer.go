@@ -2,26 +2,26 @@ package observe
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	utilcache "k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
-	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/kube/guard"
-	"scute.dev/kube/object"
 	"scute.dev/kube/tenant"
-	"scute.dev/remediator"
 	"scute.dev/remediator/ownerkind"
 )
 
@@ -64,220 +64,76 @@ func (o *Observer) Cache() cache.Cache { return o.cache }
 // Client returns the client that does not cache. Writes use it too, so they add no other connection.
 func (o *Observer) Client() client.Client { return o.live }
 
-// Observe returns an owner's facts. For an owner that is gone it returns facts whose Owner.Found is
-// false, and no error. made are the objects of escalation steps recorded in the log.
-func (o *Observer) Observe(ctx context.Context, owner remediator.Owner, made remediator.CreatedObjects) (*remediator.Facts, error) {
-	kind, _ := ownerkind.Named(owner.Kind)
-	l := &observation{observer: o, kind: kind, created: made, facts: &remediator.Facts{Owner: remediator.OwnerFacts{Owner: owner}}}
-	for _, step := range []func(context.Context) error{l.machines, l.cluster, l.owner, l.policy, l.notices, l.healthChecks, l.fleet, l.requests, l.nodes, l.details, l.stepObjects} {
-		if err := step(ctx); err != nil {
-			return nil, err // each step wraps its error; the caller adds the owner
-		}
-	}
-	return l.facts, nil
-}
+// byController is the index of Machines and MachineSets by the UID of their controller.
+const byController = "controller"
 
-// observation is one observation of one owner: the objects that its steps read, and the facts that
-// the steps fill.
-type observation struct {
-	observer *Observer
-	facts    *remediator.Facts
-	kind     ownerkind.Kind // the zero Kind for an owner that scute does not know
-
-	found         []*clusterv1.Machine // in the order of facts.Machines
-	clusterObject *clusterv1.Cluster   // nil if it is gone
-	escalation    []v1alpha1.EscalationStep
-	created       remediator.CreatedObjects // by escalation steps, from the log
-	sets          []clusterv1.MachineSet    // of an owner whose machines belong to MachineSets
-}
-
-func (l *observation) inNamespace() client.InNamespace {
-	return client.InNamespace(l.facts.Owner.Namespace)
-}
-
-func (l *observation) key(name string) client.ObjectKey {
-	return client.ObjectKey{Namespace: l.facts.Owner.Namespace, Name: name}
-}
-
-// machines lists the machines that the owner controls; a MachineDeployment controls them through its MachineSets.
-func (l *observation) machines(ctx context.Context) error {
-	controllers := []string{string(l.facts.Owner.UID)}
-	if l.kind.ThroughSets {
-		sets := &clusterv1.MachineSetList{}
-		if err := l.observer.cache.List(ctx, sets, l.inNamespace(), client.MatchingFields{byController: controllers[0]}, client.UnsafeDisableDeepCopy); err != nil {
-			return fmt.Errorf("listing its MachineSets: %w", err)
-		}
-		l.sets = sets.Items
-		for i := range sets.Items {
-			controllers = append(controllers, string(sets.Items[i].UID))
-		}
-	}
-	for _, uid := range controllers {
-		list := &clusterv1.MachineList{}
-		if err := l.observer.cache.List(ctx, list, l.inNamespace(), client.MatchingFields{byController: uid}, client.UnsafeDisableDeepCopy); err != nil {
-			return fmt.Errorf("listing its machines: %w", err)
-		}
-		for i := range list.Items {
-			l.found = append(l.found, &list.Items[i])
-		}
-	}
-	l.fillMachines()
-	return nil
-}
-
-// fillMachines sets the facts in the Machine objects.
-func (l *observation) fillMachines() {
-	slices.SortFunc(l.found, func(a, b *clusterv1.Machine) int { return strings.Compare(a.Name, b.Name) })
-	for _, m := range l.found {
-		l.facts.Machines = append(l.facts.Machines, machine(m))
-	}
-}
-
-func (l *observation) cluster(ctx context.Context) error {
-	cluster := &clusterv1.Cluster{}
-	err := l.observer.cache.Get(ctx, l.key(l.facts.Owner.Cluster), cluster, client.UnsafeDisableDeepCopy)
-	if absent(err) {
-		return nil
-	}
+// connect returns a cache that watches the kinds of watchedKinds and no others, and a client that does not cache. A read of another kind from the cache
+// returns an error, instead of starting a watch of all Secrets. A kind that is not served is not watched, for example without the kubeadm control
+// plane provider.
+func connect(ctx context.Context, config *rest.Config) (cache.Cache, client.Client, error) {
+	config = rest.CopyConfig(config)
+	config.QPS = -1 // no limit in the client, because the API server applies priority and fairness
+	config.UserAgent = "scute/remediator"
+	config.WarningHandler = rest.NoWarnings{} // warnings concern kinds of other projects
+	scheme := runtime.NewScheme()
+	err := errors.Join(corev1.AddToScheme(scheme), eventsv1.AddToScheme(scheme), clusterv1.AddToScheme(scheme), ownerkind.AddToScheme(scheme),
+		clusterctlv1.AddToScheme(scheme), v1alpha1.AddToScheme(scheme), metav1.AddMetaToScheme(scheme))
 	if err != nil {
-		return fmt.Errorf("reading its cluster: %w", err)
+		return nil, nil, err
 	}
-	l.fillCluster(cluster)
-	return nil
-}
-
-func (l *observation) fillCluster(cluster *clusterv1.Cluster) {
-	l.clusterObject = cluster
-	f := &l.facts.Cluster
-	f.Found, f.UID = true, cluster.UID
-	f.Deleting = !cluster.DeletionTimestamp.IsZero()
-	f.Paused = ptr.Deref(cluster.Spec.Paused, false) || paused(cluster)
-	f.Entries = entries(cluster)
-	f.Initialized = meta.IsStatusConditionTrue(cluster.Status.Conditions, clusterv1.ClusterControlPlaneInitializedCondition)
-	for i := range l.facts.Machines {
-		setStartup(&l.facts.Machines[i], cluster, remediator.OwnerKind(l.facts.Owner.Kind).IsControlPlane())
-	}
-	for _, domain := range cluster.Status.FailureDomains {
-		if ptr.Deref(domain.ControlPlane, false) {
-			f.FailureDomains = append(f.FailureDomains, domain.Name)
-		}
-	}
-}
-
-// entries returns the replicas in the topology of a Cluster by entry; the entry of the control plane is "".
-func entries(cluster *clusterv1.Cluster) map[string]int32 {
-	if !cluster.Spec.Topology.IsDefined() {
-		return nil
-	}
-	said := make(map[string]int32)
-	if n := cluster.Spec.Topology.ControlPlane.Replicas; n != nil {
-		said[""] = *n
-	}
-	for _, t := range cluster.Spec.Topology.Workers.MachineDeployments {
-		if t.Replicas != nil {
-			said[t.Name] = *t.Replicas
-		}
-	}
-	return said
-}
-
-func (l *observation) owner(ctx context.Context) error {
-	if l.kind.Name == "" {
-		// Its kind is not watched: it exists while it has machines, and nothing is requested from it.
-		l.facts.Owner.Found = len(l.found) > 0
-		return nil
-	}
-	read := l.kind.New()
-	if ok, err := l.read(ctx, read); !ok || err != nil {
-		return err
-	}
-	o, ok := ownerkind.As(read)
-	if !ok {
-		return fmt.Errorf("a %T owns no machines", read)
-	}
-	l.fillOwner(o)
-	l.facts.Owner.Tested = l.observer.Tested(ctx, l.kind)
-	return nil
-}
-
-// fillOwner sets the facts in the owner's object and in its entry of the cluster's topology.
-func (l *observation) fillOwner(o ownerkind.Owner) {
-	f := &l.facts.Owner
-	f.Found = true
-	f.Deleting = o.GetDeletionTimestamp() != nil
-	f.Paused = paused(o)
-	f.Relaxed = o.GetAnnotations()[controlplanev1.RemediationInProgressAnnotation]
-	f.Touched = o.GetAnnotations()[object.TouchAnnotation]
-	f.MaxSurge = 1
-	f.Replicas, f.Observed = ptr.Deref(o.Replicas(), 1), o.ObservedGeneration() >= o.GetGeneration()
-	o.Fill(f, ownerkind.Children{Machines: l.found, Sets: l.sets})
-	if entry := o.TopologyEntry(); l.managed(o) && l.kind.TopologyReplicas(l.clusterObject, entry) != nil {
-		l.topology(entry)
-	}
-}
-
-// read gets the owner. It returns false if the owner is gone, or another object has its name.
-func (l *observation) read(ctx context.Context, o client.Object) (bool, error) {
-	get := func() error {
-		return l.observer.cache.Get(ctx, l.key(l.facts.Owner.Name), o, client.UnsafeDisableDeepCopy)
-	}
-	err := get()
-	if uncached(err) { // its provider was installed after the cache started; it has machines, so it is served now
-		ctx, cancel := context.WithTimeout(ctx, callTimeout)
-		defer cancel()
-		if _, err := l.observer.cache.GetInformer(ctx, o); err != nil {
-			return false, fmt.Errorf("watching its kind: %w", err)
-		}
-		err = get()
-	}
-	if absent(err) || err == nil && o.GetUID() != l.facts.Owner.UID {
-		return false, nil
-	}
+	live, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
-		return false, fmt.Errorf("reading it: %w", err)
+		return nil, nil, err
 	}
-	return true, nil
+	watched := watchedKinds()
+	made, err := cache.New(config, cache.Options{Scheme: scheme, Mapper: live.RESTMapper(), ReaderFailOnMissingInformer: true, ByObject: watched})
+	if err != nil {
+		return nil, nil, err
+	}
+	for kind := range watched {
+		if _, err := made.GetInformer(ctx, kind, cache.BlockUntilSynced(false)); err != nil && !meta.IsNoMatchError(err) {
+			return nil, nil, fmt.Errorf("watching %T: %w", kind, err)
+		}
+	}
+	for _, kind := range []client.Object{&clusterv1.Machine{}, &clusterv1.MachineSet{}} {
+		if err := made.IndexField(ctx, kind, byController, controllerUID); err != nil {
+			return nil, nil, fmt.Errorf("indexing %T: %w", kind, err)
+		}
+	}
+	return made, live, nil
 }
 
-// managed reports whether the Cluster's topology manages an owner of machines.
-func (l *observation) managed(o client.Object) bool {
-	_, owned := o.GetLabels()[clusterv1.ClusterTopologyOwnedLabel]
-	return owned && l.clusterObject != nil && l.clusterObject.Spec.Topology.IsDefined()
+// watchedKinds returns the kinds that the cache watches, each with the transform that bounds what the cache retains of an object.
+func watchedKinds() map[client.Object]cache.ByObject {
+	kinds := map[client.Object]cache.ByObject{
+		&clusterv1.Machine{}:            {Transform: stripped(stripMachine)},
+		&clusterv1.Cluster{}:            {Transform: stripped(stripCluster)},
+		&clusterv1.MachineHealthCheck{}: {Transform: stripped(stripHealthCheck)},
+
+		&v1alpha1.RepairPolicy{}:             {Transform: stripped(func(p *v1alpha1.RepairPolicy) { v1alpha1.Slim(p) })},
+		&v1alpha1.SurgeRemediation{}:         {Transform: stripped(func(r *v1alpha1.SurgeRemediation) { v1alpha1.Slim(r) })},
+		&v1alpha1.SurgeRemediationTemplate{}: {Transform: stripped(func(t *v1alpha1.SurgeRemediationTemplate) { v1alpha1.Slim(t) })},
+	}
+	for _, kind := range ownerkind.All() {
+		kinds[kind.New()] = cache.ByObject{Transform: stripped(stripOwner(kind))}
+	}
+	return kinds
 }
 
-// topology sets the facts of the owner's topology entry. If the entry has no replicas, they are set at the owner.
-func (l *observation) topology(entry string) {
-	c := &l.facts.Cluster
-	if wanted, ok := c.Entries[entry]; ok {
-		c.Topology, c.TopologyReplicas, c.Entry = true, wanted, entry
+// controllerUID returns the UID of the object's controller, if it has one.
+func controllerUID(o client.Object) []string {
+	if by := metav1.GetControllerOfNoCopy(o); by != nil {
+		return []string{string(by.UID)}
 	}
-	version, step := l.facts.Owner.Version, l.clusterObject.Annotations[clusterv1.ClusterTopologyUpgradeStepAnnotation]
-	c.UpgradePending = version != l.clusterObject.Spec.Topology.Version && version != step
+	return nil
 }
 
-func paused(o metav1.Object) bool {
-	_, found := o.GetAnnotations()[clusterv1.PausedAnnotation]
-	return found
+// absent reports whether a read of the cache found nothing, or the kind is not watched because it is not served.
+func absent(err error) bool {
+	return apierrors.IsNotFound(err) || uncached(err)
 }
 
-// FromObjects returns the facts in objects that were already read, for a tool that shows the next steps and cannot send the requests of a daemon. o is nil
-// if the owner was not read; the machines are the owner's. Etcd contains only the learners recorded in the log.
-func FromObjects(cluster *clusterv1.Cluster, o ownerkind.Owner, machines []*clusterv1.Machine, sets []clusterv1.MachineSet, policy remediator.Policy, learners []string) *remediator.Facts {
-	l := &observation{facts: &remediator.Facts{Policy: policy}, found: slices.Clone(machines), sets: sets}
-	f := l.facts
-	l.fillCluster(cluster)
-	f.Cluster.Reachable, f.Cluster.BlindFor = object.True, time.Hour // no grace period: what was not read stays unread
-	l.fillMachines()
-	f.Etcd = &remediator.Etcd{}
-	for _, node := range learners {
-		f.Etcd.Members = append(f.Etcd.Members, remediator.Member{Node: node, Learner: true, Answers: object.Unknown})
-	}
-	if o == nil {
-		return f
-	}
-	f.Owner.Owner = o.Owner()
-	f.Owner.Owner.Cluster = cluster.Name
-	l.kind, _ = ownerkind.Named(string(o.OwnerKind()))
-	l.fillOwner(o)
-	return f
+func uncached(err error) bool {
+	var missing *cache.ErrResourceNotCached
+	return errors.As(err, &missing)
 }

@@ -159,7 +159,7 @@ func (a *answer) isOwnNode() bool {
 // Addresses that etcd lists are not used, because the tenant would choose what scute connects to.
 func (o *Observer) addresses(ctx context.Context, cluster types.NamespacedName) (map[string][]string, error) {
 	list := &clusterv1.MachineList{}
-	err := o.cache.List(ctx, list, client.InNamespace(cluster.Namespace), client.MatchingFields{byCluster: cluster.Name}, client.UnsafeDisableDeepCopy)
+	err := o.cache.List(ctx, list, client.InNamespace(cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return nil, fmt.Errorf("listing the machines of the cluster: %w", err)
 	}

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/controllers/remediation"
 	"scute.dev/kube/guard"
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
@@ -78,7 +79,7 @@ func (c *cluster) watch(ctx context.Context) *watcher {
 // owner returns the owner of a machine, as the Observer determines it.
 func (w *watcher) owner(ctx context.Context, m *clusterv1.Machine) remediator.Owner {
 	w.c.t.Helper()
-	owner, ok, err := w.OwnerOf(ctx, m)
+	owner, ok, err := remediation.OwnerOf(ctx, w.Cache(), m)
 	harness.Must(w.c.t, err)
 	if !ok {
 		w.c.t.Fatalf("machine %s has no owner", m.Name)
@@ -204,7 +205,7 @@ func TestLookPlain(t *testing.T) {
 			object client.Object
 			owners int
 		}{{victim, 1}, {kcp, 1}, {inside, 2}, {policy, 2}, {&v1alpha1.SurgeRemediation{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: victim.Name}}, 1}} {
-			owners, err := w.OwnersFor(ctx, about.object)
+			owners, err := remediation.OwnersFor(ctx, w.Cache(), about.object)
 			harness.Must(t, err)
 			if len(owners) != about.owners || !slices.Contains(owners, owner) {
 				t.Errorf("owners of %T = %+v, want the owner", about.object, owners)
