@@ -4,12 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"sync"
+	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"scute.dev/eventlog"
 	"scute.dev/internal/fair"
@@ -33,6 +39,53 @@ type Base struct {
 func (b *Base) Setup(mgr ctrl.Manager, object client.Object, r reconcile.Reconciler, options controller.Options) error {
 	options.NewQueue = fair.NewRequestQueue
 	return ctrl.NewControllerManagedBy(mgr).For(object).WithOptions(options).WatchesRawSource(ResourceSource(b.Changes)).Complete(r)
+}
+
+// Changes are the keys of changed objects, each once until the controller reads it. Only one controller reads them.
+// The zero value is ready for use, and it is safe for concurrent use.
+type Changes[K comparable] struct {
+	// Delay is how long changes are gathered before a request is enqueued. It is set before use.
+	Delay time.Duration
+
+	once  sync.Once
+	queue workqueue.TypedInterface[K]
+}
+
+func (c *Changes[K]) keys() workqueue.TypedInterface[K] {
+	c.once.Do(func() { c.queue = workqueue.NewTyped[K]() })
+	return c.queue
+}
+
+// Add adds the key of a changed object. It does not block.
+func (c *Changes[K]) Add(key K) { c.keys().Add(key) }
+
+// Source enqueues the requests for each change, including the changes from before its start.
+func Source[K, R comparable](c *Changes[K], requests func(ctx context.Context, key K) []R) source.TypedSource[R] {
+	return source.TypedFunc[R](func(ctx context.Context, q workqueue.TypedRateLimitingInterface[R]) error {
+		keys := c.keys()
+		context.AfterFunc(ctx, keys.ShutDown)
+		go func() {
+			for key, over := keys.Get(); !over; key, over = keys.Get() {
+				for _, request := range requests(ctx, key) {
+					q.AddAfter(request, c.Delay) // a request that already waits keeps its time
+				}
+				keys.Done(key)
+			}
+		}()
+		return nil
+	})
+}
+
+// ResourceSource returns the Source for IDs with the prefix of v1alpha1.LogID: it enqueues the resource that requested the changed object.
+func ResourceSource(c *Changes[string]) source.Source {
+	return Source(c, func(_ context.Context, id string) []reconcile.Request {
+		namespace, rest, _ := strings.Cut(id, "/")
+		name, _, _ := strings.Cut(rest, "/")
+		if name == "" {
+			return nil // not requested by a resource
+		}
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}}
+	})
 }
 
 // Objects are the objects in the log that the resources of a kind requested, with a status of type S.

@@ -14,8 +14,8 @@ import (
 	"scute.dev/controllers/resource"
 )
 
-// TestSource checks that changes from before the start of the controller are queued when it starts, once per key,
-// together with those that are added while changes are gathered.
+// TestSource checks that changes from before the start of the controller are queued, once per request, and not before
+// they were gathered.
 func TestSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -34,28 +34,34 @@ func TestSource(t *testing.T) {
 		if err := s.Start(ctx, q); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Second - 1)
-		c.Add("c")
 		synctest.Wait()
-		if looks != 0 {
-			t.Errorf("%d changes were handled before they were gathered", looks)
-		}
-		time.Sleep(time.Nanosecond)
+		time.Sleep(time.Second / 2)
+		c.Add("b c")
+		time.Sleep(time.Second/2 - 1)
 		synctest.Wait()
-		var got []string
-		for q.Len() > 0 {
-			key, _ := q.Get()
-			got = append(got, key)
-			q.Done(key)
+		if q.Len() != 0 {
+			t.Errorf("%d requests were queued before they were gathered", q.Len())
 		}
-		if slices.Sort(got); !slices.Equal(got, []string{"a", "b", "c"}) || looks != 2 {
+		next := func(after time.Duration) (got []string) {
+			time.Sleep(after)
+			synctest.Wait()
+			for q.Len() > 0 {
+				key, _ := q.Get()
+				got = append(got, key)
+				q.Done(key)
+			}
+			slices.Sort(got)
+			return got
+		}
+		if got := next(time.Nanosecond); !slices.Equal(got, []string{"a", "b"}) || looks != 2 {
 			t.Errorf("queued %v with %d calls", got, looks)
 		}
+		if got := next(time.Second / 2); !slices.Equal(got, []string{"c"}) {
+			t.Errorf("queued %v, want the later change only", got)
+		}
 		c.Add("d")
-		time.Sleep(time.Second)
-		synctest.Wait()
-		if q.Len() != 1 {
-			t.Errorf("got %d queued requests, want 1", q.Len())
+		if got := next(time.Second); !slices.Equal(got, []string{"d"}) {
+			t.Errorf("queued %v, want the change after the start", got)
 		}
 	})
 }

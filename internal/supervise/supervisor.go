@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/cenkalti/backoff/v4"
 	"k8s.io/client-go/util/workqueue"
 
 	"scute.dev/aggregate"
@@ -59,11 +60,11 @@ func (s *Supervisor) Changed(id string, seq uint64) {
 
 // Run drives objects until ctx ends, and returns when all goroutines have stopped. It is called once.
 func (s *Supervisor) Run(ctx context.Context) {
-	backoff := workqueue.NewTypedItemExponentialFailureRateLimiter[string](initialBackoff, maxBackoff)
-	q := fair.NewQueue(s.Noun+"s", backoff, namespaceOf)
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](initialBackoff, maxBackoff)
+	q := fair.NewQueue(s.Noun+"s", limiter, namespaceOf)
 	defer context.AfterFunc(ctx, q.ShutDown)()
 	s.mu.Lock()
-	s.queue, s.backoff, s.backoffUntil = q, backoff, make(map[string]time.Time)
+	s.queue, s.backoff, s.backoffUntil = q, limiter, make(map[string]time.Time)
 	s.mu.Unlock()
 	for _, id := range s.IDs() {
 		q.Add(id)
@@ -170,4 +171,118 @@ func (s *Supervisor) drive(ctx context.Context, id string) {
 	default:
 		log.Error("driving "+s.Noun+" failed; retrying", "error", err)
 	}
+}
+
+// Drivers is shared by the goroutines that drive objects of one kind. It notifies them of commits, and holds the reason for which an object is
+// throttled. The zero value is ready for use. It is safe for concurrent use; its fields are set before use and not changed.
+type Drivers struct {
+	// Changed is called when Throttled of an object has changed; it must not block. May be nil.
+	Changed func(id string)
+	// After returns a channel that receives after a duration; nil is time.After.
+	After func(time.Duration) <-chan time.Time
+
+	mu        sync.Mutex
+	listeners map[string]chan uint64
+	throttled map[string]Throttled
+}
+
+// Timer returns a channel that receives after a duration.
+func (d *Drivers) Timer(after time.Duration) <-chan time.Time {
+	if d.After != nil {
+		return d.After(after)
+	}
+	return time.After(after)
+}
+
+// Sleep waits for a duration, or until news receives the sequence of a commit after seq, which may be an operator's decision. Commits up to seq are
+// the driver's.
+func (d *Drivers) Sleep(ctx context.Context, wait time.Duration, news <-chan uint64, seq uint64) error {
+	if wait <= 0 {
+		return ctx.Err()
+	}
+	over := d.Timer(wait)
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-over:
+			return nil
+		case newest := <-news:
+			if newest > seq {
+				return nil
+			}
+		}
+	}
+}
+
+// Subscribe subscribes to the commits about an ID: news receives the sequence of the newest one. Each ID has at most one listener.
+func (d *Drivers) Subscribe(id string) (news <-chan uint64, stop func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.listeners == nil {
+		d.listeners = make(map[string]chan uint64)
+	}
+	own := make(chan uint64, 1)
+	d.listeners[id] = own
+	return own, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.listeners[id] == own {
+			delete(d.listeners, id)
+		}
+	}
+}
+
+// notify notifies the listener of an ID of a commit, for example of an operator's decision. It does not block. The caller passes sequences in order.
+func (d *Drivers) notify(id string, seq uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	listener := d.listeners[id]
+	if listener == nil {
+		return
+	}
+	select {
+	case <-listener: // an older one
+	default:
+	}
+	listener <- seq
+}
+
+// Acquire acquires a slot for an object. While it waits, the object is throttled for a reason. waited reports whether the slot was not free at once.
+func (d *Drivers) Acquire(ctx context.Context, id string, slot *Slot, reason string) (waited bool, err error) {
+	if slot.Request(); slot.Held() {
+		return false, nil
+	}
+	d.Throttle(id, Throttled{NoFreePlace, "waiting for a free slot: " + reason})
+	defer d.Throttle(id, Throttled{})
+	return true, slot.Acquire(ctx)
+}
+
+// Throttled returns why an object is throttled; the zero value if it is not.
+func (d *Drivers) Throttled(id string) Throttled {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.throttled[id]
+}
+
+// Throttle sets why an object is throttled; the zero value means that it is not.
+func (d *Drivers) Throttle(id string, why Throttled) {
+	d.mu.Lock()
+	changed := why != d.throttled[id]
+	if d.throttled == nil {
+		d.throttled = make(map[string]Throttled)
+	}
+	if d.throttled[id] = why; why == (Throttled{}) {
+		delete(d.throttled, id)
+	}
+	d.mu.Unlock()
+	if changed && d.Changed != nil {
+		d.Changed(id)
+	}
+}
+
+// NewBackOff returns a backoff between polls or retries: it begins with first, grows to longest, and never ends.
+func NewBackOff(first, longest time.Duration) *backoff.ExponentialBackOff {
+	return backoff.NewExponentialBackOff(backoff.WithInitialInterval(first), backoff.WithMaxInterval(longest),
+		backoff.WithMultiplier(1.3), backoff.WithMaxElapsedTime(0))
 }
