@@ -2,6 +2,7 @@ package kit
 
 import (
 	"context"
+	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -12,6 +13,7 @@ import (
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/eventlog"
 	"scute.dev/internal/trust"
+	"scute.dev/view"
 )
 
 // Noun describes a type of objects that commands are about. T represents one object.
@@ -24,6 +26,10 @@ type Noun[T any] struct {
 	// Resource is the type as -o name prints it: "move.scute.dev".
 	Resource string
 
+	// Open returns where the objects are read; nil for a noun that is read from its resources or from a log.
+	Open func(k *Kit) (*Session[T], error)
+	// Omitted returns what a table counts instead of listing the object, such as "running worker", or ""; nil lists all objects.
+	Omitted func(T) string
 	// New and NewList return an empty resource and an empty list of the API, and Convert the object of a resource.
 	New     func() client.Object
 	NewList func() client.ObjectList
@@ -107,14 +113,24 @@ func (n *Noun[T]) emptyMessage(namespace string) string {
 	return "no " + n.Plural + " in namespace " + namespace
 }
 
-// Table returns a table with a row for each object.
+// Table returns a table with a row for each object that is not omitted.
 func (n *Noun[T]) Table(v View, list []T, namespaces, wide bool) []string {
-	rows := make([]Row, len(list))
-	for i, t := range list {
-		rows[i] = n.Row(v, t)
-		rows[i].Namespace = n.Key(t).Namespace
+	var rows []Row
+	omitted, what := 0, ""
+	for _, t := range list {
+		if n.Omitted != nil && n.Omitted(t) != "" {
+			omitted, what = omitted+1, n.Omitted(t)
+			continue
+		}
+		row := n.Row(v, t)
+		row.Namespace = n.Key(t).Namespace
+		rows = append(rows, row)
 	}
-	return v.Rows(n.Header, rows, namespaces, wide)
+	lines := v.Rows(n.Header, rows, namespaces, wide)
+	if omitted > 0 {
+		lines = append(lines, fmt.Sprintf("and %s: --all lists them", view.Count(omitted, what)))
+	}
+	return lines
 }
 
 // Aliases returns the other names of the noun's commands.

@@ -29,6 +29,9 @@ func Open[T any](ctx context.Context, k *Kit, n *Noun[T]) (*Session[T], error) {
 	if err := k.Flags.Check(); err != nil {
 		return nil, err
 	}
+	if n.Open != nil {
+		return n.Open(k)
+	}
 	if !k.Flags.LogOnly() && !k.At.IsSet() {
 		cluster, err := k.Flags.ClusterOrLog()
 		if err != nil {

@@ -170,14 +170,16 @@ func (v View) Path(phases []string, at int, mark func(i int) (string, cli.Style)
 type Row struct {
 	Namespace   string
 	Cells, Wide []string
+	// Wrap is how many of the last columns a header permits to be wrapped; one more with -o wide.
+	Wrap int
 }
 
 // Rows renders a table.
 func (v View) Rows(header Row, rows []Row, namespaces, wide bool) []string {
 	header.Namespace = "NAMESPACE"
-	t := cli.Table{Header: header.cells(namespaces, wide)}
+	t := cli.Table{Header: header.cells(namespaces, wide), Wrap: header.Wrap}
 	if wide {
-		t.Wrap = 1
+		t.Wrap++
 	}
 	for _, r := range rows {
 		t.Add(r.cells(namespaces, wide)...)

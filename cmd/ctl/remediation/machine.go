@@ -31,6 +31,7 @@ type machine struct {
 	Remediation *machineRemediation `json:"remediation"`
 
 	controlPlane bool
+	named        bool // the user named it
 }
 
 // machineRemediation is the remediation of a machine, from the log or from its SurgeRemediation.

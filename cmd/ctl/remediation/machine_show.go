@@ -2,80 +2,23 @@ package remediation
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/view"
 )
 
-func (o *options) show(p *snapshot) error {
-	var err error
-	switch text, _ := o.format.Text(); {
-	case !text:
-		err = o.format.Print(o.Env.Out, map[string]any{"machines": p.machines, "log": p.log})
-	case o.describe:
-		err = o.Print(describeMachine(o.View(), p.machines[0]))
-	case len(p.machines) == 0:
-		o.Env.Notef("There are no machines.")
-	default:
-		err = o.Print(o.table(o.View(), p.machines))
-	}
-	o.notes(p)
-	return err
-}
-
-// notes prints which data are missing in the snapshot.
-func (o *options) notes(p *snapshot) {
-	if len(p.forbidden) > 0 {
-		o.Env.Notef("You may not list %s: their data is missing above.", strings.Join(p.forbidden, ", "))
-	}
-	if p.log.Error != "" {
-		o.Env.Notef("The log could not be read, so only the objects are shown; rules and times are missing: %s", p.log.Error)
-	}
-}
-
-// table renders a row for each machine. It only counts running workers without a mark, unless the user named them or --all is set.
-func (o *options) table(v kit.View, list []*machine) []string {
-	_, wide := o.format.Text()
-	header, left := []string{"CLUSTER", "MACHINE", "HEALTH", "MARKS", "DECISION", "NEXT"}, 0
-	t := &cli.Table{Wrap: 2}
-	if wide {
-		header = append(header, "WHY", "DO", "OWNER")
-		t.Wrap += 3
-	}
-	if o.allNamespaces {
-		header = append([]string{"NAMESPACE"}, header...)
-	}
-	t.Header = header
-	for _, m := range list {
-		if !o.all && len(o.names) == 0 && !m.controlPlane && m.Health == running && len(m.Marks) == 0 && m.Remediation == nil {
-			left++
-			continue
-		}
-		row := []string{
+// machineRow renders a machine as a row of a table.
+func machineRow(v kit.View, m *machine) kit.Row {
+	return kit.Row{
+		Cells: []string{
 			m.Cluster, m.Name, v.Paint.Text(style(m.Health), m.health(v.Now)), cmp.Or(strings.Join(m.Marks, ","), "-"),
 			v.EachWord(m.style(), m.decision()), m.next(v.Now),
-		}
-		if wide {
-			row = append(row, cli.Clean(m.Reason), m.remedy(), m.Owner)
-		}
-		if o.allNamespaces {
-			row = append([]string{m.Namespace}, row...)
-		}
-		t.Add(row...)
+		},
+		Wide: []string{cli.Clean(m.Reason), m.remedy(), m.Owner},
 	}
-	lines := t.Lines(v.Paint, v.Width)
-	if left > 0 {
-		lines = append(lines, fmt.Sprintf("and %s: --all lists them", view.Count(left, "running worker")))
-	}
-	return lines
 }
 
 // describeMachine renders one machine.
@@ -197,62 +140,4 @@ func (m *machine) fact() string {
 		}
 	}
 	return cli.Clean(strings.Join(parts, "; "))
-}
-
-// pollInterval is the interval at which a watch reads the machines.
-const pollInterval = 2 * time.Second
-
-// follow reads and shows the machines repeatedly until it is interrupted: on a terminal in place of the previous ones, otherwise only the changes.
-func (o *options) follow(ctx context.Context, r *reader) error {
-	interrupted := cli.Interrupted(errors.New("interrupted: operations in progress continue"))
-	screen, told := o.Screen(o.Env.Out), make(map[string]string)
-	for first := true; ; first = false {
-		p, err := r.read(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return interrupted
-		case err != nil && first:
-			return err
-		case err != nil:
-			o.ReportBroken(err)
-		default:
-			if first {
-				o.notes(p)
-			}
-			if o.Env.CanRedraw(o.Env.Out) {
-				err = screen.Draw(o.table(o.View(), p.machines))
-			} else {
-				err = o.Print(o.changedLines(p.machines, told))
-			}
-			if err != nil {
-				return err
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return interrupted
-		case <-time.After(pollInterval):
-		}
-	}
-}
-
-// changedLines returns the lines that have changed since the previous snapshots, and records them in told.
-func (o *options) changedLines(list []*machine, told map[string]string) (out []string) {
-	const gone = "deleted"
-	facts := make(map[string]string)
-	for name := range told {
-		facts[name] = gone
-	}
-	for _, m := range list {
-		facts[m.Namespace+"/"+m.Name] = m.fact()
-	}
-	for _, name := range slices.Sorted(maps.Keys(facts)) {
-		if told[name] != facts[name] {
-			out = append(out, fmt.Sprintf("%s %s %s", cli.Exact(o.Env.Now()), name, facts[name]))
-		}
-		if told[name] = facts[name]; facts[name] == gone {
-			delete(told, name)
-		}
-	}
-	return out
 }

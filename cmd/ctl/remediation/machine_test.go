@@ -158,9 +158,13 @@ func machineNamed(t *testing.T, o *Objects, name string) *machine {
 
 func viewOf(width int) kit.View { return kit.View{Width: width, Now: now()} }
 
+func tableOf(v kit.View, o *Objects) []string {
+	return newMachineNoun(&machineSource{}).Table(v, o.Join(), false, false)
+}
+
 func TestMachinesFitATerminal(t *testing.T) {
 	for name, width := range map[string]int{"machines-80": 80, "machines-120": 120, "machines-pipe": 0} {
-		pinned.Lines(t, name, width, (&options{}).table(viewOf(width), unhealthyFleet().Join()))
+		pinned.Lines(t, name, width, tableOf(viewOf(width), unhealthyFleet()))
 	}
 }
 
@@ -168,10 +172,9 @@ func TestMachinesFitATerminal(t *testing.T) {
 // more of it is shown below the machine.
 func TestMachinesWithTheLog(t *testing.T) {
 	for name, width := range map[string]int{"logged-60": 60, "logged-80": 80, "logged-120": 120, "logged-pipe": 0} {
-		pinned.Lines(t, name, width, (&options{}).table(viewOf(width), withLog(unhealthyFleet()).Join()))
+		pinned.Lines(t, name, width, tableOf(viewOf(width), withLog(unhealthyFleet())))
 	}
-	wide := &options{all: true, allNamespaces: true, format: cli.Format{Value: "wide"}}
-	pinned.Lines(t, "logged-wide", 0, wide.table(viewOf(0), withLog(unhealthyFleet()).Join()))
+	pinned.Lines(t, "logged-wide", 0, newMachineNoun(&machineSource{all: true}).Table(viewOf(0), withLog(unhealthyFleet()).Join(), true, true))
 }
 
 func TestDescribe(t *testing.T) {
@@ -193,13 +196,14 @@ func TestAMachineThatIsGone(t *testing.T) {
 // TestHealthyWorkers checks that healthy workers are counted, and listed if the user asks for them.
 func TestHealthyWorkers(t *testing.T) {
 	const worker, count = "prod-md-0-abc-aaaaa", "and 1 running worker: --all lists them"
-	for _, c := range []struct {
-		o      options
-		listed bool
-	}{{options{}, false}, {options{all: true}, true}, {options{names: []string{worker}}, true}} {
-		text := strings.Join(c.o.table(viewOf(0), unhealthyFleet().Join()), "\n")
+	for _, c := range []struct{ all, named, listed bool }{{false, false, false}, {true, false, true}, {false, true, true}} {
+		list := unhealthyFleet().Join()
+		for _, m := range list {
+			m.named = c.named && m.Name == worker
+		}
+		text := strings.Join(newMachineNoun(&machineSource{all: c.all}).Table(viewOf(0), list, false, false), "\n")
 		if strings.Contains(text, worker) != c.listed || strings.Contains(text, count) == c.listed {
-			t.Errorf("%+v: want the worker listed: %t, got\n%s", c.o, c.listed, text)
+			t.Errorf("%+v: got\n%s", c, text)
 		}
 	}
 }
@@ -212,7 +216,7 @@ func TestAMarkedWorkerIsListed(t *testing.T) {
 			m.Annotations = map[string]string{clusterv1.DeleteMachineAnnotation: ""}
 		}
 	}
-	text := strings.Join((&options{}).table(viewOf(0), fleet.Join()), "\n")
+	text := strings.Join(tableOf(viewOf(0), fleet), "\n")
 	if !strings.Contains(text, "prod-md-0-abc-aaaaa") || strings.Contains(text, "--all lists them") {
 		t.Errorf("the worker with the mark delete is not listed:\n%s", text)
 	}
@@ -229,7 +233,7 @@ func TestMachineFact(t *testing.T) {
 func TestMachinesAreColored(t *testing.T) {
 	v := viewOf(80)
 	v.Paint = cli.Paint{On: true}
-	lines := (&options{}).table(v, unhealthyFleet().Join())
+	lines := tableOf(v, unhealthyFleet())
 	if all := strings.Join(lines, "\n"); !strings.Contains(all, "\x1b[31mUnhealthy 6m\x1b[0m") {
 		t.Errorf("got %q", all)
 	}
