@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"scute.dev/cmd/ctl/kinds"
 	"scute.dev/eventlog"
 )
 
@@ -27,7 +26,7 @@ type Snapshot struct {
 
 // entry is one aggregate. If it cannot be read, err is set and other aggregates are not affected.
 type entry struct {
-	fold kinds.Fold // nil for a kind without one
+	fold Fold // nil for a kind without one
 	last uint64
 	err  error
 }
@@ -42,7 +41,7 @@ func (w *Snapshot) Apply(r eventlog.Record) {
 	w.Seq, w.Stored = r.Seq, r.Stored
 	e := w.entries[r.Aggregate]
 	if e == nil {
-		e = &entry{fold: kinds.New(r.Aggregate)}
+		e = &entry{fold: NewFold(r.Aggregate)}
 		w.entries[r.Aggregate] = e
 	}
 	e.last = r.Seq
@@ -52,7 +51,7 @@ func (w *Snapshot) Apply(r eventlog.Record) {
 }
 
 // Find returns an aggregate, or an error if it does not exist or this program cannot read it. The Snapshot owns it and changes it.
-func Find[F kinds.Fold](w *Snapshot, kind eventlog.Kind, id string) (f F, err error) {
+func Find[F Fold](w *Snapshot, kind eventlog.Kind, id string) (f F, err error) {
 	a := eventlog.Aggregate{Kind: kind, ID: id}
 	e, ok := w.entries[a]
 	if ok {
@@ -69,7 +68,7 @@ func Find[F kinds.Fold](w *Snapshot, kind eventlog.Kind, id string) (f F, err er
 }
 
 // All returns the readable aggregates of a type, last changed first.
-func All[F kinds.Fold](w *Snapshot) iter.Seq2[eventlog.Aggregate, F] {
+func All[F Fold](w *Snapshot) iter.Seq2[eventlog.Aggregate, F] {
 	return func(yield func(eventlog.Aggregate, F) bool) {
 		var list []eventlog.Aggregate
 		for a, e := range w.entries {

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"scute.dev/cmd/ctl/kinds"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog"
+	"scute.dev/ui/feed"
 )
 
 // Limits of a list of facts.
@@ -138,7 +138,7 @@ func (v *view) link(a eventlog.Aggregate) string {
 	case eventlog.KindRemediation:
 		return v.To("/owner", "id", a.ID)
 	}
-	if kinds.New(a) == nil { // of the daemon, or written by a later version
+	if feed.NewFold(a) == nil { // of the daemon, or written by a later version
 		return ""
 	}
 	return v.To("/object", "kind", string(a.Kind), "id", a.ID)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"scute.dev/cmd/ctl/kinds"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog"
 	"scute.dev/ui/feed"
@@ -34,7 +33,7 @@ type nowPage struct {
 // now builds the page of the objects that wait for an operator, are in progress, or ended last.
 func now(v *view) (any, error) {
 	var p nowPage
-	for a, f := range feed.All[kinds.Fold](v.Snapshot) {
+	for a, f := range feed.All[feed.Fold](v.Snapshot) {
 		for _, d := range f.Documents(v.site.kit) {
 			p.add(v, a, d)
 		}

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"scute.dev/cmd/ctl/kinds"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/ui/feed"
 )
@@ -18,7 +17,7 @@ type genericPage struct {
 
 func generic(v *view) (any, error) {
 	a := v.aggregate()
-	f, err := feed.Find[kinds.Fold](v.Snapshot, a.Kind, a.ID)
+	f, err := feed.Find[feed.Fold](v.Snapshot, a.Kind, a.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -13,10 +13,10 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
-	"scute.dev/cmd/ctl/kinds"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/remediation"
 	"scute.dev/eventlog"
+	"scute.dev/ui/feed"
 	"scute.dev/view"
 )
 
@@ -52,8 +52,8 @@ type aggregateCensus struct {
 	Hash string `json:"sha256,omitempty"`
 
 	name eventlog.Aggregate
-	fold kinds.Fold // nil for a kind that cannot be replayed
-	err  error      // why an event cannot be read
+	fold feed.Fold // nil for a kind that cannot be replayed
+	err  error     // why an event cannot be read
 }
 
 func newCensus() *census {
@@ -68,7 +68,7 @@ func (c *census) add(r eventlog.Record) {
 	}
 	a := c.byName[r.Aggregate]
 	if a == nil {
-		a = &aggregateCensus{Aggregate: r.Aggregate.String(), First: r.Seq, Since: r.Stored, name: r.Aggregate, fold: kinds.New(r.Aggregate)}
+		a = &aggregateCensus{Aggregate: r.Aggregate.String(), First: r.Seq, Since: r.Stored, name: r.Aggregate, fold: feed.NewFold(r.Aggregate)}
 		c.byName[r.Aggregate] = a
 	}
 	a.Commits, a.Last, a.Until = a.Commits+1, r.Seq, r.Stored

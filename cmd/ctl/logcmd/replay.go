@@ -12,9 +12,9 @@ import (
 
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
-	"scute.dev/cmd/ctl/kinds"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog"
+	"scute.dev/ui/feed"
 )
 
 type replayOptions struct {
@@ -70,7 +70,7 @@ func (o *replayOptions) run(ctx context.Context) error {
 		if aggregate, err = kit.ParseAggregate(o.Aggregate); err != nil {
 			return err
 		}
-		if kinds.New(aggregate) == nil {
+		if feed.NewFold(aggregate) == nil {
 			return cli.Usagef("--aggregate %s: this kind cannot be replayed; %s shows its events", aggregate, o.Hint("", "log", "tail", "--aggregate", aggregate.String()))
 		}
 	}
@@ -98,7 +98,7 @@ type foldResult struct {
 	// Hash is the SHA-256 of the state's JSON.
 	Hash string
 
-	state kinds.Fold
+	state feed.Fold
 }
 
 func (o *replayOptions) fold(ctx context.Context, log *connect.Log, aggregate eventlog.Aggregate) (*foldResult, error) {
@@ -120,7 +120,7 @@ func (o *replayOptions) fold(ctx context.Context, log *connect.Log, aggregate ev
 		}
 		f.Sequence, f.Commits, f.Events = r.Seq, f.Commits+1, f.Events+len(r.Types())
 	}
-	f.state = kinds.New(aggregate)
+	f.state = feed.NewFold(aggregate)
 	for _, r := range records {
 		if err := cmp.Or(f.state.Apply(r), f.state.Err()); err != nil {
 			return nil, fmt.Errorf("replaying %s: %w", aggregate, err)

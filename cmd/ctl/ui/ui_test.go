@@ -14,7 +14,6 @@ import (
 
 	"scute.dev/cmd/ctl/app"
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/kinds"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/embedded"
 	"scute.dev/ui/feed"
@@ -79,7 +78,7 @@ func snapshotJSON(t *testing.T, f *feed.Feed, a eventlog.Aggregate, seq uint64) 
 	t.Helper()
 	said := make(map[string]any)
 	err := f.At(seq, func(w *feed.Snapshot) error {
-		o, err := feed.Find[kinds.Fold](w, a.Kind, a.ID)
+		o, err := feed.Find[feed.Fold](w, a.Kind, a.ID)
 		if err != nil {
 			return err
 		}

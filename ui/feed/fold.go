@@ -1,6 +1,4 @@
-// Package kinds builds the state of any aggregate of the log from its commits. A kind that is added to New appears in the lists and pages of
-// scutectl ui and in `scutectl log replay`.
-package kinds
+package feed
 
 import (
 	"scute.dev/cmd/ctl/backup"
@@ -29,8 +27,9 @@ type Fold interface {
 	Describe(v kit.View) []string
 }
 
-// New returns an empty fold of an aggregate, or nil for a kind without one.
-func New(a eventlog.Aggregate) Fold {
+// NewFold returns an empty fold of an aggregate, or nil for a kind without one. A kind that is added here appears in the lists and pages of
+// scutectl ui and in `scutectl log replay`.
+func NewFold(a eventlog.Aggregate) Fold {
 	switch a.Kind {
 	case eventlog.KindRun:
 		return run.NewFold(a.ID)
