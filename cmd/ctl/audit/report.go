@@ -21,7 +21,7 @@ type reportOptions struct {
 
 func newCmdReport(env *cli.Env) *cobra.Command {
 	o := &reportOptions{options: newOptions(env)}
-	selection := pflag.NewFlagSet("", pflag.ContinueOnError)
+	var selection *pflag.FlagSet
 	cmd := &cobra.Command{
 		Use:   "report",
 		Short: "Report who decided what, when, about which machine, and on which facts, in Markdown or HTML",
@@ -44,10 +44,7 @@ Exit status: 0 the report is written; 1 it is written, and the log is violated o
 	}
 	o.options.addFlags(cmd)
 	o.addCheckpoint(cmd)
-	o.Filter.AddFlags(selection)
-	selection.StringVar(&o.Aggregate, "aggregate", "", "Only the events of this aggregate, KIND/ID")
-	cmd.Flags().AddFlagSet(selection)
-	kit.CompleteFilter(cmd)
+	selection = o.Filter.AddFlags(cmd)
 	o.format.AddFlag(cmd, formatMarkdown, formatHTML)
 	return cmd
 }

@@ -66,12 +66,8 @@ func newReport(f *kit.Filter) *Report {
 func (r *Report) addCommit(m eventlog.Record) error {
 	r.recordMissing(m.Seq)
 	r.Last = max(r.Last, m.Seq)
-	for _, e := range kit.Events(m) {
-		about := r.subjects.Of(e)
-		e = about.Name(e)
-		if r.filter.Match(e, about) {
-			r.add(e, about)
-		}
+	for _, e := range r.filter.Select(r.subjects.Events(m)) {
+		r.add(e)
 	}
 	return nil
 }
@@ -83,14 +79,14 @@ func (r *Report) recordMissing(next uint64) {
 	}
 }
 
-func (r *Report) add(e kit.Event, about kit.Subject) {
+func (r *Report) add(e kit.Event) {
 	r.Events++
 	if e.Actor != "" && !strings.HasPrefix(e.Actor, "daemon/") {
 		r.People = append(r.People, kit.EventRow{Event: e, Last: e.Seq, Commits: 1})
 	}
 	k := key{aggregate: e.Aggregate}
-	if e.Aggregate.Kind == eventlog.KindRemediation && len(about.Machines) == 1 {
-		k.machine = about.Machines[0]
+	if e.Aggregate.Kind == eventlog.KindRemediation && len(e.Subject.Machines) == 1 {
+		k.machine = e.Subject.Machines[0]
 	}
 	s := r.byKey[k]
 	if s == nil {
@@ -98,7 +94,7 @@ func (r *Report) add(e kit.Event, about kit.Subject) {
 		r.byKey[k] = s
 		r.Stories = append(r.Stories, s)
 	}
-	s.Clusters = about.Clusters
+	s.Clusters = e.Subject.Clusters
 	if n := len(s.Rows); n == 0 || !s.Rows[n-1].Join(e) {
 		s.Rows = append(s.Rows, kit.EventRow{Event: e, Last: e.Seq, Commits: 1})
 	}

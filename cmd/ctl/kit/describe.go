@@ -69,7 +69,7 @@ func (o *describeOptions[T]) run(ctx context.Context, name string) error {
 }
 
 func (o *describeOptions[T]) timeline(ctx context.Context, p *Session[T], t T, a eventlog.Aggregate) error {
-	events, _, err := p.events(ctx, a, p.reader(t))
+	events, err := p.events(ctx, a, p.reader(t))
 	if err != nil || len(events) == 0 {
 		return err
 	}
@@ -83,20 +83,20 @@ func (o *describeOptions[T]) timeline(ctx context.Context, p *Session[T], t T, a
 	return nil
 }
 
-// events returns the events of an aggregate, the oldest first, and the sequence of its last commit. The log must be connected.
-func (p *Session[T]) events(ctx context.Context, a eventlog.Aggregate, read reader) (events []Event, last uint64, err error) {
+// events returns the events of an aggregate, the oldest first. The log must be connected.
+func (p *Session[T]) events(ctx context.Context, a eventlog.Aggregate, read reader) (events []Event, err error) {
 	records, err := p.Log.Read(ctx, a, 0)
 	for _, r := range records {
 		var more []Event
 		if more, err = read(r); err != nil {
 			break
 		}
-		events, last = append(events, more...), r.Seq
+		events = append(events, more...)
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("reading %s from the log at %s: %w", a, p.Log.Where, err)
+		return nil, fmt.Errorf("reading %s from the log at %s: %w", a, p.Log.Where, err)
 	}
-	return events, last, nil
+	return events, nil
 }
 
 // reader returns the events of a commit. It is called with the commits in the order of the log.

@@ -15,8 +15,11 @@ import (
 type Event struct {
 	eventlog.Event
 	Seq       uint64
+	Index     int // in its commit
 	Aggregate eventlog.Aggregate
 	Line      view.Line
+	// Subject is set by Subjects.
+	Subject Subject
 }
 
 // Text returns the line without its name, safe for a terminal.
@@ -33,7 +36,7 @@ func Events(r eventlog.Record) []Event {
 	}
 	out := make([]Event, len(events))
 	for i, ev := range events {
-		out[i] = Event{Event: ev, Seq: r.Seq, Aggregate: r.Aggregate, Line: LineOf(r.Aggregate.Kind, ev)}
+		out[i] = Event{Event: ev, Seq: r.Seq, Index: i, Aggregate: r.Aggregate, Line: LineOf(r.Aggregate.Kind, ev)}
 	}
 	return out
 }

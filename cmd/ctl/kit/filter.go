@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -31,27 +30,27 @@ type Filter struct {
 	Pattern *regexp.Regexp
 }
 
-// SinceUsage is the usage of --since in all commands.
-const SinceUsage = "Only events since this time: 10m (before now), 2026-07-30T12:00:00Z or 2026-07-30"
+// sinceUsage is the usage of --since in all commands.
+const sinceUsage = "Only events since this time: 10m (before now), 2026-07-30T12:00:00Z or 2026-07-30"
 
-// AddFlags registers the options.
-func (f *Filter) AddFlags(flags *pflag.FlagSet) {
+// AddFlags registers the options, and their completion by a shell. It returns them.
+func (f *Filter) AddFlags(cmd *cobra.Command) *pflag.FlagSet {
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	flags.StringVar(&f.Aggregate, "aggregate", "", "Only the events of this aggregate, KIND/ID")
 	flags.StringVar(&f.Kind, "kind", "", "Only events about this kind: "+strings.Join(Kinds(), ", "))
 	flags.StringVarP(&f.Namespace, "namespace", "n", "", "Only events about this namespace; all namespaces if empty")
 	flags.StringVar(&f.Cluster, "cluster", "", "Only events of moves, remediations and Pauses of this cluster")
 	flags.StringVar(&f.Machine, "machine", "", "Only events about this machine")
 	flags.StringVar(&f.Actor, "actor", "", "Only events of this actor; * matches any characters but a slash: 'user/*'")
 	flags.StringVar(&f.Type, "type", "", "Only events of this type, or this fact: 'dev.scute.move.*', 'decided'")
-	flags.Var(&f.Since, "since", SinceUsage)
+	flags.Var(&f.Since, "since", sinceUsage)
 	flags.Var(&f.Until, "until", "Only events before this time, in the same formats")
-}
-
-// CompleteFilter registers completion by a shell for the options of a Filter with many values.
-func CompleteFilter(cmd *cobra.Command) {
+	cmd.Flags().AddFlagSet(flags)
 	types := slices.Sorted(maps.Keys(EventTypes()))
 	_ = cmd.RegisterFlagCompletionFunc("aggregate", cobra.NoFileCompletions)
 	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions(Kinds(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(names(types), cobra.ShellCompDirectiveNoFileComp))
+	return flags
 }
 
 // Check returns an error for options that are invalid or match nothing by mistake. It converts times relative to now to exact times.
@@ -72,11 +71,11 @@ func (f *Filter) Check(env *cli.Env) error {
 		}
 	}
 	if f.Aggregate != "" {
-		one, err := f.SingleAggregate()
+		aggregate, err := ParseAggregate(f.Aggregate)
 		if err != nil {
 			return err
 		}
-		if err := checkKind("the kind in --aggregate", string(one.Kind)); err != nil {
+		if err := checkKind("the kind in --aggregate", string(aggregate.Kind)); err != nil {
 			return err
 		}
 	}
@@ -87,15 +86,6 @@ func (f *Filter) Check(env *cli.Env) error {
 		return cli.Usagef("--until is %s: it must be later than --since, which is %s", &f.Until, &f.Since)
 	}
 	return nil
-}
-
-// SingleAggregate returns the aggregate of --aggregate, or nil without this option.
-func (f *Filter) SingleAggregate() (*eventlog.Aggregate, error) {
-	if f.Aggregate == "" {
-		return nil, nil //nolint:nilnil // --aggregate is optional
-	}
-	a, err := ParseAggregate(f.Aggregate)
-	return &a, err
 }
 
 // ParseAggregate parses KIND/ID, the value of --aggregate.
@@ -110,45 +100,24 @@ func ParseAggregate(s string) (eventlog.Aggregate, error) {
 // All reports whether the filter selects every event.
 func (f *Filter) All() bool { return *f == Filter{} }
 
-// BySubject reports whether earlier events of an aggregate decide whether a later one is selected.
-func (f *Filter) BySubject() bool { return f.Cluster != "" || f.Machine != "" }
-
-// Select returns the selected events. It passes an event to subjects if the filter depends on subjects, or if the event is of a remediation, whose
-// machine it fills in.
-func (f *Filter) Select(events []Event, subjects *Subjects) []Event {
-	selected := events[:0]
-	for _, e := range events {
-		var about Subject
-		if f.BySubject() || e.Aggregate.Kind == eventlog.KindRemediation {
-			about = subjects.Of(e)
-		}
-		if e = about.Name(e); f.Match(e, about) {
-			selected = append(selected, e)
-		}
-	}
-	return selected
+// Select removes the events that are not selected.
+func (f *Filter) Select(events []Event) []Event {
+	return slices.DeleteFunc(events, func(e Event) bool { return !f.Match(e) })
 }
 
 // Match reports whether an event is selected.
-func (f *Filter) Match(e Event, s Subject) bool {
-	return f.matchAggregate(e.Aggregate) && f.matchTime(e.Time) && f.matchSubject(s) &&
+func (f *Filter) Match(e Event) bool {
+	namespace, _, _ := strings.Cut(e.Aggregate.ID, "/")
+	s := e.Subject
+	return (f.Kind == "" || f.Kind == string(e.Aggregate.Kind)) &&
+		(f.Aggregate == "" || f.Aggregate == e.Aggregate.String()) &&
+		(f.Namespace == "" || f.Namespace == namespace && e.Aggregate.Kind != eventlog.KindDaemon) &&
+		!e.Time.Before(f.Since.Time) && (f.Until.IsZero() || e.Time.Before(f.Until.Time)) &&
+		(f.Cluster == "" || s.AnyCluster || slices.Contains(s.Clusters, f.Cluster)) &&
+		(f.Machine == "" || slices.Contains(s.Machines, f.Machine)) &&
 		(f.Actor == "" || matches(f.Actor, e.Actor)) &&
 		(f.Type == "" || matches(f.Type, e.Type) || matches(f.Type, e.Line.Name)) &&
 		(f.Pattern == nil || f.matchText(e))
-}
-
-func (f *Filter) matchAggregate(a eventlog.Aggregate) bool {
-	namespace, _, _ := strings.Cut(a.ID, "/")
-	return (f.Kind == "" || f.Kind == string(a.Kind)) && (f.Aggregate == "" || f.Aggregate == a.String()) &&
-		(f.Namespace == "" || f.Namespace == namespace && a.Kind != eventlog.KindDaemon)
-}
-
-func (f *Filter) matchTime(t time.Time) bool {
-	return !t.Before(f.Since.Time) && (f.Until.IsZero() || t.Before(f.Until.Time))
-}
-
-func (f *Filter) matchSubject(s Subject) bool {
-	return (f.Cluster == "" || s.AnyCluster || slices.Contains(s.Clusters, f.Cluster)) && (f.Machine == "" || slices.Contains(s.Machines, f.Machine))
 }
 
 func (f *Filter) matchText(e Event) bool {

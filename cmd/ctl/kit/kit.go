@@ -2,6 +2,7 @@ package kit
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -39,6 +40,14 @@ func New(env *cli.Env, cmd *cobra.Command, what string) *Kit {
 		k.Flags.AddNamespace(f, what)
 	}
 	return k
+}
+
+// OpenLog opens the log for reading.
+func (k *Kit) OpenLog(ctx context.Context) (*connect.Log, error) {
+	if err := k.Flags.Check(); err != nil {
+		return nil, err
+	}
+	return k.Flags.Log(ctx, k.Env.Err)
 }
 
 // View returns the settings for showing objects on the standard output, at the point --at.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,12 +14,9 @@ import (
 
 type logsOptions[T any] struct {
 	*Kit
-	noun   *Noun[T]
-	Task   string
-	Follow bool
-	Lines  int
-	Since  Moment
-	Format cli.Format
+	Tail
+	noun *Noun[T]
+	Task string
 }
 
 // Logs returns `logs NOUN NAME`.
@@ -34,7 +30,7 @@ func Logs[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 	o.Kit = Command(env, n, cmd, o.run)
 	cmd.Flags().BoolVarP(&o.Follow, "follow", "f", false, "Continue with new events, until interrupted")
 	cmd.Flags().IntVar(&o.Lines, "lines", -1, "Number of last events to show; -1 for all")
-	cmd.Flags().Var(&o.Since, "since", SinceUsage)
+	cmd.Flags().Var(&o.Since, "since", sinceUsage)
 	o.Format.AddFlag(cmd, "json")
 	if n.PrintOutput != nil {
 		TaskVar(cmd, o.Kit, n, &o.Task, "Show the output of the commands and Jobs of this task instead of events. Local runs")
@@ -44,11 +40,11 @@ func Logs[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 }
 
 func (o *logsOptions[T]) run(ctx context.Context, name string) error {
-	switch {
-	case o.Lines < -1:
-		return cli.Usagef("--lines is %d: it must be -1 or more", o.Lines)
-	case o.Task != "" && (o.Follow || o.Lines != -1 || o.Since.IsSet() || o.Format.Value != ""):
+	if o.Task != "" && (o.Follow || o.Lines != -1 || o.Since.IsSet() || o.Format.Value != "") {
 		return cli.Usagef("--task shows all output of a task: leave out --follow, --lines, --since and -o, which are for events")
+	}
+	if err := o.Check(o.Env); err != nil {
+		return err
 	}
 	p, err := Open(ctx, o.Kit, o.noun)
 	if err != nil {
@@ -69,40 +65,8 @@ func (o *logsOptions[T]) run(ctx context.Context, name string) error {
 	if err := p.ConnectLog(ctx); err != nil {
 		return err
 	}
-	return o.write(ctx, p, t, a)
-}
-
-func (o *logsOptions[T]) write(ctx context.Context, p *Session[T], t T, a eventlog.Aggregate) error {
-	read := p.reader(t)
-	events, last, err := p.events(ctx, a, read)
-	if err != nil {
-		return err
-	}
-	o.Since.Resolve(o.Env.Now())
-	events = slices.DeleteFunc(events, func(e Event) bool { return e.Time.Before(o.Since.Time) })
-	if o.Lines >= 0 {
-		events = events[max(0, len(events)-o.Lines):]
-	}
-	if err := o.WriteEvents(events, &o.Format); err != nil || !o.Follow {
-		return err
-	}
-	if p.Log.Static {
-		o.Env.Notef("No events follow: no process writes to the log in %s.", p.Log.Where)
-		return nil
-	}
-	err = p.Log.Follow(ctx, last, func(r eventlog.Record) error {
-		if r.Aggregate != a {
-			return nil
-		}
-		more, err := read(r)
-		if err != nil {
-			return err
-		}
-		return o.WriteEvents(more, &o.Format)
-	})
-	if ctx.Err() != nil {
-		return cli.SilentExit(cli.ExitInterrupted)
-	}
+	o.Aggregate = a.String()
+	_, err = o.Tail.Run(ctx, o.Kit, p.Log, p.reader(t))
 	return err
 }
 

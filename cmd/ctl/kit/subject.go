@@ -38,16 +38,23 @@ func NewSubjects() *Subjects {
 	}
 }
 
-// Name adds the machine to the fact of a remediation's event if the event's data omit it, as in succeeded.
-func (s Subject) Name(e Event) Event {
-	if e.Aggregate.Kind == eventlog.KindRemediation && e.Line.About == "" && len(s.Machines) == 1 {
-		e.Line.About = s.Machines[0]
+// Events returns the events of the next commit with their subjects. If an event of a remediation does not name its machine, as succeeded, its line
+// receives the machine.
+func (s *Subjects) Events(r eventlog.Record) []Event { return s.addTo(Events(r)) }
+
+func (s *Subjects) addTo(events []Event) []Event {
+	for i := range events {
+		e := &events[i]
+		e.Subject = s.of(*e)
+		if e.Aggregate.Kind == eventlog.KindRemediation && e.Line.About == "" && len(e.Subject.Machines) == 1 {
+			e.Line.About = e.Subject.Machines[0]
+		}
 	}
-	return e
+	return events
 }
 
-// Of reads the next event and returns its subject. If the event cannot be decoded, it returns the subject of the earlier events.
-func (s *Subjects) Of(e Event) Subject {
+// of reads the next event and returns its subject. If the event cannot be decoded, it returns the subject of the earlier events.
+func (s *Subjects) of(e Event) Subject {
 	about := s.known[e.Aggregate]
 	switch e.Aggregate.Kind {
 	case eventlog.KindRemediation:

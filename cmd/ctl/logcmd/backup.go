@@ -22,8 +22,6 @@ func Verbs(env *cli.Env) kit.Verbs {
 
 type backupOptions struct {
 	deps
-	Format     cli.Format
-	Dir        string
 	Checkpoint string
 	Verify     bool
 }
@@ -41,26 +39,12 @@ The log is the daemon's in the cluster, that of a stopped daemon (--log) or of l
 (--nats). The daemon can continue meanwhile. The backup includes the newest signed checkpoint of the cluster, or that of --checkpoint.`,
 		Example: kit.Examples(env, "$ backup log /backup/scute", "$ backup log /backup/scute --nats tls://nats:4222 --nats-creds reader.creds",
 			"$ backup log /backup/scute --verify"),
-		Args: folder(&o.Dir),
-		RunE: func(cmd *cobra.Command, _ []string) error { return interrupted(cmd.Context(), o.run(cmd.Context())) },
+		Args: exactlyOne("the folder of the backup"),
 	}
-	o.Kit = kit.New(env, cmd, "")
 	f := cmd.Flags()
 	f.StringVar(&o.Checkpoint, "checkpoint", "", "File with the newest signed checkpoint; the one in the cluster, or beside the log in a folder, if empty")
 	f.BoolVar(&o.Verify, "verify", false, "Verify the existing backup, and write nothing")
-	o.Format.AddFlag(cmd, "json")
-	return cmd
-}
-
-// folder requires the folder of a backup as the argument.
-func folder(dir *string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != 1 || args[0] == "" {
-			return cli.Usagef("%s needs the folder of the backup", cmd.CommandPath())
-		}
-		*dir = args[0]
-		return nil
-	}
+	return o.command(env, cmd, o.run, "json")
 }
 
 // outcome is the output of the two commands.
@@ -95,16 +79,17 @@ func (o outcome) content() string {
 	return fmt.Sprintf("commits 1 to %d, until %s, %.1f MiB", o.Last, o.Stored, float64(o.Bytes)/mib)
 }
 
-func (o *backupOptions) run(ctx context.Context) error {
+func (o *backupOptions) run(ctx context.Context, args []string) error {
+	dir := args[0]
 	if o.Verify {
-		m, err := o.verifyBackup(ctx, o.Dir)
+		m, err := o.verifyBackup(ctx, dir)
 		if err != nil {
 			return err
 		}
-		out := outcomeOf(m, o.Dir, "")
+		out := outcomeOf(m, dir, "")
 		return o.print(&o.Format, out, fmt.Sprintf("intact: backup of log %s in %s, %s", out.LogID, out.Backup, out.content()))
 	}
-	log, err := o.open(ctx)
+	log, err := o.OpenLog(ctx)
 	if err != nil {
 		return err
 	}
@@ -113,12 +98,12 @@ func (o *backupOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	had, err := backup.Read(o.Dir)
+	had, err := backup.Read(dir)
 	if err != nil && !errors.Is(err, backup.ErrNotFound) {
 		return err
 	}
 	progress := o.Env.Progress()
-	m, err := backup.Write(ctx, log, o.Dir, backup.Options{
+	m, err := backup.Write(ctx, log, dir, backup.Options{
 		Checkpoint: checkpoint, Now: o.Env.Now(),
 		Copied:   func(seq, head uint64) { progress.Showf("copying: %d of %d commits", seq, head) },
 		Verified: func(seq, head uint64) { progress.Showf("verifying: %d of %d commits", seq, head) },
@@ -128,9 +113,9 @@ func (o *backupOptions) run(ctx context.Context) error {
 		return err
 	}
 	if checkpoint == nil {
-		o.Env.Notef("This backup has no signed checkpoint: %s needs one from elsewhere.", o.Env.Hint("audit", "verify", "--export", o.Dir))
+		o.Env.Notef("This backup has no signed checkpoint: %s needs one from elsewhere.", o.Env.Hint("audit", "verify", "--export", dir))
 	}
-	out := outcomeOf(m, o.Dir, log.Where)
+	out := outcomeOf(m, dir, log.Where)
 	out.New = m.Last - had.Last
 	return o.print(&o.Format, out, fmt.Sprintf("backed up: log %s at %s to %s, %s; %d new commits; verified", out.LogID, out.Where, out.Backup, out.content(), out.New))
 }

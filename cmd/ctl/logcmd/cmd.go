@@ -6,12 +6,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 )
 
-// deps is the common environment of all log commands.
-type deps struct{ *kit.Kit }
+// deps is the common environment of the commands.
+type deps struct {
+	*kit.Kit
+	Format cli.Format
+}
 
 // NewCmd returns `scutectl log`.
 func NewCmd(env *cli.Env) *cobra.Command {
@@ -24,19 +26,26 @@ The log is read from the daemon's pod through a port-forward, from the folder of
 		newCmdMigrate(env))
 }
 
-func (d *deps) open(ctx context.Context) (*connect.Log, error) {
-	if err := d.Flags.Check(); err != nil {
-		return nil, err
-	}
-	return d.Flags.Log(ctx, d.Env.Err)
-}
-
-// read opens the log, and calls fn with it.
-func (d *deps) read(ctx context.Context, fn func(context.Context, *connect.Log) error) error {
-	log, err := d.open(ctx)
-	if err != nil {
+// command adds to a command what the commands share: the options that locate the log, and -o with the formats. run is called with the arguments.
+func (d *deps) command(env *cli.Env, cmd *cobra.Command, run func(ctx context.Context, args []string) error, formats ...string) *cobra.Command {
+	d.Kit = kit.New(env, cmd, "")
+	d.Format.AddFlag(cmd, formats...)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		err := run(cmd.Context(), args)
+		if err != nil && cmd.Context().Err() != nil {
+			return cli.Interrupted(nil)
+		}
 		return err
 	}
-	defer log.Close()
-	return fn(ctx, log)
+	return cmd
+}
+
+// exactlyOne requires one argument. The error describes it as what.
+func exactlyOne(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 || args[0] == "" {
+			return cli.Usagef("%s needs %s", cmd.CommandPath(), what)
+		}
+		return nil
+	}
 }

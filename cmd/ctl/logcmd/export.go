@@ -4,7 +4,11 @@ import (
 	"bufio"
 	"context"
 	"encoding/csv"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,8 +20,6 @@ import (
 
 type exportOptions struct {
 	deps
-	Format cli.Format
-
 	kit.Filter
 }
 
@@ -43,17 +45,9 @@ For a damaged log it writes the commits that can be read.`,
 		Example: kit.Examples(env, "$ log export > log.jsonl", "$ log export -o csv --since 2026-07-01 --kind remediation > july.csv",
 			"$ log export -o cloudevents --cluster prod"),
 		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			o.Flags.Examine = true
-			return interrupted(cmd.Context(), o.run(cmd.Context()))
-		},
 	}
-	o.Kit = kit.New(env, cmd, "")
-	cmd.Flags().StringVar(&o.Aggregate, "aggregate", "", "Only the events of this aggregate, KIND/ID")
-	o.AddFlags(cmd.Flags())
-	kit.CompleteFilter(cmd)
-	o.Format.AddFlag(cmd, formatCloudEvents, formatCSV)
-	return cmd
+	o.Filter.AddFlags(cmd)
+	return o.command(env, cmd, func(ctx context.Context, _ []string) error { return o.run(ctx) }, formatCloudEvents, formatCSV)
 }
 
 func (o *exportOptions) run(ctx context.Context) error {
@@ -63,7 +57,8 @@ func (o *exportOptions) run(ctx context.Context) error {
 	if o.Format.Value == "" && !o.All() {
 		return cli.Usagef("events can be selected only with -o cloudevents or -o csv: the default export contains the whole log, so that it can be verified")
 	}
-	log, err := o.open(ctx)
+	o.Flags.Examine = true
+	log, err := o.OpenLog(ctx)
 	if err != nil {
 		return err
 	}
@@ -72,42 +67,22 @@ func (o *exportOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w, err := o.writer(log, head)
+	write, end, err := o.writer(log, head)
 	if err != nil {
 		return err
 	}
-	return o.copy(ctx, log, head, w)
-}
-
-// writer writes commits in one of the formats.
-type writer interface {
-	Write(r eventlog.Record) error
-	Close() error
-}
-
-func (o *exportOptions) writer(log *connect.Log, head uint64) (writer, error) {
-	selected := eventSelector{&o.Filter, kit.NewSubjects()}
-	switch o.Format.Value {
-	case formatCloudEvents:
-		return &cloudEventWriter{selected, bufio.NewWriterSize(o.Env.Out, 256<<10), log.ID()}, nil
-	case formatCSV:
-		w := &csvWriter{selected, csv.NewWriter(o.Env.Out)}
-		return w, w.out.Write(csvHeader)
-	default:
-		return eventlog.NewExportWriter(o.Env.Out, eventlog.ExportHead{LogID: log.ID(), Last: head})
-	}
-}
-
-func (o *exportOptions) copy(ctx context.Context, log *connect.Log, head uint64, w writer) error {
 	progress, last, missing := o.Env.Progress(), uint64(0), uint64(0)
-	err := log.Scan(ctx, func(r eventlog.Record) error {
+	err = log.Scan(ctx, func(r eventlog.Record) error {
 		progress.Showf("exporting: %d of %d commits", r.Seq, head)
 		missing += r.Seq - last - 1
 		last = r.Seq
-		return w.Write(r)
+		if err := write(r); err != nil {
+			return fmt.Errorf("exporting commit %d: %w", r.Seq, err)
+		}
+		return nil
 	})
 	progress.Done()
-	if err = errors.Join(err, w.Close()); err != nil {
+	if err = errors.Join(err, end()); err != nil {
 		return err
 	}
 	if missing += head - min(last, head); missing > 0 {
@@ -115,4 +90,72 @@ func (o *exportOptions) copy(ctx context.Context, log *connect.Log, head uint64,
 		return cli.Failed()
 	}
 	return nil
+}
+
+// csvHeader is the header of the CSV.
+var csvHeader = []string{
+	"sequence", "index", "time", "kind", "aggregate", "clusters", "machines", "type", "actor", "fact", "detail", "id", "causation",
+}
+
+// writer returns a function that writes a commit in the format of -o, and one that ends the output.
+func (o *exportOptions) writer(log *connect.Log, head uint64) (write func(eventlog.Record) error, end func() error, err error) {
+	subjects := kit.NewSubjects()
+	switch o.Format.Value {
+	case formatCloudEvents:
+		out := bufio.NewWriterSize(o.Env.Out, 256<<10)
+		encoder := json.NewEncoder(out)
+		encoder.SetEscapeHTML(false)
+		return func(r eventlog.Record) error {
+			selected := o.Select(subjects.Events(r))
+			events, err := r.CloudEvents(log.ID())
+			if err != nil {
+				return nil //nolint:nilerr // scute did not write this commit; the lossless export contains it
+			}
+			for _, e := range selected {
+				if err := encoder.Encode(events[e.Index]); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, out.Flush, nil
+	case formatCSV:
+		out := csv.NewWriter(o.Env.Out)
+		return func(r eventlog.Record) error {
+				for _, e := range o.Select(subjects.Events(r)) {
+					if err := out.Write(csvRow(e)); err != nil {
+						return err
+					}
+				}
+				return nil
+			}, func() error {
+				out.Flush()
+				return out.Error()
+			}, out.Write(csvHeader)
+	default:
+		w, err := eventlog.NewExportWriter(o.Env.Out, eventlog.ExportHead{LogID: log.ID(), Last: head})
+		if err != nil {
+			return nil, nil, err
+		}
+		return w.Write, w.Close, nil
+	}
+}
+
+func csvRow(e kit.Event) []string {
+	row := []string{
+		strconv.FormatUint(e.Seq, 10), strconv.Itoa(e.Index), cli.Exact(e.Time), string(e.Aggregate.Kind), e.Aggregate.ID,
+		strings.Join(e.Subject.Clusters, " "), strings.Join(e.Subject.Machines, " "), e.Type, kit.Actor(e.Actor), e.Line.Name, e.Text(), e.ID, e.Causation,
+	}
+	for i := range row {
+		row[i] = cell(row[i])
+	}
+	return row
+}
+
+// cell removes control characters from a user's text, and prevents a spreadsheet from evaluating it as a formula.
+func cell(text string) string {
+	text = cli.Clean(text)
+	if begin := strings.TrimLeft(text, " "); begin != "" && strings.ContainsRune("=+-@", rune(begin[0])) {
+		return "'" + text
+	}
+	return text
 }

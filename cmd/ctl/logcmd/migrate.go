@@ -17,9 +17,7 @@ import (
 
 type migrateOptions struct {
 	deps
-	Format   cli.Format
-	Replicas int
-	MaxBytes int64
+	destination
 }
 
 func newCmdMigrate(env *cli.Env) *cobra.Command {
@@ -36,14 +34,9 @@ Nothing in the folder is removed. If the command is killed, run it again.
 With the kubeconfig of the management cluster (--kubeconfig or --context), a folder that lacks commits acknowledged there is refused.`,
 		Example: kit.Examples(env, "$ log migrate --log /var/lib/scute --nats tls://nats:4222 --nats-creds archivist.creds --replicas 3"),
 		Args:    cli.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return interrupted(cmd.Context(), o.run(cmd.Context())) },
 	}
-	o.Kit = kit.New(env, cmd, "")
-	f := cmd.Flags()
-	f.IntVar(&o.Replicas, "replicas", 1, "Number of servers that must store the log")
-	f.Int64Var(&o.MaxBytes, "max-bytes", 0, "Size at which the log refuses new commits; that of the folder's log if 0")
-	o.Format.AddFlag(cmd, "json")
-	return cmd
+	o.addFlags(cmd, "Number of servers that must store the log", "folder's log")
+	return o.command(env, cmd, func(ctx context.Context, _ []string) error { return o.run(ctx) }, "json")
 }
 
 // migrateReport is the command's output as data.
@@ -60,13 +53,9 @@ func (o *migrateOptions) run(ctx context.Context) error {
 	from, to := *o.Flags, *o.Flags
 	from.URL, from.Creds, from.CA, from.Cert, from.Key = "", "", "", "", ""
 	to.Dir, to.Local = "", false
-	switch err := errors.Join(from.Check(), to.Check()); {
+	switch err := errors.Join(from.Check(), to.Check(), o.validate()); {
 	case from.Dir == "" || to.URL == "":
 		return cli.Usagef("--log and --nats are required: the folder of the stopped daemon, and the URL of the NATS server to move to")
-	case o.Replicas < 1:
-		return cli.Usagef("--replicas is %d: it must be 1 or more", o.Replicas)
-	case o.MaxBytes < 0:
-		return cli.Usagef("--max-bytes is %d: it must be 0 or more", o.MaxBytes)
 	case err != nil:
 		return err
 	}
@@ -140,10 +129,6 @@ func (o *migrateOptions) move(ctx context.Context, from, to connect.Flags, again
 	if err := o.checkNewest(ctx, "the folder", out.LogID, out.Last, "use the folder that the daemon used last"); err != nil {
 		return out, err
 	}
-	limit := o.MaxBytes
-	if limit == 0 {
-		limit = int64(stats.MaxBytes) //nolint:gosec // the server's value is an int64
-	}
 	progress := o.Env.Progress()
 	defer progress.Done()
 	note := embedded.Moved{LogID: out.LogID, Last: out.Last, To: out.To, Time: o.Env.Now().UTC()}
@@ -154,9 +139,7 @@ func (o *migrateOptions) move(ctx context.Context, from, to connect.Flags, again
 		return out, err
 	}
 	r.OnWait = func(what string) { progress.Showf("waiting %s", what) }
-	place := to.External(logger)
-	place.Replicas, place.MaxBytes = o.Replicas, limit
-	if err := to.ExplainConnect(eventlog.RestoreExternal(ctx, place, r)); err != nil {
+	if err := o.restoreTo(ctx, &to, logger, int64(stats.MaxBytes), r); err != nil { //nolint:gosec // the server's value is an int64
 		return out, err
 	}
 	note.Arrived = true

@@ -104,7 +104,7 @@ func TestMigrateTwiceAtOnce(t *testing.T) {
 	}
 	env := cli.System("scutectl", "test")
 	env.Out, env.Err = io.Discard, io.Discard
-	o := &migrateOptions{deps: deps{&kit.Kit{Env: env, Flags: &connect.Flags{}}}, Replicas: 1}
+	o := &migrateOptions{deps: deps{Kit: &kit.Kit{Env: env, Flags: &connect.Flags{}}}, destination: destination{Replicas: 1}}
 	if _, err := o.move(t.Context(), connect.Flags{Dir: dir}, connect.Flags{URL: url}, false); !errors.Is(err, eventlog.ErrMoved) {
 		t.Errorf("move to a second server = %v, want ErrMoved", err)
 	}

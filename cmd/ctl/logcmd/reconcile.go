@@ -27,8 +27,7 @@ import (
 
 type reconcileOptions struct {
 	deps
-	Format cli.Format
-	Yes    bool
+	Yes bool
 }
 
 func newCmdReconcile(env *cli.Env) *cobra.Command {
@@ -43,12 +42,9 @@ the newest log if you can. If you cannot, this command shows every move, run and
 in the cluster, and what will happen to it. With --yes it records this in the log, and the daemon acts.`,
 		Example: kit.Examples(env, "$ log reconcile", "$ log reconcile --yes"),
 		Args:    cli.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
-	o.Kit = kit.New(env, cmd, "")
 	cmd.Flags().BoolVarP(&o.Yes, "yes", "y", false, "Record the decision, after which the daemon acts on the log")
-	o.Format.AddFlag(cmd, "json")
-	return cmd
+	return o.command(env, cmd, func(ctx context.Context, _ []string) error { return o.run(ctx) }, "json")
 }
 
 // reconciliation is the command's output as data.

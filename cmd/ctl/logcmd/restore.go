@@ -1,9 +1,11 @@
 package logcmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/spf13/cobra"
 
@@ -17,12 +19,9 @@ import (
 
 type restoreOptions struct {
 	deps
-	Format   cli.Format
-	Dir      string
 	Older    bool
 	SetAside bool
-	Replicas int
-	MaxBytes int64
+	destination
 }
 
 func newCmdRestore(env *cli.Env) *cobra.Command {
@@ -39,20 +38,17 @@ that is in the folder. If the command is killed, run it again: until it finishes
 A backup that lacks acknowledged commits is refused, unless --older is set. The folder, and the management cluster that
 --kubeconfig or --context names, record what was acknowledged. Without these flags, the daemon compares when it starts.`,
 		Example: kit.Examples(env, "$ restore log /backup/scute --log /var/lib/scute", "$ restore log /backup/scute --nats tls://nats:4222 --nats-creds archivist.creds --replicas 3"),
-		Args:    folder(&o.Dir),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return interrupted(cmd.Context(), o.run(cmd.Context())) },
+		Args:    exactlyOne("the folder of the backup"),
 	}
-	o.Kit = kit.New(env, cmd, "")
 	f := cmd.Flags()
 	f.BoolVar(&o.Older, "older", false, "Restore although the log had acknowledged more commits than the backup has")
 	f.BoolVar(&o.SetAside, "set-aside", false, "With --log: rename a log that is in the folder to jetstream-TIME, and restore in its place")
-	f.IntVar(&o.Replicas, "replicas", 1, "With --nats: number of servers that must store the log")
-	f.Int64Var(&o.MaxBytes, "max-bytes", 0, "Size at which the log refuses new commits; that of the log that was backed up if 0")
-	o.Format.AddFlag(cmd, "json")
-	return cmd
+	o.addFlags(cmd, "With --nats: number of servers that must store the log", "log that was backed up")
+	return o.command(env, cmd, o.run, "json")
 }
 
-func (o *restoreOptions) run(ctx context.Context) error {
+func (o *restoreOptions) run(ctx context.Context, args []string) error {
+	dir := args[0]
 	if err := o.Flags.Check(); err != nil {
 		return err
 	}
@@ -63,10 +59,11 @@ func (o *restoreOptions) run(ctx context.Context) error {
 		return cli.Usagef("--set-aside needs --log: delete the stream on the NATS server yourself if nobody needs it")
 	case o.Flags.URL == "" && o.Replicas != 1:
 		return cli.Usagef("--replicas needs --nats")
-	case o.Replicas < 1:
-		return cli.Usagef("--replicas is %d: it must be 1 or more", o.Replicas)
 	}
-	m, err := o.verifyBackup(ctx, o.Dir)
+	if err := o.validate(); err != nil {
+		return err
+	}
+	m, err := o.verifyBackup(ctx, dir)
 	if damage := (*backup.DamageError)(nil); errors.As(err, &damage) && damage.HashesOnly {
 		o.Env.Notef("%s: %v They are restored.", o.Env.Name, err)
 	} else if err != nil {
@@ -79,7 +76,7 @@ func (o *restoreOptions) run(ctx context.Context) error {
 		}
 	}
 	progress := o.Env.Progress()
-	r := backup.Source(o.Dir, m,
+	r := backup.Source(dir, m,
 		func(seq, last uint64) { progress.Showf("restoring: %d of %d commits", seq, last) },
 		func(seq, last uint64) { progress.Showf("verifying: %d of %d commits", seq, last) })
 	r.OnWait = func(what string) { progress.Showf("waiting %s", what) }
@@ -88,7 +85,7 @@ func (o *restoreOptions) run(ctx context.Context) error {
 	if err != nil {
 		return o.explain(err)
 	}
-	out := outcomeOf(m, o.Dir, where)
+	out := outcomeOf(m, dir, where)
 	if err := o.print(&o.Format, out, fmt.Sprintf("restored: log %s at %s, %s; verified", out.LogID, out.Where, out.content())); err != nil {
 		return err
 	}
@@ -97,22 +94,43 @@ func (o *restoreOptions) run(ctx context.Context) error {
 }
 
 func (o *restoreOptions) restore(ctx context.Context, m backup.Manifest, r eventlog.RestoreSource) (where string, err error) {
-	limit := m.MaxBytes
-	if o.MaxBytes > 0 {
-		limit = o.MaxBytes
+	logger, f := connect.Logger(o.Env.Err), o.Flags
+	if f.URL != "" {
+		return eventlog.RedactURL(f.URL), o.restoreTo(ctx, f, logger, m.MaxBytes, r)
 	}
-	logger := connect.Logger(o.Env.Err)
-	f := o.Flags
-	if f.URL == "" {
-		allow := embedded.RestoreOptions{AllowOlder: o.Older}
-		if o.SetAside {
-			allow.RenameExistingTo = "jetstream-" + o.Env.Now().UTC().Format("20060102T150405Z")
-		}
-		return f.Dir, embedded.Restore(ctx, embedded.Options{Dir: f.Dir, MaxBytes: limit, Logger: logger}, r, allow)
+	allow := embedded.RestoreOptions{AllowOlder: o.Older}
+	if o.SetAside {
+		allow.RenameExistingTo = "jetstream-" + o.Env.Now().UTC().Format("20060102T150405Z")
 	}
-	place := f.External(logger)
-	place.Replicas, place.MaxBytes = o.Replicas, limit
-	return eventlog.RedactURL(f.URL), f.ExplainConnect(eventlog.RestoreExternal(ctx, place, r))
+	return f.Dir, embedded.Restore(ctx, embedded.Options{Dir: f.Dir, MaxBytes: cmp.Or(o.MaxBytes, m.MaxBytes), Logger: logger}, r, allow)
+}
+
+// destination are the options of a log that is written to another place.
+type destination struct {
+	Replicas int
+	MaxBytes int64
+}
+
+func (d *destination) addFlags(cmd *cobra.Command, replicas, of string) {
+	cmd.Flags().IntVar(&d.Replicas, "replicas", 1, replicas)
+	cmd.Flags().Int64Var(&d.MaxBytes, "max-bytes", 0, "Size at which the log refuses new commits; that of the "+of+" if 0")
+}
+
+func (d *destination) validate() error {
+	switch {
+	case d.Replicas < 1:
+		return cli.Usagef("--replicas is %d: it must be 1 or more", d.Replicas)
+	case d.MaxBytes < 0:
+		return cli.Usagef("--max-bytes is %d: it must be 0 or more", d.MaxBytes)
+	}
+	return nil
+}
+
+// restoreTo restores a log to the NATS server that the flags name. maxBytes is the size limit of the original log.
+func (d *destination) restoreTo(ctx context.Context, f *connect.Flags, logger *slog.Logger, maxBytes int64, r eventlog.RestoreSource) error {
+	to := f.External(logger)
+	to.Replicas, to.MaxBytes = d.Replicas, cmp.Or(d.MaxBytes, maxBytes)
+	return f.ExplainConnect(eventlog.RestoreExternal(ctx, to, r))
 }
 
 // explain adds the remedies that only this command offers.

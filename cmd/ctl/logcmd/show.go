@@ -5,23 +5,18 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/eventlog"
 )
 
-type showOptions struct {
-	deps
-	Format cli.Format
-}
-
 func newCmdShow(env *cli.Env) *cobra.Command {
-	o := &showOptions{}
+	d := &deps{}
 	cmd := &cobra.Command{
 		Use:   "show EVENT",
 		Short: "Show an event in full: time, actor, subject and data",
@@ -30,83 +25,46 @@ func newCmdShow(env *cli.Env) *cobra.Command {
 ` + eventArgument + ` For a commit all events are shown.`,
 		Example: kit.Examples(env, "$ log show 17", "$ log show 17/0 -o json | jq .data"),
 		Args:    oneEvent,
-		RunE:    o.withEvent(o.run),
 	}
-	o.Kit = kit.New(env, cmd, "")
-	o.Format.AddFlag(cmd, "json")
-	return cmd
-}
-
-func (o *showOptions) run(ctx context.Context, log *connect.Log, commit eventlog.Record, index int) error {
-	events := kit.Events(commit)
-	if index >= len(events) {
-		return noSuchEvent(commit.Seq, index, len(events))
-	}
-	if o.Format.Data() {
-		if index != all {
-			events = events[index : index+1]
-		}
-		return o.WriteEvents(events, &o.Format)
-	}
-	subjects, err := o.subjects(ctx, log, commit)
-	if err != nil {
-		return err
-	}
-	return o.write(commit, events, subjects, index)
-}
-
-// subjects returns the subject of each event of a commit, which depends on earlier events of its aggregate.
-func (o *showOptions) subjects(ctx context.Context, log *connect.Log, commit eventlog.Record) (about []kit.Subject, err error) {
-	records, err := log.Read(ctx, commit.Aggregate, 0)
-	if err != nil {
-		return nil, fmt.Errorf("reading the aggregate of commit %d: %w", commit.Seq, err)
-	}
-	subjects := kit.NewSubjects()
-	for _, r := range records {
-		about = about[:0]
-		for _, e := range kit.Events(r) {
-			about = append(about, subjects.Of(e))
-		}
-		if r.Seq == commit.Seq {
-			break
-		}
-	}
-	return about, nil
-}
-
-func (o *showOptions) write(commit eventlog.Record, events []kit.Event, about []kit.Subject, index int) error {
-	v := o.View()
-	for i := range events {
-		e := about[i].Name(events[i])
-		if index != all && i != index {
-			continue
-		}
-		lines := []string{
-			v.Field("Event", fmt.Sprintf("%d/%d", commit.Seq, i)),
-			v.Field("Aggregate", e.Aggregate.String()),
-		}
-		for _, f := range [][2]string{
-			{"Clusters", strings.Join(about[i].Clusters, ", ")},
-			{"Machines", strings.Join(about[i].Machines, ", ")},
-			{"Fact", e.Line.Name},
-			{"Detail", e.Text()},
-			{"Decided", cli.Exact(e.Time) + " (" + cli.Ago(v.Now, e.Time) + ")"},
-			{"Stored", cli.Exact(commit.Stored)},
-			{"Actor", kit.Actor(e.Actor)},
-			{"Type", e.Type},
-			{"ID", e.ID},
-			{"Caused by", e.Causation},
-		} {
-			if f[1] != "" {
-				lines = append(lines, v.Field(f[0], cli.Clean(f[1])))
-			}
-		}
-		lines = append(lines, "Data:")
-		if err := o.Print(append(lines, indented(e.Data)...)); err != nil {
+	return d.command(env, cmd, func(ctx context.Context, args []string) error {
+		s, err := d.readEvent(ctx, args[0])
+		if err != nil {
 			return err
 		}
+		events := slices.DeleteFunc(s.events, func(e kit.Event) bool { return !s.contains(e) })
+		if d.Format.Data() {
+			return d.WriteEvents(events, &d.Format)
+		}
+		for _, e := range events {
+			if err := d.Print(details(d.View(), e, s.commit.Stored)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, "json")
+}
+
+// details renders all fields of an event.
+func details(v kit.View, e kit.Event, stored time.Time) (lines []string) {
+	for _, f := range [][2]string{
+		{"Event", fmt.Sprintf("%d/%d", e.Seq, e.Index)},
+		{"Aggregate", e.Aggregate.String()},
+		{"Clusters", strings.Join(e.Subject.Clusters, ", ")},
+		{"Machines", strings.Join(e.Subject.Machines, ", ")},
+		{"Fact", e.Line.Name},
+		{"Detail", e.Text()},
+		{"Decided", cli.Exact(e.Time) + " (" + cli.Ago(v.Now, e.Time) + ")"},
+		{"Stored", cli.Exact(stored)},
+		{"Actor", kit.Actor(e.Actor)},
+		{"Type", e.Type},
+		{"ID", e.ID},
+		{"Caused by", e.Causation},
+	} {
+		if f[1] != "" {
+			lines = append(lines, v.Field(f[0], cli.Clean(f[1])))
+		}
 	}
-	return nil
+	return append(append(lines, "Data:"), indented(e.Data)...)
 }
 
 // indented returns indented JSON as lines, or the data unchanged if it is not JSON.

@@ -7,27 +7,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 )
 
-type statusOptions struct {
-	deps
-	Format cli.Format
-}
-
 func newCmdStatus(env *cli.Env) *cobra.Command {
-	o := &statusOptions{}
+	d := &deps{}
 	cmd := &cobra.Command{
 		Use:     "status",
 		Short:   "Show which log it is, where it ends, and how full it is",
 		Example: kit.Examples(env, "$ log status", "$ log status -o jsonpath='{.id}'"),
 		Args:    cli.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return o.read(cmd.Context(), o.run) },
 	}
-	o.Kit = kit.New(env, cmd, "")
-	o.Format.AddFlag(cmd, "json", "yaml", "jsonpath=...")
-	return cmd
+	return d.command(env, cmd, func(ctx context.Context, _ []string) error { return d.status(ctx) }, "json", "yaml", "jsonpath=...")
 }
 
 // status is a description of a log without reading its events.
@@ -42,7 +33,12 @@ type status struct {
 	MaxBytes   uint64 `json:"maxBytes"`
 }
 
-func (o *statusOptions) run(ctx context.Context, log *connect.Log) error {
+func (d *deps) status(ctx context.Context) error {
+	log, err := d.OpenLog(ctx)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
 	stats, err := log.Stats(ctx)
 	if err != nil {
 		return err
@@ -50,11 +46,11 @@ func (o *statusOptions) run(ctx context.Context, log *connect.Log) error {
 	s := status{
 		Where: log.Where, ID: log.ID(), Head: stats.Commits, Commits: stats.Commits, Aggregates: stats.Aggregates, Bytes: stats.Bytes, MaxBytes: stats.MaxBytes,
 	}
-	if o.Format.Value != "" {
-		return o.Format.Print(o.Env.Out, s)
+	if d.Format.Value != "" {
+		return d.Format.Print(d.Env.Out, s)
 	}
 	const mib = 1 << 20
-	return o.Print([]string{
+	return d.Print([]string{
 		"Log           " + s.Where, "ID            " + s.ID, fmt.Sprintf("Head          %d", s.Head), fmt.Sprintf("Aggregates    %d", s.Aggregates),
 		fmt.Sprintf("Size          %.1f of %.0f MiB (%.0f %%)", float64(s.Bytes)/mib, float64(s.MaxBytes)/mib, 100*float64(s.Bytes)/float64(max(s.MaxBytes, 1))),
 	})

@@ -69,6 +69,6 @@ func events(r *v1alpha1.SurgeRemediation) func(eventlog.Record) ([]kit.Event, er
 		if err := owner.Apply(record); err != nil { // an event that cannot be read may be about the machine
 			return nil, err
 		}
-		return selected.Select(kit.Events(record), subjects), nil
+		return selected.Select(subjects.Events(record)), nil
 	}
 }

@@ -15,15 +15,14 @@ func TestChainOfManyBranches(t *testing.T) {
 	event := func(id, cause string) kit.Event {
 		return kit.Event{Event: eventlog.Event{ID: id, Causation: cause}, Seq: 1}
 	}
-	c := newChain()
+	var events []kit.Event
 	cause := ""
 	for i := range attempts {
 		started, failed := fmt.Sprintf("started-%d", i), fmt.Sprintf("failed-%d", i)
-		c.add([]kit.Event{event(started, cause), event("progressed", started), event(failed, started)})
+		events = append(events, event(started, cause), event("progressed", started), event(failed, started))
 		cause = failed
 	}
-	c.choose(1, 0)
-	c.showEffects()
+	c := newChain(events, func(e kit.Event) bool { return e.ID == "started-0" }, true)
 	lines := c.lines(kit.View{})
 	if want := 1 + 3*attempts; len(lines) != want {
 		t.Errorf("got %d lines, want %d", len(lines), want)
@@ -35,11 +34,10 @@ func TestChainOfManyBranches(t *testing.T) {
 
 // TestChainWithoutACause checks that a cause whose commit cannot be read is reported as missing.
 func TestChainWithoutACause(t *testing.T) {
-	c := newChain()
-	c.add([]kit.Event{{Seq: 1}}) // cannot be read
-	c.add([]kit.Event{{Seq: 2, Event: eventlog.Event{ID: "b/0", Causation: "a/0"}}, {Seq: 2, Event: eventlog.Event{ID: "b/1", Causation: "b/0"}}})
-	c.choose(2, 1)
-	c.showCauses()
+	c := newChain([]kit.Event{
+		{Seq: 1}, // cannot be read
+		{Seq: 2, Event: eventlog.Event{ID: "b/0", Causation: "a/0"}}, {Seq: 2, Event: eventlog.Event{ID: "b/1", Causation: "b/0"}},
+	}, func(e kit.Event) bool { return e.ID == "b/1" }, false)
 	if got := c.missingCauses(); len(got) != 1 || got[0].ID != "b/0" {
 		t.Errorf("lost = %+v, want b/0", got)
 	}
