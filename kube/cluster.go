@@ -175,11 +175,6 @@ func NamespaceType() Type {
 	return Type{Kind: "Namespace", Plural: "namespaces", Versions: []string{"v1"}}
 }
 
-// ResourceQuotaType returns the kind ResourceQuota.
-func ResourceQuotaType() Type {
-	return Type{Kind: "ResourceQuota", Plural: "resourcequotas", Versions: []string{"v1"}, Namespaced: true}
-}
-
 const (
 	pageSize = 500
 	// maxPages limits a list to a million objects, because a faulty API server may always report

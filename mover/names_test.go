@@ -128,7 +128,7 @@ func TestWhatIsSharedIsKept(t *testing.T) {
 		for range m.Objects {
 			for _, o := range m.Objects {
 				for by := range whole {
-					whole[o.Ref] = whole[o.Ref] || whole[by] && strings.HasPrefix(o.KeepReason, "it is named by "+by.String()+" ")
+					whole[o.Ref] = whole[o.Ref] || whole[by] && strings.HasPrefix(o.KeepReason, "it is referenced by "+by.String()+" ")
 				}
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 )
 
@@ -68,37 +67,5 @@ func TestUnknown(t *testing.T) {
 	object := map[string]any{"spec": map[string]any{"selector": map[string]any{}, "limits": map[string]any{"coolDown": "1m", "cooldown": "1m"}}}
 	if got := v.UnknownFields(object); len(got) != 1 || got[0] != "spec.limits.coolDown" {
 		t.Errorf("Unknown = %q, want spec.limits.coolDown", got)
-	}
-}
-
-// TestAccepts checks that objects are not accepted that an API server would reject because of their metadata, schema or
-// rules. Unknown fields are dropped.
-func TestAccepts(t *testing.T) {
-	v, err := New("Move")
-	if err != nil {
-		t.Fatal(err)
-	}
-	const good = "{target: {kubeconfigSecretRef: {name: a}}, selection: {all: true}}"
-	for name, c := range map[string]struct {
-		metadata, spec string
-		want           bool
-	}{
-		"good":            {"{name: a, namespace: n}", good, true},
-		"an unknown one":  {"{name: a, namespace: n}", "{unknown: 1, target: {kubeconfigSecretRef: {name: a}}, selection: {all: true}}", true},
-		"a bad name":      {"{name: A, namespace: n}", good, false},
-		"a bad finalizer": {"{name: a, namespace: n, finalizers: ['a b']}", good, false},
-		"much annotated":  {"{name: a, namespace: n, annotations: {a: " + strings.Repeat("x", 256<<10) + "}}", good, false},
-		"another type":    {"{name: a, namespace: n}", "{target: {kubeconfigSecretRef: {name: a}}, selection: {all: 1}}", false},
-		"against a rule":  {"{name: a, namespace: n}", "{target: {kubeconfigSecretRef: {name: a}}, selection: {all: true, clusters: [a]}}", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			u := &unstructured.Unstructured{}
-			if err := yaml.Unmarshal([]byte("{apiVersion: scute.dev/v1alpha1, kind: Move, metadata: "+c.metadata+", spec: "+c.spec+"}"), &u.Object); err != nil {
-				t.Fatal(err)
-			}
-			if got := v.Accepts(t.Context(), u); got != c.want {
-				t.Errorf("Accepts = %t, want %t", got, c.want)
-			}
-		})
 	}
 }

@@ -121,8 +121,6 @@ func TestBothSidesAreAskedAtOnce(t *testing.T) {
 func TestAKindThatMayNotBeListed(t *testing.T) {
 	fields, _ := preflighted(t, func(f *fakes, _ object.Ref) {
 		addMany(f, 20)
-		f.src.schema(99, "None")
-		f.dst.schema(3, "None")
 		f.dst.deniedPlural, f.dst.verbs = "\x04list", []string{"get", "create", "patch", "delete"} // a review is sent as protobuf
 		f.dst.deny = func(r *http.Request) string {
 			if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/machines") {

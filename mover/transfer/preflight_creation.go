@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"golang.org/x/sync/errgroup"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,37 +17,34 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// checkCreation checks whether the move may create on the target. It creates in a dry run every object that webhooks, quotas or validation there may
-// refuse.
+// checkCreation checks whether the move may create on the target, and creates every object there in a dry run.
 func (p *scope) checkCreation(ctx context.Context) (findings, error) {
 	verbs := []string{"get", "list", "create", "patch", "delete"}
 	if p.command {
 		verbs = verbs[:4] // a restore deletes nothing
 	}
-	var d *dryRuns
-	var allowed permissions
-	var denied, absent, refused findings
-	var missing, doubtful map[string]bool
+	var denied permissions
+	var ungranted, absent findings
+	var missing map[string]bool
 	questions, asking := errgroup.WithContext(ctx)
 	questions.Go(func() (err error) {
-		d, allowed, denied, err = p.dryRuns(asking, p.target, p.targetTypes, p.targetField(), verbs...)
+		denied, ungranted, err = p.permissions(asking, p.target, p.targetTypes, p.targetField(), verbs...)
 		return err
 	})
 	questions.Go(func() (err error) {
-		missing, doubtful, absent, err = p.namespaces(asking)
+		missing, absent, err = p.missingNamespaces(asking)
 		return err
 	})
-	err := questions.Wait()
-	if err == nil {
-		refused, err = p.tryCreation(ctx, d, allowed, missing, doubtful)
+	if err := questions.Wait(); err != nil {
+		return nil, err
 	}
-	return slices.Concat(denied, absent, refused), err
+	refused, err := p.tryCreation(ctx, denied, missing)
+	return slices.Concat(ungranted, absent, refused), err
 }
 
-// namespaces returns the namespaces that the target lacks, and those in which any object may be refused because they are being deleted or have a
-// quota.
-func (p *scope) namespaces(ctx context.Context) (missing, doubtful map[string]bool, found findings, err error) {
-	missing, doubtful = make(map[string]bool), make(map[string]bool)
+// missingNamespaces returns the namespaces that the target lacks, with a finding about each.
+func (p *scope) missingNamespaces(ctx context.Context) (missing map[string]bool, found findings, err error) {
+	missing = make(map[string]bool)
 	for _, m := range p.members.Objects {
 		namespace := m.Ref.Namespace
 		if _, known := missing[namespace]; namespace == "" || known {
@@ -56,24 +52,15 @@ func (p *scope) namespaces(ctx context.Context) (missing, doubtful map[string]bo
 		}
 		have, err := p.target.Find(ctx, kube.NamespaceType(), object.Ref{Name: namespace})
 		if err != nil {
-			return nil, nil, nil, err
+			return nil, nil, err
 		}
 		if missing[namespace] = have == nil; have != nil {
-			limited := false
-			err := p.target.ListMetadata(ctx, kube.ResourceQuotaType(), namespace, func(*unstructured.Unstructured) error {
-				limited = true
-				return nil
-			})
-			if err != nil && !apierrors.IsForbidden(err) {
-				return nil, nil, nil, err
-			}
-			doubtful[namespace] = limited || err != nil || have.GetDeletionTimestamp() != nil
 			continue
 		}
 		allowed, err := p.target.IsAllowed(ctx, "create", kube.NamespaceType(), "", "")
 		switch field := "target: namespace " + namespace; {
 		case err != nil:
-			return nil, nil, nil, err
+			return nil, nil, err
 		case !allowed:
 			found.AddError(field, "it does not exist and scute may not create namespaces on the target",
 				"create the namespace on the target, or grant create on namespaces")
@@ -82,70 +69,30 @@ func (p *scope) namespaces(ctx context.Context) (missing, doubtful map[string]bo
 				"create it now to have every object checked")
 		}
 	}
-	return missing, doubtful, found, nil
+	return missing, found, nil
 }
 
-// tryCreation tries to create objects of kinds that the target serves, in namespaces that it has.
-func (p *scope) tryCreation(ctx context.Context, d *dryRuns, allowed permissions, missing, doubtful map[string]bool) (found findings, err error) {
-	var possible []mover.Member
+// tryCreation tries to create every object of a kind that the target serves, in the namespaces that it has.
+func (p *scope) tryCreation(ctx context.Context, denied permissions, missing map[string]bool) (found findings, err error) {
+	var tried []mover.Member
+	var items []mover.Item
 	for _, m := range p.members.Objects {
 		onto, served := p.targetTypes[m.Ref.GroupKind()]
-		if !missing[m.Ref.Namespace] && allowed.allows("create", m.Ref) && served && slices.Contains(onto.Versions, m.Version) {
-			possible = append(possible, m)
+		if !missing[m.Ref.Namespace] && denied.allows("create", m.Ref) && served && slices.Contains(onto.Versions, m.Version) {
+			tried, items = append(tried, m), append(items, mover.ItemOf(m, ""))
 		}
 	}
-	tried, byAdmission, err := p.creations(ctx, d, possible, doubtful, allowed)
-	if err != nil {
-		return nil, err
-	}
-	want := make([]mover.Item, len(tried))
-	for i, m := range tried {
-		want[i] = mover.ItemOf(m, "")
-	}
-	err = eachOriginal(ctx, p.Transfer, want, func(ctx context.Context, i int, source *unstructured.Unstructured) (findings, error) {
+	err = eachOriginal(ctx, p.Transfer, items, func(ctx context.Context, i int, source *unstructured.Unstructured) (findings, error) {
 		if source == nil {
 			return nil, nil // it was deleted meanwhile; the members are listed again after the pause
 		}
 		copied, err := p.dryCopy(tried[i], source)
-		onto := p.targetTypes[tried[i].Ref.GroupKind()].At(tried[i].Version)
-		if err != nil || !byAdmission[i] && d.schemas[schemaKey(onto)].Accepts(ctx, copied) {
+		if err != nil {
 			return nil, err
 		}
-		return p.tryCreate(ctx, tried[i], onto, copied)
+		return p.tryCreate(ctx, tried[i], p.targetTypes[tried[i].Ref.GroupKind()].At(tried[i].Version), copied)
 	}, collect(&found))
 	return found, err
-}
-
-// creations returns the objects to create in a dry run. byAdmission is false if only the validation of the target could refuse an object. Secrets and
-// ConfigMaps are skipped then, because all API servers validate them in the same way.
-func (p *scope) creations(
-	ctx context.Context, d *dryRuns, members []mover.Member, doubtful map[string]bool, allowed permissions,
-) (tried []mover.Member, byAdmission []bool, err error) {
-	must := make([]bool, len(members))
-	var rest []mover.Item
-	for i, m := range members {
-		must[i] = d.mustTry(admissionv1.Create, p.targetTypes[m.Ref.GroupKind()], m) || doubtful[m.Ref.Namespace] || !allowed.allows("list", m.Ref)
-		if !must[i] {
-			rest = append(rest, mover.ItemOf(m, ""))
-		}
-	}
-	there, err := p.listPresent(ctx, p.target, rest) // an object whose name is in use is tried too
-	if err != nil {
-		return nil, nil, err
-	}
-	var validated []kube.Type
-	for i, m := range members {
-		must[i] = must[i] || there[m.Ref] != nil
-		typ := p.targetTypes[m.Ref.GroupKind()].At(m.Version)
-		if !must[i] && typ.IsCore() {
-			continue
-		}
-		tried, byAdmission = append(tried, m), append(byAdmission, must[i])
-		if !must[i] {
-			validated = append(validated, typ)
-		}
-	}
-	return tried, byAdmission, d.readSchemas(ctx, p.target, p.workers(), validated)
 }
 
 // dryCopy returns the copy of an object for a dry run.

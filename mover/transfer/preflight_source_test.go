@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 )
@@ -39,7 +38,7 @@ func TestReleaseIsTriedOnlyWhereItIsDone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			found, err := (&scope{Transfer: f.transfer, members: members}).tryRemoval(t.Context(), newDryRuns(&kube.Admission{}), permissions{})
+			found, err := (&scope{Transfer: f.transfer, members: members}).tryRemoval(t.Context(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +86,7 @@ func TestRemovalIsTried(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			found, err := (&scope{Transfer: f.transfer, members: members}).tryRemoval(t.Context(), newDryRuns(&kube.Admission{}), permissions{})
+			found, err := (&scope{Transfer: f.transfer, members: members}).tryRemoval(t.Context(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

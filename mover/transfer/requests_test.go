@@ -17,63 +17,47 @@ import (
 // TestRequestsOfAMove limits the requests of a move to both API servers: in total for each of 200 objects, and the
 // reads, whose number does not depend on the objects.
 func TestRequestsOfAMove(t *testing.T) {
-	for name, c := range map[string]struct {
-		prepare func(f *fakes)
-		most    float64
-	}{
-		// 1 creation, 1 removal of the annotation, 1 deletion, 0.5 releases; the rest is a fixed cost of the move.
-		"nothing may be refused": {func(*fakes) {}, 4.2},
-		// 2.5 more: a dry run for each of them, except for the removal of the annotation.
-		"all may be refused": {func(f *fakes) {
-			f.src.webhook("*", "*", "*")
-			f.dst.webhook("*", "*", "*")
-		}, 6.65},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := moved(t, mover.Claimed{Holder: "one"})
-			f.src.merge(f.cluster, obj{"metadata": obj{"annotations": nil}, "spec": obj{"paused": nil}})
-			f.dst.drop(f.cluster)
-			f.dst.drop(f.machine)
-			addMany(f, 100)
-			for _, api := range []*fakeAPI{f.src, f.dst} {
-				api.schema(99, "None")
-			}
-			c.prepare(f)
-			var mu sync.Mutex
-			f.state.Spec.Acknowledge = mover.Duration(time.Hour)
-			f.transfer.listInterval = time.Hour // independent of the speed of this machine
-			made := make(map[string]int)
-			for side, api := range map[string]*fakeAPI{"source": f.src, "target": f.dst} {
-				api.hook = func(r *http.Request) {
-					mu.Lock()
-					defer mu.Unlock()
-					made[request(side, r)]++
-				}
-			}
-			for step := 0; mover.Next(f.state) != mover.None && step < 40; step++ {
-				f.controllers()
-				f.now = f.now.Add(time.Second)
-				f.step()
-			}
-			if f.state.Phase != mover.PhaseSucceeded {
-				t.Fatalf("phase = %s, failure %q, rollback cause %q", f.state.Phase, f.state.TransientFailure.Message, f.state.RollbackCause)
-			}
-			const mostReads = 127
-			total, reads := 0, 0
-			for _, what := range slices.Sorted(maps.Keys(made)) {
-				t.Logf("%4d %s", made[what], what)
-				total += made[what]
-				if strings.Contains(what, " GET ") {
-					reads += made[what]
-				}
-			}
-			if reads > mostReads {
-				t.Errorf("%d reads, want at most %d", reads, mostReads)
-			}
-			if got := float64(total) / float64(f.state.Counts.Objects); got > c.most {
-				t.Errorf("%.2f requests for each object, want at most %.1f", got, c.most)
-			}
-		})
+	// 1 creation, 1 removal of the annotation, 1 deletion, 0.5 releases, and a dry run of each except the removal of the annotation; the rest is a
+	// fixed cost of the move.
+	const most = 6.65
+	f := moved(t, mover.Claimed{Holder: "one"})
+	f.src.merge(f.cluster, obj{"metadata": obj{"annotations": nil}, "spec": obj{"paused": nil}})
+	f.dst.drop(f.cluster)
+	f.dst.drop(f.machine)
+	addMany(f, 100)
+	var mu sync.Mutex
+	f.state.Spec.Acknowledge = mover.Duration(time.Hour)
+	f.transfer.listInterval = time.Hour // independent of the speed of this machine
+	made := make(map[string]int)
+	for side, api := range map[string]*fakeAPI{"source": f.src, "target": f.dst} {
+		api.hook = func(r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			made[request(side, r)]++
+		}
+	}
+	for step := 0; mover.Next(f.state) != mover.None && step < 40; step++ {
+		f.controllers()
+		f.now = f.now.Add(time.Second)
+		f.step()
+	}
+	if f.state.Phase != mover.PhaseSucceeded {
+		t.Fatalf("phase = %s, failure %q, rollback cause %q", f.state.Phase, f.state.TransientFailure.Message, f.state.RollbackCause)
+	}
+	const mostReads = 127
+	total, reads := 0, 0
+	for _, what := range slices.Sorted(maps.Keys(made)) {
+		t.Logf("%4d %s", made[what], what)
+		total += made[what]
+		if strings.Contains(what, " GET ") {
+			reads += made[what]
+		}
+	}
+	if reads > mostReads {
+		t.Errorf("%d reads, want at most %d", reads, mostReads)
+	}
+	if got := float64(total) / float64(f.state.Counts.Objects); got > most {
+		t.Errorf("%.2f requests for each object, want at most %.1f", got, most)
 	}
 }
 
