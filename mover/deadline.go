@@ -6,13 +6,8 @@ import (
 	"scute.dev/kube/object"
 )
 
-const (
-	// transientTimeout is how long a step before Verified may fail with transient errors.
-	transientTimeout = 5 * time.Minute
-	// permissionTimeout is how long a permission that was granted at the preflight may be denied before Verified, because an API server that has just
-	// started denies everything until it has read its roles.
-	permissionTimeout = 2 * time.Minute
-)
+// transientTimeout is how long a step before Verified may fail with transient errors.
+const transientTimeout = 5 * time.Minute
 
 func later(a, b time.Time) time.Time {
 	if a.After(b) {

@@ -36,19 +36,8 @@ func Decide(s *State, o Outcome, now time.Time) ([]Event, error) {
 		return s.tick(), nil
 	case PreflightDone:
 		return decidePreflight(o), nil
-	case OwnAnnotationFound:
-		return []Event{LogLost{Log: s.MarkLog}}, nil
 	case RebuildDone:
 		return s.decideRebuilt(o)
-	case NoObjectsFound:
-		return []Event{Abandoned{Reason: nothingLeftMessage, Next: checkTargetAdvice}}, nil
-	case SourceKept:
-		return []Event{Abandoned{Reason: redact.Message(o.Reason)}}, nil
-	case CreateStarting:
-		if s.Posted {
-			return nil, nil
-		}
-		return []Event{CreateStarted{}}, nil
 	case BaselineRead:
 		return decideBaseline(o), nil
 	case AcksRead:
@@ -285,12 +274,6 @@ func (s *State) decideFailure(o StepFailed, now time.Time) []Event {
 	if until.IsZero() {
 		return again()
 	}
-	// After the preflight, every permission has been checked or used.
-	if o.Unpermitted && s.Phase != PhasePreflight && s.Phase != PhasePending {
-		if events, waits := s.awaitPermission(o, now, until.Add(permissionTimeout)); waits {
-			return events
-		}
-	}
 	if !o.Final && !now.After(until) {
 		return again()
 	}
@@ -307,22 +290,6 @@ func (s *State) unconfirmedSuccess(why string) Succeeded {
 		asleep[i].Reason = "the target could not be read: " + why
 	}
 	return Succeeded{StillPaused: asleep, Total: s.Counts.ToResume - s.Counts.Resumed}
-}
-
-// awaitPermission waits for a permission that was granted before, until permissionTimeout after it was first denied, but not beyond latest.
-func (s *State) awaitPermission(o StepFailed, now, latest time.Time) (events []Event, waits bool) {
-	until := s.TransientFailure.Until
-	if until.IsZero() {
-		until = now.Add(permissionTimeout)
-	}
-	switch {
-	case now.After(until) || now.After(latest):
-		return nil, false
-	case s.TransientFailure.Message == o.Message && until.Equal(s.TransientFailure.Until):
-		return nil, true
-	default:
-		return []Event{TransientFailure{Message: o.Message, Next: redact.Message(o.Next), Until: until.UTC().Truncate(time.Second)}}, true
-	}
 }
 
 func (s *State) failureEvents(message, next string) []Event {
@@ -368,6 +335,9 @@ func (s *State) decideRebuilt(o RebuildDone) ([]Event, error) {
 	}
 	return append(events, Rebuilt{Direction: s.Way}), nil
 }
+
+// NothingLeft returns the end of a move of which neither cluster has an object.
+func NothingLeft() Abandoned { return Abandoned{Reason: nothingLeftMessage, Next: checkTargetAdvice} }
 
 // MissingEnd returns the end of a move whose end is missing in a log that was restored from an older backup. how is what the resource reports.
 func MissingEnd(how string) Abandoned {

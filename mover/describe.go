@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"scute.dev/kube/object"
 	"scute.dev/pause"
@@ -77,9 +76,6 @@ func Describe(e Event) view.Line {
 	case TransientFailure:
 		if e.Stranded {
 			return view.Line{Name: "stranded", Detail: view.Join(e.Message, e.Next)}
-		}
-		if !e.Until.IsZero() {
-			return view.Line{Name: "waiting for a permission", Detail: view.Join(e.Message, "until "+e.Until.Format(time.RFC3339))}
 		}
 		return view.Line{Detail: e.Message}
 	case Failed:

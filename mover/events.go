@@ -3,7 +3,6 @@ package mover
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -228,9 +227,6 @@ type (
 		// Stranded means that a cluster differs from the log, so that continuing could lose an object or leave both clusters active. Nothing is
 		// changed until they agree again or a human has decided.
 		Stranded bool `json:"stranded,omitempty"`
-		// Until is when the wait for a permission ends that was granted at the preflight. It is
-		// zero if the move does not wait for a permission.
-		Until time.Time `json:"until,omitzero"`
 	}
 	// Failed records that the move cannot continue.
 	Failed struct {

@@ -71,7 +71,7 @@ func allEvents() []mover.Event {
 		mover.Succeeded{StillPaused: waits, Total: 7},
 		mover.AbortRequested{Reason: "r"},
 		mover.AbortRefused{Reason: "w"},
-		mover.TransientFailure{Message: "m", Next: "n", Stranded: true, Until: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)},
+		mover.TransientFailure{Message: "m", Next: "n", Stranded: true},
 		mover.Failed{Message: "m", Next: "n"},
 		mover.RollbackStarted{Reason: "r"},
 		mover.Removed{Objects: []object.Ref{r}},

@@ -297,7 +297,7 @@ func outcomeOf(t *testing.T, d *datadriven.TestData) mover.Outcome {
 		}
 		return out
 	case "create-starts":
-		return mover.CreateStarting{}
+		return mover.CreateStarted{}
 	case "all-created":
 		return mover.AllCreated{}
 	case "unseen":
@@ -327,7 +327,7 @@ func outcomeOf(t *testing.T, d *datadriven.TestData) mover.Outcome {
 	case "source-restored":
 		return mover.RolledBack{}
 	case "fails":
-		return mover.StepFailed{Message: strings.TrimSpace(d.Input), Next: "fix it", Final: d.HasArg("final"), Stranded: d.HasArg("stranded"), Unpermitted: d.HasArg("unpermitted")}
+		return mover.StepFailed{Message: strings.TrimSpace(d.Input), Next: "fix it", Final: d.HasArg("final"), Stranded: d.HasArg("stranded")}
 	default:
 		d.Fatalf(t, "no such command: %s", d.Cmd)
 		return nil

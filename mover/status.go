@@ -127,10 +127,6 @@ func Explain(s *State) (message, next string) {
 	if s.TransientFailure.Stranded {
 		return "stranded: " + s.TransientFailure.Message, s.TransientFailure.Next
 	}
-	if !s.TransientFailure.Until.IsZero() {
-		return message + "; waiting until " + formatTime(s.TransientFailure.Until) + " for a permission that was granted at the preflight: " + s.TransientFailure.Message,
-			"if the API server has just started and has not read its roles yet, wait; otherwise " + s.TransientFailure.Next
-	}
 	if s.TransientFailure.Message != "" {
 		message += "; retrying" + s.retryLimitText() + " after: " + s.TransientFailure.Message
 		next = "if the error persists, " + cmp.Or(s.TransientFailure.Next, "fix the cause") + "; then the move continues by itself"

@@ -88,8 +88,6 @@ type (
 		Target   string
 		Findings Findings
 	}
-	// OwnAnnotationFound is an outcome of RunPreflight and RecordBaseline: this move has paused the source, and the log does not contain that.
-	OwnAnnotationFound struct{}
 	// RebuildDone is the outcome of Rebuild: the paused roots, the copied objects, and the UIDs of the copies.
 	RebuildDone struct {
 		Clusters []string
@@ -98,12 +96,6 @@ type (
 		Items    []Item
 		Created  map[object.Ref]types.UID
 	}
-	// NoObjectsFound is an outcome of Rebuild: neither cluster has an object of the move.
-	NoObjectsFound struct{}
-	// SourceKept is an outcome of AbandonTarget: objects of the source were deleted, so it stays paused.
-	SourceKept struct{ Reason string }
-	// CreateStarting is an outcome of CreateCopies: nothing was sent yet.
-	CreateStarting struct{}
 	// BaselineRead is the outcome of RecordBaseline.
 	BaselineRead struct {
 		// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set for objects of their kinds, by Kind.group.
@@ -135,23 +127,21 @@ type (
 		Pending []ObjectReason
 	}
 	// StepFailed is the outcome of a step that failed. Final means that a retry cannot help. Stranded means that the clusters differ from the log, so
-	// the step changed nothing. Unpermitted means that an API server denied a permission that it had granted at the preflight.
+	// the step changed nothing.
 	StepFailed struct {
-		Message     string
-		Next        string
-		Final       bool
-		Stranded    bool
-		Unpermitted bool
+		Message  string
+		Next     string
+		Final    bool
+		Stranded bool
 	}
 )
 
 func (Tick) outcome()                 {}
 func (PreflightDone) outcome()        {}
-func (OwnAnnotationFound) outcome()   {}
 func (RebuildDone) outcome()          {}
-func (NoObjectsFound) outcome()       {}
-func (SourceKept) outcome()           {}
-func (CreateStarting) outcome()       {}
+func (LogLost) outcome()              {}
+func (Abandoned) outcome()            {}
+func (CreateStarted) outcome()        {}
 func (BaselineRead) outcome()         {}
 func (AcksRead) outcome()             {}
 func (Drafted) outcome()              {}

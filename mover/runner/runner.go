@@ -47,7 +47,7 @@ type Runner struct {
 }
 
 const (
-	// A step that waits for controllers polls again after pollFirst, then as pacer computes.
+	// A step that waits for controllers polls again after pollFirst, then less and less often until an object has responded.
 	pollFirst = 150 * time.Millisecond
 	pollMax   = 2 * time.Second
 	// maxPollDuration is the maximum duration that is assumed for a poll, because the clock may be set, or the machine suspended, meanwhile.
@@ -71,7 +71,7 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 	defer stop()
 	d := &drive{
 		root: m, runner: r, performer: r.Performer(id), slot: r.Slots.Slot(m.State.Spec.Namespace), updates: news,
-		pacer: newPacer(), retry: supervise.NewBackOff(retryFirst, retryMax),
+		poll: supervise.NewBackOff(pollFirst, pollMax), retry: supervise.NewBackOff(retryFirst, retryMax),
 	}
 	defer d.slot.Release()
 	for {
@@ -108,8 +108,9 @@ type drive struct {
 	performer Performer
 	slot      *supervise.Slot
 	updates   <-chan uint64
-	pacer     *pacer
+	poll      *backoff.ExponentialBackOff // between two polls of a step that waits for controllers
 	retry     *backoff.ExponentialBackOff
+	startedAt time.Time // when the current poll began
 }
 
 // step checks that the clusters of a step can be reached, acquires the slot, and performs the step
@@ -127,7 +128,7 @@ func (d *drive) step(ctx context.Context, step mover.Step) error {
 	if waited, err := d.runner.Acquire(ctx, d.Name.ID, d.slot, reason); waited || err != nil {
 		return err
 	}
-	d.pacer.begin(d.Time())
+	d.startedAt = d.Time()
 	outcome, err := d.performer.Perform(ctx, d.State, step, func(o mover.Outcome) error {
 		if _, err := d.decide(ctx, o); err != nil {
 			return err
@@ -145,7 +146,8 @@ func (d *drive) step(ctx context.Context, step mover.Step) error {
 
 // conclude records the outcome of a step, and waits if the step must be performed again.
 func (d *drive) conclude(ctx context.Context, step mover.Step, outcome mover.Outcome) error {
-	if _, err := d.decide(ctx, outcome); err != nil {
+	decided, err := d.decide(ctx, outcome)
+	if err != nil {
 		return err
 	}
 	failed, isFailure := outcome.(mover.StepFailed)
@@ -157,12 +159,16 @@ func (d *drive) conclude(ctx context.Context, step mover.Step, outcome mover.Out
 	var wait time.Duration
 	switch {
 	case mover.Next(d.State) != step, d.State.Abort && d.interrupted(step):
-		d.pacer.reset() // another step follows at once, for example a rollback or an operator's request
+		d.poll.Reset() // another step follows at once, for example a rollback or an operator's request
 		return ctx.Err()
 	case isFailure:
 		wait = d.retry.NextBackOff()
 	default:
-		wait = d.pacer.next(outcome, d.Time())
+		if decided > 0 {
+			d.poll.Reset()
+		}
+		// Polls use at most half of the time, because they cost the API server and the controllers as much as many writes.
+		wait = max(d.poll.NextBackOff(), min(d.Time().Sub(d.startedAt), maxPollDuration))
 	}
 	d.slot.Release() // a step that only waits does not block others
 	return d.runner.Sleep(ctx, wait, d.updates, d.Seq)

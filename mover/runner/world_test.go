@@ -105,7 +105,7 @@ func (w *fakeClusters) Perform(ctx context.Context, s *mover.State, step mover.S
 	case mover.DraftPlan:
 		return mover.Drafted{Items: w.items}, nil
 	case mover.CreateCopies:
-		if err := emit(mover.CreateStarting{}); err != nil {
+		if err := emit(mover.CreateStarted{}); err != nil {
 			return nil, err
 		}
 		return mover.AllCreated{}, w.each(ctx, step, w.items, func(item mover.Item) error {

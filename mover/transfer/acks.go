@@ -22,7 +22,7 @@ func (t *Transfer) baseline(ctx context.Context, s *mover.State) (mover.Outcome,
 		return nil, err
 	}
 	if t.hasOwnAnnotation(members) {
-		return mover.OwnAnnotationFound{}, nil
+		return mover.LogLost{Log: t.log}, nil
 	}
 	out := mover.BaselineRead{Objects: make(map[object.Ref]pause.Baseline)}
 	subjects := subjects(members)

@@ -29,8 +29,10 @@ type createdObject struct {
 // create creates every planned object that the target lacks, owners first and in parallel within a level.
 func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover.Outcome, error) {
 	first := !t.command && !s.Posted
-	if err := emit(mover.CreateStarting{}); err != nil {
-		return nil, err
+	if !s.Posted {
+		if err := emit(mover.CreateStarted{}); err != nil {
+			return nil, err
+		}
 	}
 	var there objects
 	if !first { // in the first attempt, an existing object is found when Create fails

@@ -22,7 +22,7 @@ func TestARestartedAPIServerIsWaitedFor(t *testing.T) {
 	}
 	f.src.deny = func(*http.Request) string { return denied }
 	message, next := f.step()
-	if f.state.Phase != mover.PhasePlanned || !strings.Contains(message, "waiting until "+f.now.Add(2*time.Minute).UTC().Format(time.RFC3339)) ||
+	if f.state.Phase != mover.PhasePlanned || !strings.Contains(message, "retrying until "+f.now.Add(5*time.Minute).UTC().Format(time.RFC3339)) ||
 		!strings.Contains(message, denied) || !strings.Contains(next, "grant this permission") {
 		t.Errorf("phase = %s, message %q, next %q", f.state.Phase, message, next)
 	}
@@ -40,7 +40,7 @@ func TestADenialThatDoesNotPassEndsTheMove(t *testing.T) {
 		denied string
 		after  time.Duration
 	}{
-		"authorizer": {`clusters is forbidden: User "scute" cannot list resource "clusters" in API group "cluster.x-k8s.io" at the cluster scope`, 3 * time.Minute},
+		"authorizer": {`clusters is forbidden: User "scute" cannot list resource "clusters" in API group "cluster.x-k8s.io" at the cluster scope`, 6 * time.Minute},
 		"webhook":    {`admission webhook "guard.example.com" denied the request: User scute cannot do that`, 0},
 		"quota":      {`secrets "a" is forbidden: exceeded quota: count, requested: count/secrets=1, used: count/secrets=9, limited: count/secrets=9`, 0},
 	} {

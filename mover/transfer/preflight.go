@@ -85,7 +85,7 @@ func (t *Transfer) preflight(ctx context.Context, s *mover.State) (mover.Outcome
 		return nil, err
 	case t.hasOwnAnnotation(p.members):
 		t.target = nil // connect again once the log has recorded the target
-		return mover.OwnAnnotationFound{}, nil
+		return mover.LogLost{Log: t.log}, nil
 	default:
 		known = sourceRead
 		_, clusters = clustersOf(p.snapshot, s.Spec)

@@ -96,7 +96,7 @@ func (t *Transfer) rebuild(ctx context.Context, s *mover.State) (mover.Outcome, 
 	}
 	a := t.assess(found)
 	if a.NoTrace() {
-		return mover.NoObjectsFound{}, nil
+		return mover.NothingLeft(), nil
 	}
 	safe := a.Verdict == mover.CanRollBack || a.Verdict == mover.NothingStarted
 	if s.Way == mover.Forward {
@@ -187,10 +187,10 @@ func (t *Transfer) abandonTarget(ctx context.Context, s *mover.State) (mover.Out
 		}
 		source.Roots = t.rootsOfTraces(traces{members: members})
 		if name, missing := missingCluster(s.Spec, members); missing {
-			return mover.SourceKept{Reason: "Cluster " + name + " is not at the source, and the event log does not record why"}, nil
+			return mover.Abandoned{Reason: "Cluster " + name + " is not at the source, and the event log does not record why"}, nil
 		}
 		if i := slices.IndexFunc(members.Objects, func(m mover.Member) bool { return m.Released }); i >= 0 {
-			return mover.SourceKept{Reason: members.Objects[i].Ref.String() + ": a move has removed its finalizers at the source to delete it"}, nil
+			return mover.Abandoned{Reason: members.Objects[i].Ref.String() + ": a move has removed its finalizers at the source to delete it"}, nil
 		}
 	}
 	why, err := t.emptiedReason(ctx, &source)
@@ -198,7 +198,7 @@ func (t *Transfer) abandonTarget(ctx context.Context, s *mover.State) (mover.Out
 		return nil, err
 	}
 	if why != "" {
-		return mover.SourceKept{Reason: why}, nil
+		return mover.Abandoned{Reason: why}, nil
 	}
 	return t.restoreSource(ctx, &source)
 }

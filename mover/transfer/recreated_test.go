@@ -139,7 +139,7 @@ func TestTheCommandsFitIntoAStatus(t *testing.T) {
 func TestADenialByAdmissionIsNoMissingPermission(t *testing.T) {
 	denied := apierrors.NewForbidden(schema.GroupResource{Resource: "clusterclasses"}, "k", errors.New("it is used by Cluster(s): fleet/a"))
 	failed := (&Transfer{}).failure(mover.DeleteSource, denied)
-	if failed.Unpermitted || strings.Contains(failed.Next, "grant") || !strings.Contains(failed.Next, "webhook") {
+	if !failed.Final || strings.Contains(failed.Next, "grant") || !strings.Contains(failed.Next, "webhook") {
 		t.Errorf("failure = %+v", failed)
 	}
 }

@@ -160,7 +160,9 @@ func (t *Transfer) failure(step mover.Step, err error) mover.StepFailed {
 		failed.Final = step == mover.RunPreflight
 		failed.Next = "renew the credentials in the Secret of spec.target.kubeconfigSecretRef"
 	case kube.IsAuthorizationDenied(err):
-		failed.Next, failed.Unpermitted = "grant this permission to the identity that scute uses there", true
+		// An API server that has just started denies everything until it has read its roles.
+		failed.Final = step == mover.RunPreflight
+		failed.Next = "grant this permission to the identity that scute uses there"
 	case apierrors.IsForbidden(err):
 		failed.Next = "change the webhook, admission policy or quota that rejects the request, or follow its message"
 	}

@@ -109,7 +109,7 @@ func FactNames() map[string]bool {
 		}
 	}
 	for _, name := range []string{ // of events with other data
-		"waiting for a permission", "stranded", "handler failed", "releasing hold", "hold released", "extra machine", "transient failure resolved",
+		"stranded", "handler failed", "releasing hold", "hold released", "extra machine", "transient failure resolved",
 	} {
 		names[name] = true
 	}

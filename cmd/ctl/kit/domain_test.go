@@ -3,7 +3,6 @@ package kit_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog"
@@ -39,7 +38,6 @@ func TestWords(t *testing.T) {
 		{mover.Waiting{For: []mover.ObjectReason{{Ref: machine("a"), Reason: "Paused is False"}}, Total: 3}, "waiting: for Machine a: Paused is False; and 2 more"},
 		{mover.Created{Adopted: []object.Ref{machine("a")}}, "objects created: 1 existed already"},
 		{mover.Deleted{Objects: []object.Ref{machine("a")}}, "objects deleted: at the source: Machine a"},
-		{mover.TransientFailure{Message: "denied", Until: time.Date(2026, 5, 1, 12, 2, 0, 0, time.UTC)}, "waiting for a permission: denied; until 2026-05-01T12:02:00Z"},
 		{mover.Failed{Message: "m", Next: "n"}, "failed: m; n"},
 		{mover.AbortRequested{Reason: "r"}, "abort requested: r"},
 		{mover.Succeeded{}, "succeeded: "},
