@@ -67,23 +67,23 @@ func References(with json.RawMessage) ([]Reference, error) {
 
 // ReplaceReferences replaces each reference in a text with the result of by, and $${tasks. with the text ${tasks.
 func ReplaceReferences(text string, by func(Reference) string) string {
-	return replaceReferences(text, func(written string) string { return by(referenceOf(written)) })
-}
-
-func replaceReferences(text string, by func(written string) string) string {
 	return reference.ReplaceAllStringFunc(text, func(m string) string {
 		if strings.HasPrefix(m, "$$") {
 			return m[1:]
 		}
-		return by(m)
+		return by(referenceOf(m))
 	})
 }
 
 // fieldReference matches a field of inputs whose name has a reference, which is not replaced: a string of JSON before a colon.
 var fieldReference = regexp.MustCompile(`"((?:[^"\\]|\\.)*\$\{tasks\.(?:[^"\\]|\\.)*)"\s*:`)
 
+// errFilled is returned for inputs with too large outputs.
+var errFilled = fmt.Errorf("the inputs are too large after outputs are filled in: at most %d are allowed: refer to smaller outputs, or pass a reference "+
+	"to large data", MaxFilledBytes)
+
 // Fill replaces the references in the strings of inputs. A string that is only a reference becomes the value; in other text a value that is not a string
-// is written as JSON. Fill returns an error before it allocates more than MaxFilledBytes.
+// is written as JSON. Fill returns an error before it allocates much more than MaxFilledBytes.
 func Fill(with json.RawMessage, output func(task string) json.RawMessage) (json.RawMessage, error) {
 	if !bytes.Contains(with, []byte("${tasks.")) {
 		return with, nil
@@ -92,111 +92,74 @@ func Fill(with json.RawMessage, output func(task string) json.RawMessage) (json.
 	if err != nil {
 		return nil, fmt.Errorf("reading the inputs: %w", err)
 	}
-	f := &filler{output: output, outputs: make(map[string]any), values: make(map[string]replacement)}
+	f := &filler{output: output, outputs: make(map[string]any)}
 	filled, err := f.fill(v)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case f.size > MaxFilledBytes:
-		return nil, fmt.Errorf("the inputs have %d bytes after outputs are filled in, and at most %d are allowed: refer to smaller outputs, or pass a "+
-			"reference to large data", f.size, MaxFilledBytes)
 	}
-	return encodeJSON(filled)
+	data, err := encodeJSON(filled)
+	if err == nil && len(data) > MaxFilledBytes {
+		return nil, errFilled
+	}
+	return data, err
 }
 
-// filler fills the inputs of one step. It decodes each output once, and resolves each reference once.
+// filler fills the inputs of one step. It decodes each output once.
 type filler struct {
 	output  func(task string) json.RawMessage
-	outputs map[string]any         // by task
-	values  map[string]replacement // by reference, as it is written
-	size    int                    // of the filled inputs as JSON; literal text counts as it is, because it is in the manifest already
+	outputs map[string]any // by task
+	size    int            // of the values that were filled in
 }
 
-// replacement is the replacement of a reference: a value, its text inside other text, and the length of both as JSON.
-type replacement struct {
-	value               any
-	text                string
-	valueSize, textSize int
-}
-
-// fill replaces the references in a value, and adds its length to size.
+// fill replaces the references in a value.
 func (f *filler) fill(v any) (_ any, err error) {
 	switch v := v.(type) {
 	case map[string]any:
-		f.size += len("{}")
 		for key := range v {
 			if v[key], err = f.fill(v[key]); err != nil {
 				return nil, err
 			}
-			f.size += len(key) + len(`"":,`)
 		}
 	case []any:
-		f.size += len("[]")
 		for i := range v {
 			if v[i], err = f.fill(v[i]); err != nil {
 				return nil, err
 			}
-			f.size += len(",")
 		}
 	case string:
 		return f.fillString(v)
-	case json.Number:
-		f.size += len(v)
-	default:
-		f.size += len("false")
 	}
 	return v, nil
 }
 
-// fillString replaces the references in a string. It builds no text that exceeds the limit.
-func (f *filler) fillString(s string) (any, error) {
-	size := len(s) + len(`""`)
-	for _, m := range reference.FindAllString(s, -1) {
-		if strings.HasPrefix(m, "$$") {
-			continue
-		}
-		filled, err := f.resolve(m)
-		switch {
-		case err != nil:
-			return nil, err
-		case m == s:
-			f.size += filled.valueSize
-			return filled.value, nil
-		}
-		size += filled.textSize - len(m)
-	}
-	if f.size += size; f.size > MaxFilledBytes {
-		return s, nil // Fill returns an error
-	}
-	return replaceReferences(s, func(written string) string { return f.values[written].text }), nil
-}
-
-// resolve returns the replacement of a reference.
-func (f *filler) resolve(written string) (replacement, error) {
-	if known, ok := f.values[written]; ok {
-		return known, nil
-	}
-	ref := referenceOf(written)
-	v, err := f.value(ref)
-	if err != nil {
-		return replacement{}, err
-	}
-	data, err := encodeJSON(v)
-	if err != nil {
-		return replacement{}, err
-	}
-	out := replacement{value: v, text: string(data), valueSize: len(data)}
-	if text, ok := v.(string); ok {
-		out.text, out.textSize = text, len(data)-len(`""`)
-	} else {
-		quoted, err := encodeJSON(out.text)
+// fillString replaces the references in a string.
+func (f *filler) fillString(s string) (filled any, err error) {
+	text := ReplaceReferences(s, func(ref Reference) string {
 		if err != nil {
-			return replacement{}, err
+			return ""
 		}
-		out.textSize = len(quoted) - len(`""`)
+		if filled, err = f.value(ref); err != nil {
+			return ""
+		}
+		text, ok := filled.(string)
+		if !ok {
+			var data json.RawMessage
+			data, err = encodeJSON(filled)
+			text = string(data)
+		}
+		if f.size += len(text); f.size > MaxFilledBytes {
+			err = errFilled
+		}
+		return text
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case reference.FindString(s) == s && strings.HasPrefix(s, "${"):
+		return filled, nil
+	default:
+		return text, nil
 	}
-	f.values[written] = out
-	return out, nil
 }
 
 // value returns the value of a reference, or its default.
