@@ -28,7 +28,7 @@ func (s *State) applyMigrated(e Migrated, at time.Time) {
 	for _, members := range []*set{&s.ready, &s.unmeetable, &s.running, &s.lost, &s.undoable, &s.undoing, &s.holding} {
 		members.clear()
 	}
-	s.clock, s.retryClock, s.undoClock, s.expiryClock, s.approvals = nil, nil, nil, nil, 0
+	s.clocks, s.approvals = [4]clock{}, 0
 	s.undoCounts = [undoFailed + 1]int{}
 	s.load(tasks)
 	for _, c := range e.Plan {

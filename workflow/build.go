@@ -209,14 +209,18 @@ func (b *builder) task(d *Definition, spec *v1alpha1.TaskSpec, field string) {
 	add := func(field, name string, step *v1alpha1.StepSpec) {
 		t.Steps, steps = append(t.Steps, b.step(spec.Name, field, name, step)), append(steps, field)
 	}
-	for i := range spec.Before {
-		add(fmt.Sprintf("%s.before[%d]", field, i), "before/"+spec.Before[i].Name, &spec.Before[i].StepSpec)
+	hooks := func(where string, list []v1alpha1.HookSpec) {
+		names := make(map[string]bool)
+		for i := range list {
+			at := fmt.Sprintf("%s.%s[%d]", field, where, i)
+			b.checkUnique(names, list[i].Name, spec.Name, at, "another hook of this task has this name") // the log identifies steps by their names
+			add(at, where+"/"+list[i].Name, &list[i].StepSpec)
+		}
 	}
+	hooks("before", spec.Before)
 	add(field, "", &spec.StepSpec)
 	own := t.Steps[len(spec.Before)]
-	for i := range spec.After {
-		add(fmt.Sprintf("%s.after[%d]", field, i), "after/"+spec.After[i].Name, &spec.After[i].StepSpec)
-	}
+	hooks("after", spec.After)
 	b.steps = append(b.steps, steps)
 	t.Policy, t.PolicySource = b.runPolicy()
 	ofType, ofKind := b.policies(&spec.StepSpec)
@@ -232,7 +236,6 @@ func (b *builder) task(d *Definition, spec *v1alpha1.TaskSpec, field string) {
 	for i, n := range spec.Needs {
 		t.Needs = append(t.Needs, b.need(spec.Name, fmt.Sprintf("%s.needs[%d]", field, i), n))
 	}
-	b.stepNames(spec, field)
 	if spec.AtMostOnce && spec.Always {
 		b.addError(spec.Name, field+".atMostOnce", "a task that may run at most once cannot run on every resume", "remove atMostOnce or always")
 	}
@@ -240,17 +243,6 @@ func (b *builder) task(d *Definition, spec *v1alpha1.TaskSpec, field string) {
 		b.addError(spec.Name, field+".atMostOnce", "a task that may run at most once cannot be retried", "set retry.max to 0, or remove atMostOnce")
 	}
 	d.Tasks = append(d.Tasks, t)
-}
-
-// stepNames adds a problem if two steps of a task have the same name, because the log identifies steps by their names.
-func (b *builder) stepNames(spec *v1alpha1.TaskSpec, field string) {
-	before, after := make(map[string]bool), make(map[string]bool)
-	for i := range spec.Before {
-		b.checkUnique(before, spec.Before[i].Name, spec.Name, fmt.Sprintf("%s.before[%d]", field, i), "another hook of this task has this name")
-	}
-	for i := range spec.After {
-		b.checkUnique(after, spec.After[i].Name, spec.Name, fmt.Sprintf("%s.after[%d]", field, i), "another hook of this task has this name")
-	}
 }
 
 func (b *builder) checkUnique(names map[string]bool, name, task, field, message string) {

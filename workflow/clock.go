@@ -11,10 +11,11 @@ import (
 type alarm struct {
 	at   time.Time
 	task int
-	need int // the edge of the task; the other alarms have none
+	kind int // of an edge, its number; or one of the constants below
 }
 
 const (
+	alarmEdge   = 0
 	alarmRetry  = -1
 	alarmUndo   = -2
 	alarmExpiry = -3
@@ -28,7 +29,7 @@ func (c clock) Less(i, j int) bool {
 	if !c[i].at.Equal(c[j].at) {
 		return c[i].at.Before(c[j].at)
 	}
-	return c[i].task < c[j].task || c[i].task == c[j].task && c[i].need < c[j].need
+	return c[i].task < c[j].task || c[i].task == c[j].task && c[i].kind < c[j].kind
 }
 func (c clock) Swap(i, j int) { c[i], c[j] = c[j], c[i] }
 
@@ -43,23 +44,25 @@ func (c *clock) Pop() any {
 	return last
 }
 
-func (s *State) addAlarm(at time.Time, task, need int) {
-	c := &s.clock
-	switch need {
-	case alarmRetry:
-		c = &s.retryClock
-	case alarmUndo:
-		c = &s.undoClock
-	case alarmExpiry:
-		c = &s.expiryClock
+func (s *State) addAlarm(at time.Time, task, kind int) {
+	heap.Push(s.clock(kind), alarm{at, task, kind})
+}
+
+// clock returns the alarms of a kind.
+func (s *State) clock(kind int) *clock { return &s.clocks[max(-kind, 0)] }
+
+// nextAlarm returns the earliest alarm of a kind.
+func (s *State) nextAlarm(kind int) (next alarm, ok bool) {
+	if c := *s.clock(kind); len(c) > 0 {
+		return c[0], true
 	}
-	heap.Push(c, alarm{at, task, need})
+	return next, false
 }
 
 // isStale reports whether an alarm no longer applies.
 func (s *State) isStale(a alarm) bool {
 	t := &s.tasks[a.task]
-	switch a.need {
+	switch a.kind {
 	case alarmRetry:
 		return t.phase != taskRetrying || !t.retryAt.Equal(a.at)
 	case alarmUndo:
@@ -67,15 +70,15 @@ func (s *State) isStale(a alarm) bool {
 	case alarmExpiry:
 		return !t.awaitingApproval || !t.expiresAt.Equal(a.at)
 	default:
-		e := &t.edges[a.need]
+		e := &t.edges[a.kind]
 		return e.state != edgeOpen || !e.expires.Equal(a.at) || !s.tasks[e.parent].pausedAt.IsZero()
 	}
 }
 
 // dropStale removes stale alarms until the earliest alarm is not stale.
 func (s *State) dropStale() {
-	for _, c := range []*clock{&s.clock, &s.retryClock, &s.undoClock, &s.expiryClock} {
-		for len(*c) > 0 && s.isStale((*c)[0]) {
+	for i := range s.clocks {
+		for c := &s.clocks[i]; len(*c) > 0 && s.isStale((*c)[0]); {
 			heap.Pop(c)
 		}
 	}
@@ -101,7 +104,9 @@ func (s *State) shiftDeadlines(d time.Duration) {
 	if !s.deadline.IsZero() {
 		s.deadline = s.deadline.Add(d)
 	}
-	s.clock, s.retryClock, s.undoClock, s.expiryClock = s.clock[:0], s.retryClock[:0], s.undoClock[:0], s.expiryClock[:0]
+	for i := range s.clocks {
+		s.clocks[i] = s.clocks[i][:0]
+	}
 	for i := range s.tasks {
 		t := &s.tasks[i]
 		if !t.totalAt.IsZero() {
@@ -160,8 +165,8 @@ func (s *State) setAwaitingApproval(i int, asking bool, until time.Time) {
 
 // edgesIdle reports whether no timeout of an edge runs, except for edges from a task that waits for an approval.
 func (s *State) edgesIdle() bool {
-	for _, a := range s.clock {
-		if !s.isStale(a) && !s.tasks[s.tasks[a.task].edges[a.need].parent].awaitingApproval {
+	for _, a := range *s.clock(alarmEdge) {
+		if !s.isStale(a) && !s.tasks[s.tasks[a.task].edges[a.kind].parent].awaitingApproval {
 			return false
 		}
 	}
@@ -195,19 +200,15 @@ func NextAt(s *State) time.Time {
 	if s.ended != nil || s.Stranded != "" {
 		return at
 	}
-	if len(s.undoClock) > 0 && (s.stopping != nil || !s.paused) { // a paused run releases no holds
-		sooner(s.undoClock[0].at)
+	if s.stopping != nil || !s.paused { // a paused run releases no holds
+		next, _ := s.nextAlarm(alarmUndo)
+		sooner(next.at)
 	}
 	if s.clocksRun() {
 		sooner(s.deadlineAt())
-		if len(s.clock) > 0 {
-			sooner(s.clock[0].at)
-		}
-		if len(s.retryClock) > 0 {
-			sooner(s.retryClock[0].at)
-		}
-		if len(s.expiryClock) > 0 {
-			sooner(s.expiryClock[0].at)
+		for _, kind := range []int{alarmEdge, alarmRetry, alarmExpiry} {
+			next, _ := s.nextAlarm(kind)
+			sooner(next.at)
 		}
 	}
 	return at

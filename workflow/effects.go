@@ -113,26 +113,14 @@ func (s *State) handlerEffect(h handling) Effect {
 	return e
 }
 
-// EachSucceeded calls fn for the steps that have succeeded and were not undone.
-func EachSucceeded(s *State, fn func(Effect)) {
+// EachStep calls fn for the steps that have started and were not undone, including steps of tasks that a migration has removed. done reports whether the
+// step and its task have succeeded.
+func EachStep(s *State, fn func(e Effect, done bool)) {
 	for i := range s.tasks {
-		if s.tasks[i].phase != taskSucceeded || s.tasks[i].removed {
-			continue
-		}
-		for n := range s.tasks[i].steps {
-			if step := &s.tasks[i].steps[n]; step.started && step.done && !step.undone && !s.def[i].Steps[n].removed {
-				fn(s.effect(EffectVerify, i, n))
-			}
-		}
-	}
-}
-
-// EachStarted calls fn for the steps that have started and were not undone, including steps of tasks that a migration has removed.
-func EachStarted(s *State, fn func(Effect)) {
-	for i := range s.tasks {
-		for n := range s.tasks[i].steps {
-			if step := &s.tasks[i].steps[n]; step.started && !step.undone {
-				fn(s.effect(EffectVerify, i, n))
+		t := &s.tasks[i]
+		for n := range t.steps {
+			if step := &t.steps[n]; step.started && !step.undone {
+				fn(s.effect(EffectVerify, i, n), step.done && t.phase == taskSucceeded && !t.removed && !s.def[i].Steps[n].removed)
 			}
 		}
 	}
@@ -248,6 +236,16 @@ func CurrentPhase(s *State) Phase {
 // idle reports whether nothing continues without an operator. A pending deadline does not count as
 // work.
 func (s *State) idle() bool {
-	return s.inFlight() == 0 && len(s.handlers) == 0 && s.ready.n == 0 && s.unmeetable.n == 0 && len(s.retryClock) == 0 &&
-		(len(s.clock) == 0 || s.approvals > 0 && s.edgesIdle()) && !s.verify && s.undoable.n == 0 && len(s.undoClock) == 0
+	return s.inFlight() == 0 && len(s.handlers) == 0 && s.ready.n == 0 && s.unmeetable.n == 0 && len(*s.clock(alarmRetry)) == 0 &&
+		(len(*s.clock(alarmEdge)) == 0 || s.approvals > 0 && s.edgesIdle()) && !s.verify && s.undoable.n == 0 && len(*s.clock(alarmUndo)) == 0
+}
+
+// CurrentInputs returns the kind and the inputs of a task's current step, before outputs of other tasks are filled in.
+func (s *State) CurrentInputs(task string) (kind string, with json.RawMessage, ok bool) {
+	i, ok := s.index(task)
+	if !ok {
+		return "", nil, false
+	}
+	e := s.effect(EffectAct, i, s.tasks[i].step)
+	return e.Spec.Kind, e.With, true
 }

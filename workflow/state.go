@@ -143,8 +143,8 @@ type State struct {
 	tasks    []taskState
 	// Alarms of edges, of attempts, of undos and of approvals. They are separate because attempts
 	// may have to wait for a free slot, and edges time out nevertheless.
-	clock, retryClock, undoClock, expiryClock clock
-	deadline                                  time.Time
+	clocks   [4]clock
+	deadline time.Time
 
 	parts          []Task // of a definition whose parts are not complete
 	nextPart       int

@@ -211,25 +211,25 @@ func (s *State) endEvents(phase Phase, message string, free int, now time.Time) 
 
 // alarms returns the events that are due by the clock: for timeouts of edges and approvals, and for further attempts.
 func (s *State) alarms(free int, now time.Time) []Event {
-	if len(s.clock) > 0 && !s.clock[0].at.After(now) {
-		a := s.clock[0]
-		return []Event{EdgeExpired{Task: s.def[a.task].Name, Need: s.def[a.task].Needs[a.need].Task}}
+	if a, ok := s.nextAlarm(alarmEdge); ok && !a.at.After(now) {
+		return []Event{EdgeExpired{Task: s.def[a.task].Name, Need: s.def[a.task].Needs[a.kind].Task}}
 	}
-	if len(s.expiryClock) > 0 && !s.expiryClock[0].at.After(now) {
-		return s.expireQuestion(s.expiryClock[0].task, now)
+	if a, ok := s.nextAlarm(alarmExpiry); ok && !a.at.After(now) {
+		return s.expireQuestion(a.task, now)
 	}
-	if len(s.retryClock) > 0 && s.delayPassed(s.retryClock[0], now) && free > 0 {
-		return []Event{s.startEvent(s.retryClock[0].task, now)}
+	if a, ok := s.nextAlarm(alarmRetry); ok && s.delayPassed(a, now) && free > 0 {
+		return []Event{s.startEvent(a.task, now)}
 	}
 	return nil
 }
 
 // undoAlarms returns events for further attempts to undo.
 func (s *State) undoAlarms(free int, now time.Time) []Event {
-	if len(s.undoClock) == 0 || !s.delayPassed(s.undoClock[0], now) || free <= 0 {
+	a, ok := s.nextAlarm(alarmUndo)
+	if !ok || !s.delayPassed(a, now) || free <= 0 {
 		return nil
 	}
-	t, d := &s.tasks[s.undoClock[0].task], &s.def[s.undoClock[0].task]
+	t, d := &s.tasks[a.task], &s.def[a.task]
 	return []Event{UndoStarted{Task: d.Name, Step: d.Steps[t.undoStep].Name, Attempt: t.undoAttempts + 1, Release: !s.isRollingBack()}}
 }
 

@@ -46,7 +46,7 @@ func TestAnyFacts(t *testing.T) {
 			_, _ = Plan(&s, d, Choices{})
 			_, _, _, _ = Effects(&s), Status(&s), NextAt(&s), Due(&s, now)
 			_ = s.Inputs("t1", "")
-			EachSucceeded(&s, func(Effect) {})
+			EachStep(&s, func(Effect, bool) {})
 		}
 	})
 }

@@ -190,7 +190,7 @@ func (s *State) childSettled(parent int) {
 
 // isStuck reports whether only an operator can make the rollback continue.
 func (s *State) isStuck() bool {
-	if s.undoCounts[undoFailed] == 0 || s.inFlight() > 0 || len(s.handlers) > 0 || s.undoable.n > 0 || len(s.undoClock) > 0 {
+	if s.undoCounts[undoFailed] == 0 || s.inFlight() > 0 || len(s.handlers) > 0 || s.undoable.n > 0 || len(*s.clock(alarmUndo)) > 0 {
 		return false
 	}
 	if s.isRollingBack() {

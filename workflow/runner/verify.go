@@ -16,45 +16,35 @@ type verification struct {
 	call *task.Call
 }
 
-func (d *drive) verifications() []verification {
-	var list []verification
-	removed := d.removalCheck()
-	workflow.EachSucceeded(d.a.State, func(e workflow.Effect) {
-		kind, ok := d.kinds[e.Spec.Kind].(task.Verifier)
-		if !ok {
-			return
-		}
-		c := d.call(e)
-		c.Removed = removed
-		filled, err := workflow.Fill(e.With, d.a.State.Output)
-		if err != nil {
-			return
-		}
-		c.With = filled
-		list = append(list, verification{kind, c})
-	})
-	return list
-}
-
-// removalCheck returns a function that reports whether a step of the run may have deleted an object.
-func (d *drive) removalCheck() func(task.Object) bool {
+func (d *drive) verifications() (list []verification) {
 	type removal struct {
 		kind task.Remover
 		call *task.Call
 	}
-	var list []removal
-	workflow.EachStarted(d.a.State, func(e workflow.Effect) {
-		if kind, ok := d.kinds[e.Spec.Kind].(task.Remover); ok {
+	var removals []removal
+	// removed reports whether a step of the run may have deleted an object.
+	removed := func(o task.Object) bool {
+		return slices.ContainsFunc(removals, func(r removal) bool { return r.kind.Removes(r.call, o) })
+	}
+	workflow.EachStep(d.a.State, func(e workflow.Effect, done bool) {
+		kind := d.kinds[e.Spec.Kind]
+		if remover, ok := kind.(task.Remover); ok {
 			c := d.call(e)
 			if c.With, _ = workflow.Fill(e.With, d.a.State.LatestOutput); c.With == nil {
 				c.With = e.With
 			}
-			list = append(list, removal{kind, c})
+			removals = append(removals, removal{remover, c})
+		}
+		if verifier, ok := kind.(task.Verifier); ok && done {
+			c := d.call(e)
+			c.Removed = removed
+			var err error
+			if c.With, err = workflow.Fill(e.With, d.a.State.Output); err == nil {
+				list = append(list, verification{verifier, c})
+			}
 		}
 	})
-	return func(o task.Object) bool {
-		return slices.ContainsFunc(list, func(r removal) bool { return r.kind.Removes(r.call, o) })
-	}
+	return list
 }
 
 // verifyTimeout bounds the verification of one step.
