@@ -6,6 +6,7 @@ import (
 	"os"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -89,7 +90,8 @@ func (w *configWriter) write(c *provider.Context, objects []*unstructured.Unstru
 	if w.sink.File != "" {
 		return w.writeFile(c, text)
 	}
-	return provider.WriteOwn(c, "ConfigMap", w.sink.ConfigMap, func(m *corev1.ConfigMap) error {
+	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: w.sink.ConfigMap}}
+	return provider.WriteOwn(c, "ConfigMap", m, func() error {
 		m.Data = map[string]string{"cluster.yaml": string(text)}
 		return nil
 	})
@@ -142,8 +144,8 @@ func (w *configWriter) writeFile(c *provider.Context, text []byte) error {
 // restore restores the earlier file, or deletes the ConfigMap if this run was the last to write it.
 func (w *configWriter) restore(c *provider.Context) error {
 	if w.sink.ConfigMap != "" {
-		return provider.RemoveOwn(c, "ConfigMap", w.sink.ConfigMap, func(m *corev1.ConfigMap) bool {
-			return m.Annotations[access.StepKeyAnnotation] == c.Call().RunKey()
+		return provider.RemoveOwn(c, "ConfigMap", w.sink.ConfigMap, func(annotations map[string]string) bool {
+			return annotations[access.StepKeyAnnotation] == c.Call().RunKey()
 		})
 	}
 	var before writeRecord

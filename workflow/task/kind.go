@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"scute.dev/api/v1alpha1"
 	"scute.dev/kube/guard"
 	"scute.dev/workflow"
 )
@@ -182,3 +183,29 @@ func IsFinal(err error) bool {
 
 // Kinds are the kinds of a process by name.
 type Kinds map[string]Kind
+
+// NamedWorkflow is a named workflow, constructed from parameters. The same parameters result in the same workflow.
+type NamedWorkflow struct {
+	Tasks []v1alpha1.TaskSpec
+	// OnFailure are its failure handlers, in addition to the failure handlers of the run.
+	OnFailure []v1alpha1.HookSpec
+	// Diagnose are the inputs of a Diagnose handler for the objects that its tasks work on; nil: none.
+	Diagnose json.RawMessage
+	// Kinds are the kinds that only its steps can use.
+	Kinds Kinds
+	// Read tries to read the files and objects that the tasks of a run will read, before the run
+	// begins, and returns all problems. It returns an error if a cluster cannot be read, because
+	// the objects may exist there later. If Read is nil, nothing is checked.
+	Read func(ctx context.Context, c *Call) ([]workflow.Problem, error)
+}
+
+// Recorded returns the record of the attempts so far; the zero value if there is none.
+func Recorded[R any](c *Call) (record R, err error) {
+	if len(c.Undo) == 0 {
+		return record, nil
+	}
+	if err := json.Unmarshal(c.Undo, &record); err != nil {
+		return record, Final(fmt.Errorf("reading the earlier record: %w", err))
+	}
+	return record, nil
+}

@@ -1,6 +1,7 @@
 package management
 
 import (
+	"scute.dev/workflow/lifecycle/hook"
 	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/task/access"
 )
@@ -47,3 +48,52 @@ func (c *Paired) onBootstrap() provider.Target {
 func (c *Managed) onManagement() provider.Target {
 	return provider.Target{Context: &c.Context, Manager: c.Management, Cluster: c.Cluster}
 }
+
+// CreateProvider is the provider interface of the create workflow.
+type CreateProvider interface {
+	provider.ComponentInstaller
+	provider.NetworkInstaller
+	provider.Converter
+	Configurer
+}
+
+// UpgradeProvider is the provider interface of the upgrade workflow.
+type UpgradeProvider interface {
+	provider.ComponentInstaller
+	provider.ComponentUpgrader
+	provider.NetworkUpgrader
+	provider.Upgrader
+}
+
+// DeleteProvider is the provider interface of the delete workflow. A provider may also implement provider.Cleaner.
+type DeleteProvider interface {
+	provider.ComponentInstaller
+}
+
+// Configurer installs the user's configuration on the cluster, which manages itself by then. The rules of package provider apply to its methods.
+type Configurer interface {
+	InstallConfiguration(c *provider.Context, on access.ClusterRef) error
+	UninstallConfiguration(c *provider.Context, on access.ClusterRef) error
+}
+
+// HookRegistrar binds hooks to the tasks of the workflows. It must bind the same hooks each time, because a workflow is constructed again when its
+// run is resumed.
+type HookRegistrar interface {
+	// Name is the prefix of its hooks' names in the log: lower case letters, digits and dashes.
+	Name() string
+	BindManagementCreate(b *hook.Binder) error
+	BindManagementUpgrade(b *hook.Binder) error
+	BindManagementDelete(b *hook.Binder) error
+}
+
+// NoopHookRegistrar binds nothing. Embed it to implement only some of the methods.
+type NoopHookRegistrar struct{}
+
+// BindManagementCreate binds nothing.
+func (NoopHookRegistrar) BindManagementCreate(*hook.Binder) error { return nil }
+
+// BindManagementUpgrade binds nothing.
+func (NoopHookRegistrar) BindManagementUpgrade(*hook.Binder) error { return nil }
+
+// BindManagementDelete binds nothing.
+func (NoopHookRegistrar) BindManagementDelete(*hook.Binder) error { return nil }

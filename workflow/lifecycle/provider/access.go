@@ -10,8 +10,10 @@ import (
 	"path/filepath"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"scute.dev/internal/atomicfile"
 	"scute.dev/kube"
@@ -55,8 +57,8 @@ func (t Target) RemoveKubeconfig(folder string) error {
 		}
 		return nil
 	}
-	return RemoveOwn(t.Context, "Secret", t.secretName(), func(s *corev1.Secret) bool {
-		return s.Annotations[access.StepKeyAnnotation] != "" && !t.belongsToAnother(s)
+	return RemoveOwn(t.Context, "Secret", t.secretName(), func(annotations map[string]string) bool {
+		return annotations[access.StepKeyAnnotation] != "" && !t.belongsToAnother(annotations)
 	})
 }
 
@@ -114,14 +116,15 @@ func (t Target) clusterAnnotationValue() string {
 }
 
 // belongsToAnother reports whether a Secret has the kubeconfig of another cluster.
-func (t Target) belongsToAnother(secret *corev1.Secret) bool {
-	mark := secret.Annotations[clusterAnnotation]
+func (t Target) belongsToAnother(annotations map[string]string) bool {
+	mark := annotations[clusterAnnotation]
 	return mark != "" && mark != t.clusterAnnotationValue()
 }
 
 func (t Target) writeKubeconfigSecret(data []byte) error {
-	return WriteOwn(t.Context, "Secret", t.secretName(), func(s *corev1.Secret) error {
-		if t.belongsToAnother(s) {
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: t.secretName()}}
+	return WriteOwn(t.Context, "Secret", s, func() error {
+		if t.belongsToAnother(s.Annotations) {
 			return task.Final(fmt.Errorf("it contains the kubeconfig of cluster %s: run the workflow in another namespace, or delete the Secret if it is "+
 				"no longer used", s.Annotations[clusterAnnotation]))
 		}
@@ -131,62 +134,41 @@ func (t Target) writeKubeconfigSecret(data []byte) error {
 	})
 }
 
-type objectPointer[T any] interface {
-	*T
-	client.Object
-}
-
 // WriteOwn creates an object in the run's namespace, or updates an object that this or another run has created: the annotation StepKeyAnnotation has the key
-// of the run that wrote it last. fill sets the content of the new or the existing object.
-func WriteOwn[T any, P objectPointer[T]](c *Context, kind, name string, fill func(P) error) error {
+// of the run that wrote it last. fill sets the content.
+func WriteOwn(c *Context, kind string, o client.Object, fill func() error) error {
 	on, err := c.Open(access.ClusterRef{})
 	if err != nil {
 		return err
 	}
-	key := types.NamespacedName{Namespace: c.Call().Namespace, Name: name}
-	return on.Kube.Do(c, "write "+kind+" "+key.String(), func(ctx context.Context) error {
-		made := P(new(T))
-		made.SetNamespace(key.Namespace)
-		made.SetName(name)
-		made.SetAnnotations(map[string]string{access.StepKeyAnnotation: c.Call().RunKey()})
-		if err := fill(made); err != nil {
-			return err
-		}
-		err := on.Client.Create(ctx, made)
-		if client.IgnoreAlreadyExists(err) != nil || err == nil {
-			return err
-		}
-		old := P(new(T))
-		if err := on.Client.Get(ctx, key, old); err != nil {
-			return err
-		}
-		annotations := old.GetAnnotations()
-		if annotations[access.StepKeyAnnotation] == "" {
-			return task.Final(errors.New("it exists, but no run created it: delete or rename it"))
-		}
-		annotations[access.StepKeyAnnotation] = c.Call().RunKey()
-		old.SetAnnotations(annotations)
-		if err := fill(old); err != nil {
-			return err
-		}
-		return on.Client.Update(ctx, old)
+	o.SetNamespace(c.Call().Namespace)
+	return on.Kube.Do(c, "write "+kind+" "+client.ObjectKeyFromObject(o).String(), func(ctx context.Context) error {
+		_, err := controllerutil.CreateOrUpdate(ctx, on.Client, o, func() error {
+			annotations := o.GetAnnotations()
+			if o.GetUID() != "" && annotations[access.StepKeyAnnotation] == "" {
+				return task.Final(errors.New("it exists, but no run created it: delete or rename it"))
+			}
+			if annotations == nil {
+				annotations = make(map[string]string)
+			}
+			annotations[access.StepKeyAnnotation] = c.Call().RunKey()
+			o.SetAnnotations(annotations)
+			return fill()
+		})
+		return err
 	})
 }
 
-// RemoveOwn deletes an object in the run's namespace if own returns true for it. An object that does not exist counts as deleted.
-func RemoveOwn[T any, P objectPointer[T]](c *Context, kind, name string, own func(P) bool) error {
+// RemoveOwn deletes a core object in the run's namespace if own returns true for its annotations. An object that does not exist counts as deleted.
+func RemoveOwn(c *Context, kind, name string, own func(annotations map[string]string) bool) error {
 	on, err := c.Open(access.ClusterRef{})
 	if err != nil {
 		return err
 	}
-	key := types.NamespacedName{Namespace: c.Call().Namespace, Name: name}
-	return on.Kube.Do(c, "delete "+kind+" "+key.String(), func(ctx context.Context) error {
-		o := P(new(T))
-		err := on.Client.Get(ctx, key, o)
-		if err != nil || !own(o) {
-			return client.IgnoreNotFound(err)
-		}
-		uid := o.GetUID()
-		return client.IgnoreNotFound(on.Client.Delete(ctx, o, client.Preconditions{UID: &uid}))
-	})
+	ref := access.ObjectRef{APIVersion: "v1", Kind: kind, Namespace: c.Call().Namespace, Name: name}
+	o, err := on.Find(c, ref)
+	if err != nil || o == nil || !own(o.GetAnnotations()) {
+		return err
+	}
+	return on.Delete(c, ref, o.GetUID(), metav1.DeletePropagationBackground)
 }

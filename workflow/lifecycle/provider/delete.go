@@ -130,7 +130,8 @@ func usedByOthers(c *Context, on *access.Cluster, objects []*unstructured.Unstru
 	return shared, nil
 }
 
-// usageReason returns why a ClusterClass must be kept, or "".
+// usageReason returns why a ClusterClass must be kept, or "". If the Clusters of all namespaces cannot be listed, it tries the deletion: Cluster API, which
+// knows all Clusters, denies the deletion of a class that Clusters use.
 func usageReason(ctx context.Context, on *access.Cluster, class *unstructured.Unstructured) (why string, err error) {
 	users, all, err := usersOf(ctx, on, class)
 	switch {
@@ -138,14 +139,7 @@ func usageReason(ctx context.Context, on *access.Cluster, class *unstructured.Un
 		return "", err
 	case len(users) > 0:
 		return "Clusters use it: " + access.Summarize(users), nil
-	default:
-		return denialReason(ctx, on, class)
 	}
-}
-
-// denialReason returns the reason why a ClusterClass cannot be deleted, or "" if it can. Cluster API, which knows the Clusters of all namespaces, denies the
-// deletion of a class that Clusters use.
-func denialReason(ctx context.Context, on *access.Cluster, class *unstructured.Unstructured) (why string, err error) {
 	uid := class.GetUID()
 	err = on.Kube.Do(ctx, "try to delete ClusterClass "+class.GetNamespace()+"/"+class.GetName(), func(ctx context.Context) error {
 		return on.Client.Delete(ctx, class, client.DryRunAll, client.Preconditions{UID: &uid})
@@ -207,26 +201,13 @@ func (t Target) remove(uid types.UID) error {
 	return t.poll("cluster "+t.fullName()+" to be deleted", func() ([]string, error) {
 		s, err := t.readFrom(on)
 		switch {
-		case err != nil:
+		case err != nil || s.Object == nil || s.Object.GetUID() != uid: // another Cluster may have the name
 			return nil, err
-		case s.Object == nil:
-			return nil, nil
-		case s.Object.GetUID() != uid:
-			return nil, nil // another Cluster of the same name
 		case s.Object.GetDeletionTimestamp() != nil:
 			return deletionProgress(s), nil
 		}
-		return requestDeletion(t, on, "Cluster "+t.fullName(), s.Object)
+		return []string{"its deletion was requested"}, on.Delete(t, access.RefOf(s.Object), uid, metav1.DeletePropagationBackground)
 	})
-}
-
-// requestDeletion deletes an object if it still has its UID, and returns what remains to wait for.
-func requestDeletion(ctx context.Context, on *access.Cluster, what string, u *unstructured.Unstructured) ([]string, error) {
-	uid := u.GetUID()
-	err := on.Kube.Do(ctx, "delete "+what, func(ctx context.Context) error {
-		return on.Client.Delete(ctx, u, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
-	})
-	return []string{"its deletion was requested"}, client.IgnoreNotFound(err)
 }
 
 func deletionProgress(s settled.State) []string {
@@ -242,27 +223,13 @@ func deletionProgress(s settled.State) []string {
 
 // removeObject deletes an object and waits until it is gone. It returns if another object has its name.
 func (t Target) removeObject(on *access.Cluster, o *unstructured.Unstructured) error {
-	what := fmt.Sprintf("%s %s/%s", o.GetKind(), o.GetNamespace(), o.GetName())
-	var this types.UID
-	return t.poll(what+" to be deleted", func() ([]string, error) {
-		u := &unstructured.Unstructured{}
-		u.SetGroupVersionKind(o.GroupVersionKind())
-		err := on.Kube.Do(t, "get "+what, func(ctx context.Context) error { return on.Client.Get(ctx, client.ObjectKeyFromObject(o), u) })
-		switch {
-		case apierrors.IsNotFound(err):
-			return nil, nil
-		case err != nil:
-			return nil, err
-		case this != "" && u.GetUID() != this:
-			return nil, nil
-		case u.GetDeletionTimestamp() != nil:
-			this = u.GetUID()
-			return []string{fmt.Sprintf("waiting for finalizers %v", u.GetFinalizers())}, nil
-		}
-		if err := t.checkNameFree(on); err != nil {
-			return nil, err
-		}
-		this = u.GetUID()
-		return requestDeletion(t, on, what, u)
-	})
+	ref := access.RefOf(o)
+	u, err := on.Find(t, ref)
+	if err != nil || u == nil {
+		return err
+	}
+	if err := t.checkNameFree(on); err != nil {
+		return err
+	}
+	return on.Remove(t, t.Call(), ref, u.GetUID(), metav1.DeletePropagationBackground, true)
 }

@@ -9,12 +9,15 @@ import (
 	"os"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"scute.dev/internal/supervise"
 	"scute.dev/kube"
@@ -231,4 +234,25 @@ func connect(config *rest.Config, kinds meta.RESTMapper) (*Cluster, error) {
 		return nil, fmt.Errorf("preparing the connection to %s: %w", k.Host, err)
 	}
 	return &Cluster{Config: k.Config, Client: c, Kube: k}, nil
+}
+
+// exactKinds refuses a kind that is not spelled as the API server spells it. The mapper of client-go also finds kinds in lower case, but the objects keep
+// that spelling: "secret" would not be treated as a Secret.
+type exactKinds struct{ meta.RESTMapper }
+
+func newExactKinds(config *rest.Config, client *http.Client) (meta.RESTMapper, error) {
+	mapper, err := apiutil.NewDynamicRESTMapper(config, client)
+	return exactKinds{mapper}, err
+}
+
+// RESTMapping returns the mapping of a kind. The error for a wrong spelling is a bad request, which is not retried.
+func (m exactKinds) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+	mapping, err := m.RESTMapper.RESTMapping(kind, versions...)
+	if err != nil {
+		return nil, err
+	}
+	if served, err := m.KindFor(mapping.Resource); err == nil && served.Kind != kind.Kind {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("kind %q is spelled %q: correct the spelling", kind.Kind, served.Kind))
+	}
+	return mapping, nil
 }

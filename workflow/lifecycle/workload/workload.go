@@ -1,0 +1,72 @@
+package workload
+
+import (
+	"scute.dev/workflow/lifecycle/hook"
+	"scute.dev/workflow/lifecycle/provider"
+	"scute.dev/workflow/task/access"
+)
+
+// Managed is the context from the beginning of every workflow.
+type Managed struct {
+	provider.Context
+	// Cluster is the cluster to create, to upgrade to this version, or to delete.
+	Cluster provider.Cluster
+	// Management is the API server of the management cluster.
+	Management access.ClusterRef
+}
+
+// Connected is the context once the workload cluster exists and its API server is known.
+type Connected struct {
+	Managed
+	// Workload is the API server of the workload cluster.
+	Workload access.ClusterRef
+}
+
+// target returns the cluster, which the management cluster manages.
+func (c *Managed) target() provider.Target {
+	return provider.Target{Context: &c.Context, Manager: c.Management, Cluster: c.Cluster}
+}
+
+// workload returns the cluster at its own API server.
+func (c *Connected) workload() provider.Target {
+	return provider.Target{Context: &c.Context, Manager: c.Workload, Cluster: c.Cluster}
+}
+
+// CreateProvider is the provider interface of the create workflow. It installs its components on the workload cluster.
+type CreateProvider interface {
+	provider.ComponentInstaller
+	provider.NetworkInstaller
+	provider.Converter
+}
+
+// UpgradeProvider is the provider interface of the upgrade workflow.
+type UpgradeProvider interface {
+	provider.ComponentUpgrader
+	provider.NetworkUpgrader
+	provider.Upgrader
+}
+
+// DeleteProvider is the provider interface of the delete workflow: it has no methods. A provider may implement provider.Cleaner.
+type DeleteProvider any
+
+// HookRegistrar binds hooks to the tasks of the workflows. It must bind the same hooks each time, because a workflow is constructed again when its
+// run is resumed.
+type HookRegistrar interface {
+	// Name is the prefix of its hooks' names in the log: lower case letters, digits and dashes.
+	Name() string
+	BindWorkloadCreate(b *hook.Binder) error
+	BindWorkloadUpgrade(b *hook.Binder) error
+	BindWorkloadDelete(b *hook.Binder) error
+}
+
+// NoopHookRegistrar binds nothing. Embed it to implement only some of the methods.
+type NoopHookRegistrar struct{}
+
+// BindWorkloadCreate binds nothing.
+func (NoopHookRegistrar) BindWorkloadCreate(*hook.Binder) error { return nil }
+
+// BindWorkloadUpgrade binds nothing.
+func (NoopHookRegistrar) BindWorkloadUpgrade(*hook.Binder) error { return nil }
+
+// BindWorkloadDelete binds nothing.
+func (NoopHookRegistrar) BindWorkloadDelete(*hook.Binder) error { return nil }
