@@ -35,7 +35,7 @@ type KindInfo struct {
 type Options struct {
 	Namespace, Name string
 	// DefaultPolicy is the failure policy of the daemon or of scutectl; "" is Abort.
-	DefaultPolicy Policy
+	DefaultPolicy v1alpha1.FailurePolicy
 	// Kind returns a kind by its name.
 	Kind func(name string) (KindInfo, bool)
 }
@@ -165,7 +165,7 @@ func (b *builder) checkNotInteractive(task, field, kind string) {
 }
 
 // runPolicy returns the policy of the workflow, and its source.
-func (b *builder) runPolicy() (Policy, string) {
+func (b *builder) runPolicy() (v1alpha1.FailurePolicy, string) {
 	switch {
 	case b.spec.FailurePolicy != "":
 		return b.spec.FailurePolicy, "workflow"

@@ -109,6 +109,7 @@ func TestBuildTakesNoLongerThanItsManifest(t *testing.T) {
 // TestBuildRefusesWhatTheLogDoesNotTake checks that Build reports each task that is too large for an event of the log,
 // before anything starts.
 func TestBuildRefusesWhatTheLogDoesNotTake(t *testing.T) {
+	const limit = 512 << 10
 	of := func(n int) []workflow.Problem {
 		with := &apiextensionsv1.JSON{Raw: fmt.Appendf(nil, `{"v": %q}`, strings.Repeat("x", n))}
 		d, problems := workflow.Build(&v1alpha1.WorkflowRunSpec{
@@ -120,10 +121,10 @@ func TestBuildRefusesWhatTheLogDoesNotTake(t *testing.T) {
 		}
 		return problems
 	}
-	if problems := of(workflow.TaskLimit / 2); len(problems) > 0 {
+	if problems := of(limit / 2); len(problems) > 0 {
 		t.Errorf("problems with half of the limit: %v", problems)
 	}
-	problems := of(workflow.TaskLimit)
+	problems := of(limit)
 	if len(problems) != 2 || problems[0].Task != "large" || problems[0].Field != "spec.tasks[1]" || problems[1].Field != "spec.hooks.onFailure" {
 		t.Errorf("problems with the limit: %v, want one for the task and one for the handler", problems)
 	}

@@ -11,15 +11,6 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// Types of the manifest.
-type (
-	Policy  = v1alpha1.FailurePolicy
-	Verdict = v1alpha1.Verdict
-	Phase   = v1alpha1.RunPhase
-	On      = v1alpha1.On
-	Join    = v1alpha1.Join
-)
-
 // Definition is a valid graph, with all defaults set and all policies resolved. Build returns it. It is stored in the log: later changes of the manifest
 // or of the daemon's flags do not affect a run.
 type Definition struct {
@@ -39,8 +30,8 @@ type Header struct {
 	// Policy is the failure policy of the run, with the default filled in. The tasks have resolved
 	// policies, so here it only determines what happens at the deadline: Rollback rolls the run
 	// back, and any other policy aborts it.
-	Policy   Policy   `json:"policy"`
-	Deadline Duration `json:"deadline,omitzero"`
+	Policy   v1alpha1.FailurePolicy `json:"policy"`
+	Deadline Duration               `json:"deadline,omitzero"`
 	// OnFailure are the failure handlers.
 	OnFailure []Step `json:"onFailure,omitempty"`
 }
@@ -66,12 +57,12 @@ type Task struct {
 	Name  string `json:"name"`
 	Stage Stage  `json:"stage,omitempty"`
 	// Steps are performed in order: the hooks before, the task's own step (whose name is empty), the hooks after.
-	Steps []Step `json:"steps"`
-	Needs []Need `json:"needs,omitempty"`
-	Join  Join   `json:"join,omitempty"`
+	Steps []Step        `json:"steps"`
+	Needs []Need        `json:"needs,omitempty"`
+	Join  v1alpha1.Join `json:"join,omitempty"`
 	// Policy is the resolved policy, and PolicySource its source: "task", "type" (of the objects that it applies), "kind", "workflow", "flag" or "default".
-	Policy       Policy `json:"policy"`
-	PolicySource string `json:"policyFrom"`
+	Policy       v1alpha1.FailurePolicy `json:"policy"`
+	PolicySource string                 `json:"policyFrom"`
 
 	PointOfNoReturn bool `json:"pointOfNoReturn,omitempty"`
 	Always          bool `json:"always,omitempty"`
@@ -138,10 +129,10 @@ type Undo struct {
 
 // Need is an edge from a task, by its name.
 type Need struct {
-	Task     string   `json:"task"`
-	On       On       `json:"on"`
-	Optional bool     `json:"optional,omitempty"`
-	Timeout  Duration `json:"timeout,omitzero"`
+	Task     string      `json:"task"`
+	On       v1alpha1.On `json:"on"`
+	Optional bool        `json:"optional,omitempty"`
+	Timeout  Duration    `json:"timeout,omitzero"`
 }
 
 // Retry is the number of attempts, and the delay between them.

@@ -89,7 +89,7 @@ func (s *State) setEdge(c child, to edgeState) {
 }
 
 // edgeStateOf returns the state of an edge for the state of its parent.
-func edgeStateOf(on On, t *taskState) edgeState {
+func edgeStateOf(on v1alpha1.On, t *taskState) edgeState {
 	good := func(yes bool) edgeState {
 		if yes {
 			return edgeSatisfied
@@ -109,7 +109,7 @@ func edgeStateOf(on On, t *taskState) edgeState {
 }
 
 // setPhase sets the phase of a task, and updates its edges. A final phase has a verdict.
-func (s *State) setPhase(i int, to taskPhase, verdict Verdict, at time.Time) {
+func (s *State) setPhase(i int, to taskPhase, verdict v1alpha1.Verdict, at time.Time) {
 	t := &s.tasks[i]
 	was := t.ended()
 	s.phaseCounts[t.phase]--

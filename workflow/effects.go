@@ -203,7 +203,7 @@ func Due(s *State, now time.Time) bool {
 }
 
 // CurrentPhase returns the phase of the run.
-func CurrentPhase(s *State) Phase {
+func CurrentPhase(s *State) v1alpha1.RunPhase {
 	waiting := s.phaseCounts[taskPaused]
 	switch {
 	case !s.IsDefined():

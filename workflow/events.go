@@ -3,6 +3,8 @@ package workflow
 import (
 	"encoding/json"
 	"time"
+
+	"scute.dev/api/v1alpha1"
 )
 
 // Event is an event about a run.
@@ -111,8 +113,8 @@ type (
 	}
 	// Ended means that the run has ended. Only an Aborted run can be resumed.
 	Ended struct {
-		Phase   Phase  `json:"phase"`
-		Message string `json:"message,omitempty"`
+		Phase   v1alpha1.RunPhase `json:"phase"`
+		Message string            `json:"message,omitempty"`
 	}
 	// Migrated means that the run continues with another definition, whose parts precede this event.
 	Migrated struct {
@@ -177,13 +179,13 @@ type (
 	}
 	// TaskFailed means that the task has failed for good.
 	TaskFailed struct {
-		Task    string  `json:"task"`
-		Step    string  `json:"step,omitempty"`
-		Attempt int     `json:"attempt"`
-		Cause   Cause   `json:"cause"`
-		Message string  `json:"message,omitempty"`
-		Verdict Verdict `json:"verdict"`
-		Policy  Policy  `json:"policy"`
+		Task    string                 `json:"task"`
+		Step    string                 `json:"step,omitempty"`
+		Attempt int                    `json:"attempt"`
+		Cause   Cause                  `json:"cause"`
+		Message string                 `json:"message,omitempty"`
+		Verdict v1alpha1.Verdict       `json:"verdict"`
+		Policy  v1alpha1.FailurePolicy `json:"policy"`
 		// SkipsChildren is set if the policy or a decision, and not the graph, skips the tasks that need this task's success.
 		SkipsChildren bool `json:"skipsChildren,omitempty"`
 		// Output is what the attempt recorded before it failed.

@@ -14,31 +14,31 @@ import (
 type Change struct {
 	Task string `json:"task"`
 	// Kind is unchanged, changed, added or removed.
-	Kind ChangeKind `json:"kind"`
+	Kind changeKind `json:"kind"`
 	// Action is to keep the outcome of the task, to rerun it, to run it for the first time, or only to keep its undo.
-	Action ChangeAction `json:"action"`
+	Action changeAction `json:"action"`
 	Note   string       `json:"note,omitempty"`
 }
 
-// ChangeKind is how a task differs.
-type ChangeKind string
+// changeKind is how a task differs.
+type changeKind string
 
-// ChangeAction is what a migration does with a task.
-type ChangeAction string
+// changeAction is what a migration does with a task.
+type changeAction string
 
 // The changes.
 const (
-	Unchanged ChangeKind = "unchanged"
-	Changed   ChangeKind = "changed"
-	Added     ChangeKind = "added"
-	Removed   ChangeKind = "removed"
+	Unchanged changeKind = "unchanged"
+	Changed   changeKind = "changed"
+	Added     changeKind = "added"
+	Removed   changeKind = "removed"
 
-	Keep      ChangeAction = "keep"
-	Rerun     ChangeAction = "rerun"
-	Run       ChangeAction = "run"
-	KeepUndo  ChangeAction = "keep-undo" // it is no longer in the graph; a rollback still undoes it
-	Forget    ChangeAction = "forget"    // it never started
-	Undecided ChangeAction = "undecided" // an operator must choose keep or rerun, or allow the backfill
+	Keep      changeAction = "keep"
+	Rerun     changeAction = "rerun"
+	Run       changeAction = "run"
+	KeepUndo  changeAction = "keep-undo" // it is no longer in the graph; a rollback still undoes it
+	Forget    changeAction = "forget"    // it never started
+	Undecided changeAction = "undecided" // an operator must choose keep or rerun, or allow the backfill
 )
 
 // Choices are an operator's choices for the undecided tasks of a plan.
@@ -187,18 +187,18 @@ func (s *State) migrate(in Migrate) ([]Event, error) {
 	if now, _ := Plan(s, in.To, choicesOf(in.Plan)); !slices.Equal(now, in.Plan) {
 		return nil, fmt.Errorf("the run has changed since this plan was made: make the plan again and review it")
 	}
-	events := Parts(in.To)
+	events := definedParts(in.To)
 	return append(events, Migrated{Header: in.To.Header, Hash: in.To.Hash(), Plan: in.Plan}), nil
 }
 
 // maxPartBytes bounds the size of one Defined.
 const maxPartBytes = 128 << 10
 
-// TaskLimit bounds a task, and the header of a definition, in bytes of JSON. Each is one event, which must fit into one message of the log.
-const TaskLimit = 512 << 10
+// taskLimit bounds a task, and the header of a definition, in bytes of JSON. Each is one event, which must fit into one message of the log.
+const taskLimit = 512 << 10
 
-// Parts returns the Defined events of a definition's tasks.
-func Parts(d *Definition) []Event {
+// definedParts returns the Defined events of a definition's tasks.
+func definedParts(d *Definition) []Event {
 	var parts []Defined
 	size := maxPartBytes + 1
 	for _, t := range d.Tasks {
@@ -223,5 +223,5 @@ func Start(d *Definition, origin string, now time.Time) []Event {
 	if d.Deadline > 0 {
 		started.Deadline = now.Add(time.Duration(d.Deadline))
 	}
-	return append(Parts(d), started)
+	return append(definedParts(d), started)
 }

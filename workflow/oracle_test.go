@@ -22,7 +22,7 @@ type oracle struct {
 
 type oracleTask struct {
 	phase     taskPhase
-	verdict   Verdict
+	verdict   v1alpha1.Verdict
 	rerunning bool         // it was final, and runs again
 	expired   map[int]bool // edges
 	// ignoredAt is the step whose failure was ignored. held reports whether the own step holds something, and lifted
@@ -148,7 +148,7 @@ func (o *oracle) reopen(i int, whole bool) {
 }
 
 // verdict returns the result of a failure by the table of failure policies.
-func (o *oracle) verdict(i int) (phase taskPhase, verdict Verdict, run string) {
+func (o *oracle) verdict(i int) (phase taskPhase, verdict v1alpha1.Verdict, run string) {
 	d := &o.def[i]
 	if d.PolicySource != "task" && d.PolicySource != "kind" {
 		for j := range o.def {

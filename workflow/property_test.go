@@ -20,11 +20,11 @@ import (
 // and are replaced, users give any command, and time passes. It checks invariants, and compares each step with the
 // oracle.
 func TestAnyRun(t *testing.T) {
-	ends := make(map[Phase]int)
-	all := []Phase{
+	ends := make(map[v1alpha1.RunPhase]int)
+	all := []v1alpha1.RunPhase{
 		v1alpha1.RunSucceeded, v1alpha1.RunDegraded, v1alpha1.RunAborted, v1alpha1.RunRolledBack, v1alpha1.RunRollbackFailed, v1alpha1.RunPaused,
 	}
-	missing := func(end Phase) bool { return ends[end] == 0 }
+	missing := func(end v1alpha1.RunPhase) bool { return ends[end] == 0 }
 	for rounds := 0; rounds < 5 && slices.ContainsFunc(all, missing) && !t.Failed(); rounds++ {
 		rapid.Check(t, anyRun(ends))
 	}
@@ -34,7 +34,7 @@ func TestAnyRun(t *testing.T) {
 }
 
 // anyRun plays one run until nothing more happens.
-func anyRun(ends map[Phase]int) func(*rapid.T) {
+func anyRun(ends map[v1alpha1.RunPhase]int) func(*rapid.T) {
 	return func(t *rapid.T) {
 		d := anyDefinition(t)
 		p := &player{
@@ -90,7 +90,7 @@ func anyDefinition(t *rapid.T) *Definition {
 			if d.Tasks[j].Stage == task.Stage && rapid.IntRange(0, 2).Draw(t, "need") == 0 {
 				need := Need{
 					Task: d.Tasks[j].Name, Optional: rapid.IntRange(0, 2).Draw(t, "optional") == 0,
-					On: rapid.SampledFrom([]On{v1alpha1.OnSuccess, v1alpha1.OnSuccess, v1alpha1.OnFailure, v1alpha1.OnCompletion}).Draw(t, "on"),
+					On: rapid.SampledFrom([]v1alpha1.On{v1alpha1.OnSuccess, v1alpha1.OnSuccess, v1alpha1.OnFailure, v1alpha1.OnCompletion}).Draw(t, "on"),
 				}
 				if seldom("edge timeout") {
 					need.Timeout = Duration(time.Minute)
@@ -104,8 +104,8 @@ func anyDefinition(t *rapid.T) *Definition {
 	return d
 }
 
-func anyPolicy(t *rapid.T) Policy {
-	return rapid.SampledFrom([]Policy{v1alpha1.Abort, v1alpha1.Rollback, v1alpha1.Ignore, v1alpha1.IgnoreChildren, v1alpha1.FailurePause}).Draw(t, "policy")
+func anyPolicy(t *rapid.T) v1alpha1.FailurePolicy {
+	return rapid.SampledFrom([]v1alpha1.FailurePolicy{v1alpha1.Abort, v1alpha1.Rollback, v1alpha1.Ignore, v1alpha1.IgnoreChildren, v1alpha1.FailurePause}).Draw(t, "policy")
 }
 
 // anyRelease may let a task release the hold of an earlier one.

@@ -354,7 +354,7 @@ func define(t *testing.T, d *datadriven.TestData, b *strings.Builder) *workflow.
 	if d.HasArg("default") {
 		var policy string
 		d.ScanArgs(t, "default", &policy)
-		o.DefaultPolicy = workflow.Policy(policy)
+		o.DefaultPolicy = v1alpha1.FailurePolicy(policy)
 	}
 	definition, problems := workflow.Build(&spec, o)
 	for _, p := range problems {

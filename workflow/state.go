@@ -68,7 +68,7 @@ type stepState struct {
 
 type taskState struct {
 	phase         taskPhase
-	verdict       Verdict
+	verdict       v1alpha1.Verdict
 	planned       bool // skipped as the graph plans
 	removed       bool // by a migration: it exists for a rollback only
 	skipsChildren bool // failed with IgnoreChildren

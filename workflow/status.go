@@ -287,7 +287,7 @@ func truncate(s string) string {
 
 // Summary has the facts about a run that are available in constant time.
 type Summary struct {
-	Phase  Phase
+	Phase  v1alpha1.RunPhase
 	Counts v1alpha1.TaskCounts
 	// InFlight is the number of effects in flight.
 	InFlight int

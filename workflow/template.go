@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// MaxFilledBytes bounds the inputs of a step after outputs are filled in, in bytes of JSON.
-const MaxFilledBytes = 1 << 20
+// maxFilledBytes bounds the inputs of a step after outputs are filled in, in bytes of JSON.
+const maxFilledBytes = 1 << 20
 
 // ErrNoOutput is returned if inputs use an output that was not recorded, without a default.
 var ErrNoOutput = errors.New("has recorded no output, and the reference has no default: write ${tasks.NAME.output.PATH:-DEFAULT}")
@@ -80,10 +80,10 @@ var fieldReference = regexp.MustCompile(`"((?:[^"\\]|\\.)*\$\{tasks\.(?:[^"\\]|\
 
 // errFilled is returned for inputs with too large outputs.
 var errFilled = fmt.Errorf("the inputs are too large after outputs are filled in: at most %d are allowed: refer to smaller outputs, or pass a reference "+
-	"to large data", MaxFilledBytes)
+	"to large data", maxFilledBytes)
 
 // Fill replaces the references in the strings of inputs. A string that is only a reference becomes the value; in other text a value that is not a string
-// is written as JSON. Fill returns an error before it allocates much more than MaxFilledBytes.
+// is written as JSON. Fill returns an error before it allocates much more than maxFilledBytes.
 func Fill(with json.RawMessage, output func(task string) json.RawMessage) (json.RawMessage, error) {
 	if !bytes.Contains(with, []byte("${tasks.")) {
 		return with, nil
@@ -98,7 +98,7 @@ func Fill(with json.RawMessage, output func(task string) json.RawMessage) (json.
 		return nil, err
 	}
 	data, err := encodeJSON(filled)
-	if err == nil && len(data) > MaxFilledBytes {
+	if err == nil && len(data) > maxFilledBytes {
 		return nil, errFilled
 	}
 	return data, err
@@ -147,7 +147,7 @@ func (f *filler) fillString(s string) (filled any, err error) {
 			data, err = encodeJSON(filled)
 			text = string(data)
 		}
-		if f.size += len(text); f.size > MaxFilledBytes {
+		if f.size += len(text); f.size > maxFilledBytes {
 			err = errFilled
 		}
 		return text

@@ -186,7 +186,7 @@ func (s *State) undos(free int) []Event {
 }
 
 // endEvents returns the events that release the holds, and then end the run.
-func (s *State) endEvents(phase Phase, message string, free int, now time.Time) []Event {
+func (s *State) endEvents(phase v1alpha1.RunPhase, message string, free int, now time.Time) []Event {
 	if due := s.undoAlarms(free, now); len(due) > 0 {
 		return due
 	}

@@ -109,13 +109,13 @@ func anyFact(t *rapid.T, d *Definition, now time.Time) Event {
 		case name == "Gone":
 			field.Set(reflect.ValueOf([]Gone{{Task: anyName(t), Reason: "why"}}))
 		case name == "Plan":
-			field.Set(reflect.ValueOf([]Change{{Task: anyName(t), Action: rapid.SampledFrom([]ChangeAction{Keep, Rerun, Run, KeepUndo, Forget}).Draw(t, "change")}}))
+			field.Set(reflect.ValueOf([]Change{{Task: anyName(t), Action: rapid.SampledFrom([]changeAction{Keep, Rerun, Run, KeepUndo, Forget}).Draw(t, "change")}}))
 		case name == "Handler":
 			field.SetString(fmt.Sprintf("onFailure/%d", rapid.IntRange(0, 2).Draw(t, "handler")))
 		case name == "Phase":
-			field.SetString(string(rapid.SampledFrom([]Phase{v1alpha1.RunAborted, v1alpha1.RunSucceeded, v1alpha1.RunFailed}).Draw(t, "phase")))
+			field.SetString(string(rapid.SampledFrom([]v1alpha1.RunPhase{v1alpha1.RunAborted, v1alpha1.RunSucceeded, v1alpha1.RunFailed}).Draw(t, "phase")))
 		case name == "Verdict":
-			field.SetString(string(rapid.SampledFrom([]Verdict{v1alpha1.VerdictBlocking, v1alpha1.VerdictIgnored, v1alpha1.VerdictHandled}).Draw(t, "verdict")))
+			field.SetString(string(rapid.SampledFrom([]v1alpha1.Verdict{v1alpha1.VerdictBlocking, v1alpha1.VerdictIgnored, v1alpha1.VerdictHandled}).Draw(t, "verdict")))
 		case name == "Action":
 			field.SetString(string(rapid.SampledFrom([]Action{ActRetry, ActIgnore, ActIgnoreChildren, ActSucceed, ActRetryUndo, ActMarkUndone, ActAbandon}).Draw(t, "action")))
 		case field.Type() == reflect.TypeFor[time.Time]():

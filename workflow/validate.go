@@ -206,8 +206,8 @@ func (b *builder) checkKeptEffects(d *Definition) {
 // checkSize adds a problem for tasks that do not fit into an event of the log.
 func (b *builder) checkSize(d *Definition) {
 	check := func(task, field string, v any) {
-		if data, err := json.Marshal(v); err == nil && len(data) > TaskLimit {
-			b.addError(task, field, fmt.Sprintf("it has %d bytes, and at most %d are allowed", len(data), TaskLimit),
+		if data, err := json.Marshal(v); err == nil && len(data) > taskLimit {
+			b.addError(task, field, fmt.Sprintf("it has %d bytes, and at most %d are allowed", len(data), taskLimit),
 				"store large data in a file, a ConfigMap or a Secret, and refer to it")
 		}
 	}

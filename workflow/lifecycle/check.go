@@ -63,11 +63,11 @@ func (c *checker) check() {
 		switch {
 		case (s.File == "") == (s.ConfigMap == ""):
 			c.addProblem("writeConfig", "it must have exactly one destination", "set either file or configMap")
-		case s.File != "" && !c.deps.isLocal():
+		case s.File != "" && !c.deps.Clusters.IsLocal():
 			c.addProblem("writeConfig.file", "a file can only be used in a local run", "set configMap")
 		}
 	}
-	if !c.deps.isLocal() {
+	if !c.deps.Clusters.IsLocal() {
 		for field, ref := range map[string]*access.ClusterRef{"management": c.params.Management, "access": c.params.Access} {
 			if ref != nil && (ref.Kubeconfig != "" || ref.Context != "") {
 				c.addProblem(field+".kubeconfig", "a file can only be used in a local run", "use kubeconfigSecretRef")
@@ -97,7 +97,7 @@ func (c *checker) checkCluster() {
 	if c.hasVerb("create") {
 		c.checkVersion("cluster.version", p.Version, "set it to a version of Kubernetes, for example v1.36.0")
 	}
-	if own := c.deps.Namespace; !c.deps.isLocal() && own != "" && p.Namespace != own {
+	if own := c.deps.Namespace; !c.deps.Clusters.IsLocal() && own != "" && p.Namespace != own {
 		c.addProblem("cluster.namespace", "a run of the daemon can only act in its own namespace, "+own, "remove it, or create the run in that namespace")
 	}
 }
@@ -108,7 +108,7 @@ func (c *checker) checkSides() {
 	switch {
 	case p.Bootstrap == nil:
 		c.addProblem("bootstrap", "it is empty", "set bootstrap.cluster to a cluster that exists, or bootstrap.kind to create one")
-	case c.deps.isLocal() || p.Bootstrap.Cluster == nil:
+	case c.deps.Clusters.IsLocal() || p.Bootstrap.Cluster == nil:
 	case *p.Bootstrap.Cluster != (access.ClusterRef{}):
 		c.addProblem("bootstrap.cluster", "the daemon can only move clusters away from its own cluster", "use {}, or run it with `scutectl run --local`")
 	}
@@ -116,7 +116,7 @@ func (c *checker) checkSides() {
 		return
 	}
 	switch {
-	case !c.deps.isLocal():
+	case !c.deps.Clusters.IsLocal():
 		c.problems = append(c.problems, workflow.Problem{
 			Field: "spec.workflow.name", Message: "the workflow moves the management cluster to another cluster and back: the daemon cannot run on it meanwhile",
 			Remedy: "run it with `scutectl run --local`",
@@ -187,7 +187,7 @@ func (c *checker) checkPause() {
 // for each failure. In the daemon a failed read of an object is an error and no problem, because a later attempt may succeed.
 func (c *checker) checkReadable(ctx context.Context, call *task.Call, made any) (problems []workflow.Problem, err error) {
 	failed := func(field string, wrong error) {
-		if wrong != nil && !c.deps.isLocal() && !task.IsFinal(wrong) {
+		if wrong != nil && !c.deps.Clusters.IsLocal() && !task.IsFinal(wrong) {
 			err = errors.Join(err, fmt.Errorf("%s.%s: %w", paramsField, field, wrong))
 		} else if wrong != nil {
 			message := wrong.Error()
@@ -217,7 +217,7 @@ func (c *checker) checkReadable(ctx context.Context, call *task.Call, made any) 
 	if c.usesPivot() && b != nil && b.Cluster != nil {
 		open("bootstrap.cluster", b.Cluster)
 	}
-	if !c.deps.isLocal() {
+	if !c.deps.Clusters.IsLocal() {
 		return problems, err
 	}
 	if c.usesPivot() && b != nil && b.Kind != nil {

@@ -50,8 +50,6 @@ type Deps struct {
 // workload.UpgradeProvider and so on. The fields of problems begin with "spec.workflow.params".
 type Factory func(p Params, cluster provider.Cluster, deps *Deps) (any, []workflow.Problem)
 
-func (d *Deps) isLocal() bool { return d.Clusters != nil && d.Clusters.Local }
-
 // New checks the parameters of a workflow and constructs its tasks and their kinds. If a problem is not a warning, the tasks
 // must not run: they only serve to check references to them. The result depends only on the arguments, because New is called
 // again on every resume, with the parameters of the run, and must return the same tasks.
@@ -176,7 +174,7 @@ func (c *checker) newBootstrap() management.Bootstrap {
 	case (p.Cluster == nil) == (p.Kind == nil):
 		c.addProblem("bootstrap", "exactly one of bootstrap.cluster and bootstrap.kind must be set",
 			"set bootstrap.cluster to an existing cluster, or bootstrap.kind to create one")
-	case p.Kind != nil && !c.deps.isLocal():
+	case p.Kind != nil && !c.deps.Clusters.IsLocal():
 		c.addProblem("bootstrap.kind", "only a local run can create a bootstrap cluster",
 			"run it with `scutectl run --local`, or name a cluster in bootstrap.cluster")
 	default:

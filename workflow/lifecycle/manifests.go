@@ -36,7 +36,7 @@ func NewManifestProvider(p Params, cluster provider.Cluster, deps *Deps) (*Manif
 	made := &ManifestProvider{params: p, cluster: cluster, apply: deps.Kinds["Apply"], providers: deps.Kinds["Providers"]}
 	var problems []workflow.Problem
 	p.eachSource(func(field string, s *Source) {
-		problems = append(problems, s.check(paramsField+"."+field, deps.isLocal(), sampleValues(cluster))...)
+		problems = append(problems, s.check(paramsField+"."+field, deps.Clusters.IsLocal(), sampleValues(cluster))...)
 	})
 	problems = append(problems, made.checkProviders("components", p.Components.Providers)...)
 	if c := p.Upgrade.Components; c != nil {
@@ -158,9 +158,9 @@ func (p *ManifestProvider) InstallNetworking(c *provider.Context, on access.Clus
 	return p.applyManifests(c, "networking", &p.params.Networking, on)
 }
 
-// UninstallNetworking deletes what InstallNetworking created.
+// UninstallNetworking undoes the manifests of the step.
 func (p *ManifestProvider) UninstallNetworking(c *provider.Context, on access.ClusterRef) error {
-	return p.revertManifests(c, on)
+	return c.Revert(manifestsPart, p.apply, provider.ApplyWith{Cluster: on})
 }
 
 // UpgradeNetworking applies the manifests of params.upgrade.networking.
@@ -226,7 +226,7 @@ func (p *ManifestProvider) InstallConfiguration(c *provider.Context, on access.C
 
 // UninstallConfiguration deletes what InstallConfiguration created.
 func (p *ManifestProvider) UninstallConfiguration(c *provider.Context, on access.ClusterRef) error {
-	return p.revertManifests(c, on)
+	return p.UninstallNetworking(c, on)
 }
 
 // Access returns params.access.
@@ -254,7 +254,7 @@ func (p *ManifestProvider) applyComponents(c *provider.Context, upgraded bool, o
 
 // revert undoes components in reverse order.
 func (p *ManifestProvider) revert(c *provider.Context, upgraded bool, on access.ClusterRef, upgrade bool) error {
-	if err := p.revertManifests(c, on); err != nil {
+	if err := p.UninstallNetworking(c, on); err != nil {
 		return err
 	}
 	_, what := p.params.components(upgraded)
@@ -275,10 +275,6 @@ func (p *ManifestProvider) applyManifests(c *provider.Context, field string, m *
 	}
 	_, err = c.Perform(manifestsPart, p.apply, provider.ApplyWith{Manifests: objects, Cluster: on, Wait: m.Wait, Force: true})
 	return err
-}
-
-func (p *ManifestProvider) revertManifests(c *provider.Context, on access.ClusterRef) error {
-	return c.Revert(manifestsPart, p.apply, provider.ApplyWith{Cluster: on})
 }
 
 func (p *ManifestProvider) loadObjects(c *provider.Context, field string, m *Manifests) (loadObjects []*unstructured.Unstructured, err error) {

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
@@ -144,15 +145,10 @@ func WriteOwn(c *Context, kind string, o client.Object, fill func() error) error
 	o.SetNamespace(c.Call().Namespace)
 	return on.Kube.Do(c, "write "+kind+" "+client.ObjectKeyFromObject(o).String(), func(ctx context.Context) error {
 		_, err := controllerutil.CreateOrUpdate(ctx, on.Client, o, func() error {
-			annotations := o.GetAnnotations()
-			if o.GetUID() != "" && annotations[access.StepKeyAnnotation] == "" {
+			if o.GetUID() != "" && o.GetAnnotations()[access.StepKeyAnnotation] == "" {
 				return task.Final(errors.New("it exists, but no run created it: delete or rename it"))
 			}
-			if annotations == nil {
-				annotations = make(map[string]string)
-			}
-			annotations[access.StepKeyAnnotation] = c.Call().RunKey()
-			o.SetAnnotations(annotations)
+			annotations.AddAnnotations(o, map[string]string{access.StepKeyAnnotation: c.Call().RunKey()})
 			return fill()
 		})
 		return err

@@ -8,6 +8,7 @@ import (
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/kube"
@@ -132,12 +133,7 @@ func ChangedObjects(c *Context, ref access.ClusterRef, namespace string, objects
 		want.SetNamespace(ref.Namespace)
 		want.SetUID(live.GetUID())
 		if mark := access.StepKeyOf(live); mark != "" { // as Apply does
-			annotations := want.GetAnnotations()
-			if annotations == nil {
-				annotations = make(map[string]string)
-			}
-			annotations[access.StepKeyAnnotation] = mark
-			want.SetAnnotations(annotations)
+			annotations.AddAnnotations(want, map[string]string{access.StepKeyAnnotation: mark})
 		}
 		err = on.Kube.Do(c, "compare "+ref.String(), func(ctx context.Context) error {
 			return on.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(want), client.FieldOwner(kube.FieldManager), client.ForceOwnership, client.DryRunAll)

@@ -56,6 +56,7 @@ func TestDeletionWorksInItsPlace(t *testing.T) {
 	m := &manager{}
 	var place slot
 	there := map[string]bool{"first": true, "second": true}
+	deleting := make(map[string]bool) // until they were read once more
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodDelete && place.yielded.Load() {
 			t.Errorf("%s was deleted without a worker", r.URL.Path)
@@ -65,9 +66,13 @@ func TestDeletionWorksInItsPlace(t *testing.T) {
 		case !secret:
 			m.ServeHTTP(w, r)
 		case there[name]:
-			there[name] = r.Method != http.MethodDelete
+			deletion := ""
+			if deleting[name] {
+				there[name], deletion = false, `, "deletionTimestamp": "2026-05-01T12:00:00Z"`
+			}
+			deleting[name] = r.Method == http.MethodDelete
 			w.Header().Set("Content-Type", "application/json")
-			fmt.Fprintf(w, `{"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "fleet", "name": %[1]q, "uid": %[1]q}}`, name)
+			fmt.Fprintf(w, `{"apiVersion": "v1", "kind": "Secret", "metadata": {"namespace": "fleet", "name": %[1]q, "uid": %[1]q%[2]s}}`, name, deletion)
 		default:
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusNotFound)
