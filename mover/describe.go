@@ -15,7 +15,7 @@ import (
 func Describe(e Event) view.Line {
 	switch e := e.(type) {
 	case Requested:
-		return view.Line{Name: "move requested", Detail: requested(e.Spec)}
+		return view.Line{Name: "move requested", Detail: requested(e.Spec), Clusters: e.Spec.Clusters, AllClusters: e.Spec.All}
 	case LogLost:
 		return view.Line{Detail: "the move had started, but this log does not contain its progress"}
 	case TraceMissing:
@@ -33,7 +33,8 @@ func Describe(e Event) view.Line {
 	case Claimed:
 		return view.Line{Detail: "by " + e.Holder}
 	case PreflightPassed:
-		return view.Line{Detail: view.Join(view.Count(len(e.Clusters), "cluster")+": "+strings.Join(e.Clusters, ", "), findings(e.Warnings))}
+		detail := view.Join(view.Count(len(e.Clusters), "cluster")+": "+strings.Join(e.Clusters, ", "), findings(e.Warnings))
+		return view.Line{Detail: detail, Clusters: e.Clusters}
 	case Refused:
 		return view.Line{Detail: findings(e.Findings)}
 	case BaselineTaken:

@@ -21,6 +21,10 @@ type Line struct {
 	// Objects are the objects of the event unless Detail names them. Place is where they are: "on the target".
 	Objects []object.Ref
 	Place   string
+	// Clusters are the names of the clusters that the aggregate is about from this event on; nil if the event does not change them. AllClusters is set
+	// for all clusters of a namespace.
+	Clusters    []string
+	AllClusters bool
 }
 
 // Text returns the line without its name.

@@ -12,7 +12,7 @@ import (
 func Describe(e Event) view.Line {
 	switch e := e.(type) {
 	case Configured:
-		return view.Line{Name: "schedule set", Detail: scheduled(e.Spec)}
+		return view.Line{Name: "schedule set", Detail: scheduled(e.Spec), Clusters: e.Spec.Clusters, AllClusters: e.Spec.All}
 	case Requested:
 		return view.Line{Name: "backup requested", Detail: e.Value}
 	case Claimed:
@@ -24,7 +24,7 @@ func Describe(e Event) view.Line {
 		if e.Objects > 0 {
 			detail += fmt.Sprintf(": %s of clusters %s, %d bytes", view.Count(e.Objects, "object"), strings.Join(e.Clusters[:min(len(e.Clusters), view.Named)], ", "), e.Bytes)
 		}
-		return view.Line{Name: "backup complete", Detail: detail}
+		return view.Line{Name: "backup complete", Detail: detail, Clusters: e.Clusters}
 	case Failed:
 		return view.Line{Name: "backup failed", Detail: view.Join("backup "+e.ID+": "+e.Text(), e.Next)}
 	case RemovalStarted:

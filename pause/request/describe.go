@@ -14,11 +14,15 @@ import (
 func Describe(e Event) view.Line {
 	switch e := e.(type) {
 	case Requested:
-		return view.Line{Name: "pause requested", Detail: view.Join(selection(e.Spec), e.Spec.Reason)}
+		return view.Line{Name: "pause requested", Detail: view.Join(selection(e.Spec), e.Spec.Reason), Clusters: e.Spec.Clusters}
 	case Claimed:
 		return view.Line{Detail: "by " + e.Holder}
 	case Intended:
-		return view.Line{Name: "pause intended", Detail: pause.DescribeRoots(e.Roots)}
+		line := view.Line{Name: "pause intended", Detail: pause.DescribeRoots(e.Roots)}
+		for _, root := range e.Roots {
+			line.Clusters = append(line.Clusters, root.Ref.Name)
+		}
+		return line
 	case Paused:
 		return view.Line{Objects: e.Roots}
 	case Acknowledged:

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -25,12 +26,10 @@ func newCmdCheck(env *cli.Env) *cobra.Command {
 
 Exit status: 0 the proof is valid, 1 it is not, 2 it could not be checked.`,
 		Example: kit.Examples(env, "$ audit check event.tlog-proof --key scute.pub"),
-		Args:    exactly(1, "a proof file"),
-		RunE:    func(_ *cobra.Command, args []string) error { return o.unchecked(o.check(args[0])) },
 	}
 	cmd.Flags().StringVar(&o.key, "key", "", "Public key of the log, or a file with it")
-	o.addFormat(cmd)
-	return cmd
+	o.format.AddFlag(cmd, "json")
+	return o.command(cmd, 1, "a proof file", func(_ context.Context, args []string) error { return o.check(args[0]) })
 }
 
 // proven is the content of a proof.

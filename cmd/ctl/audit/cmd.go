@@ -1,6 +1,8 @@
 package audit
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"syscall"
 
@@ -41,14 +43,24 @@ func newOptions(env *cli.Env) *options {
 	return o
 }
 
-// exactly requires n arguments. The error names them as what.
-func exactly(n int, what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != n {
+// command makes a command call run with its arguments. what describes the arguments, n their number.
+func (o *options) command(cmd *cobra.Command, n int, what string, run func(ctx context.Context, args []string) error) *cobra.Command {
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if n > 0 && len(args) != n {
 			return cli.Usagef("%s needs %s", cmd.CommandPath(), what)
 		}
-		return nil
+		return cmp.Or(cli.NoArgs(cmd, args[n:]), o.validate())
 	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		err := run(cmd.Context(), args)
+		var exit *cli.ExitError
+		if err == nil || errors.As(err, &exit) || errors.Is(err, syscall.EPIPE) {
+			return err
+		}
+		o.Env.Notef("%s: the check failed: %v", o.Env.Name, err)
+		return cli.SilentExit(exitUnchecked)
+	}
+	return cmd
 }
 
 // addFlags registers the flags that locate the log and its hashes.
@@ -66,27 +78,11 @@ func (o *options) addCheckpoint(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.checkpoint, "checkpoint", "", "File with one or more checkpoints of the log; the checkpoint in the cluster's ConfigMap if empty")
 }
 
-// addFormat registers --output.
-func (o *options) addFormat(cmd *cobra.Command) { o.format.AddFlag(cmd, "json") }
-
 func (o *options) validate() error {
-	if err := o.Flags.Check(); err != nil {
-		return err
-	}
 	if o.export != "" && o.Flags.LogOnly() {
 		return cli.Usagef("--export cannot be used together with --log, --local or --nats")
 	}
-	return nil
-}
-
-// unchecked prints an error and ends the command with the exit code for "could not check".
-func (o *options) unchecked(err error) error {
-	var exit *cli.ExitError
-	if err == nil || errors.As(err, &exit) || errors.Is(err, syscall.EPIPE) {
-		return err
-	}
-	o.Env.Notef("%s: the check failed: %v", o.Env.Name, err)
-	return cli.SilentExit(exitUnchecked)
+	return o.Flags.Check()
 }
 
 func newCmdKey(env *cli.Env) *cobra.Command {
@@ -98,10 +94,8 @@ func newCmdKey(env *cli.Env) *cobra.Command {
 the published key.`,
 		Example: kit.Examples(env, "$ audit key > scute.pub"),
 		Args:    cli.NoArgs,
+		PreRunE: func(*cobra.Command, []string) error { return o.Flags.Check() },
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.Flags.Check(); err != nil {
-				return err
-			}
 			found, err := findConfigMap(cmd.Context(), o.Flags)
 			if err != nil {
 				return err

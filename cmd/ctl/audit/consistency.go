@@ -22,14 +22,12 @@ because they are checked against NEW.
 
 Exit status: 0 consistent, 1 not consistent, 2 it could not be checked.`,
 		Example: kit.Examples(env, "$ audit consistency may.checkpoint june.checkpoint --key scute.pub --hashes /mnt/audit"),
-		Args:    exactly(2, "two files: the older checkpoint and the newer one"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.unchecked(o.consistency(cmd.Context(), args[0], args[1]))
-		},
 	}
 	o.addFlags(cmd)
-	o.addFormat(cmd)
-	return cmd
+	o.format.AddFlag(cmd, "json")
+	return o.command(cmd, 2, "two files: the older checkpoint and the newer one", func(ctx context.Context, args []string) error {
+		return o.consistency(ctx, args[0], args[1])
+	})
 }
 
 // consistent is the output of `audit consistency`.
@@ -41,9 +39,6 @@ type consistent struct {
 }
 
 func (o *options) consistency(ctx context.Context, older, newer string) error {
-	if err := o.validate(); err != nil {
-		return err
-	}
 	before, err := o.readCheckpoint(ctx, older)
 	if err != nil {
 		return err

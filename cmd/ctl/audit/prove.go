@@ -26,18 +26,13 @@ func newCmdProve(env *cli.Env) *cobra.Command {
 EVENT is the sequence of the commit, or the ID of one of its events. The proof contains the commit, the path from it to the root of
 the log, and the checkpoint. It is text in the format C2SP tlog-proof, which ` + "`" + env.Name + ` audit check` + "`" + ` reads.`,
 		Example: kit.Examples(env, "$ audit prove 17 > event.tlog-proof", "$ audit prove move-1a2b3c4d/0 > event.tlog-proof"),
-		Args:    exactly(1, "the sequence of a commit or the ID of an event"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return o.unchecked(o.prove(cmd.Context(), args[0])) },
 	}
 	o.addFlags(cmd)
 	o.addCheckpoint(cmd)
-	return cmd
+	return o.command(cmd, 1, "the sequence of a commit or the ID of an event", func(ctx context.Context, args []string) error { return o.prove(ctx, args[0]) })
 }
 
 func (o *options) prove(ctx context.Context, event string) error {
-	if err := o.validate(); err != nil {
-		return err
-	}
 	p, err := o.published(ctx)
 	if err != nil {
 		return err

@@ -21,7 +21,6 @@ type reportOptions struct {
 
 func newCmdReport(env *cli.Env) *cobra.Command {
 	o := &reportOptions{options: newOptions(env)}
-	var selection *pflag.FlagSet
 	cmd := &cobra.Command{
 		Use:   "report",
 		Short: "Report who decided what, when, about which machine, and on which facts, in Markdown or HTML",
@@ -32,27 +31,22 @@ cluster), and if not, why.
 Exit status: 0 the report is written; 1 it is written, and the log is violated or commits are missing; 2 it could not be created.`,
 		Example: kit.Examples(env, "$ audit report --since 2026-07-01 --until 2026-08-01 > july.md",
 			"$ audit report --cluster prod -o html --key scute.pub --checkpoint checkpoints --export log.jsonl > prod.html"),
-		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			selection.VisitAll(func(f *pflag.Flag) {
-				if f.Changed {
-					o.selected = append(o.selected, "--"+f.Name+"="+f.Value.String())
-				}
-			})
-			return o.unchecked(o.run(cmd.Context()))
-		},
 	}
 	o.options.addFlags(cmd)
 	o.addCheckpoint(cmd)
-	selection = o.Filter.AddFlags(cmd)
+	selection := o.Filter.AddFlags(cmd)
 	o.format.AddFlag(cmd, formatMarkdown, formatHTML)
-	return cmd
+	return o.command(cmd, 0, "", func(ctx context.Context, _ []string) error {
+		selection.VisitAll(func(f *pflag.Flag) {
+			if f.Changed {
+				o.selected = append(o.selected, "--"+f.Name+"="+f.Value.String())
+			}
+		})
+		return o.run(ctx)
+	})
 }
 
 func (o *reportOptions) run(ctx context.Context) error {
-	if err := o.validate(); err != nil {
-		return err
-	}
 	if err := o.Check(o.Env); err != nil {
 		return err
 	}

@@ -27,13 +27,11 @@ which checkpoints they are.
 Exit status: 0 intact, 1 violated, 2 it could not be checked.`,
 		Example: kit.Examples(env, "$ audit verify", "$ audit verify --key scute.pub --checkpoint checkpoints --export log.jsonl",
 			"$ audit verify --key scute.pub --checkpoint checkpoints --log /var/lib/scute"),
-		Args: cli.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.unchecked(o.verify(cmd.Context())) },
 	}
 	o.addFlags(cmd)
 	o.addCheckpoint(cmd)
-	o.addFormat(cmd)
-	return cmd
+	o.format.AddFlag(cmd, "json")
+	return o.command(cmd, 0, "", func(ctx context.Context, _ []string) error { return o.verify(ctx) })
 }
 
 // verdict is the output of `audit verify`.
@@ -46,9 +44,6 @@ type verdict struct {
 }
 
 func (o *options) verify(ctx context.Context) error {
-	if err := o.validate(); err != nil {
-		return err
-	}
 	p, err := o.published(ctx)
 	if err != nil {
 		return err

@@ -25,9 +25,8 @@ type Kit struct {
 	// At is the point of the log to show; if it is not set, the present is shown.
 	At Point
 
-	now time.Time // time of that point
-
-	broken struct{ since, last, told time.Time } // state of a broken connection
+	now      time.Time // time of that point
+	reported time.Time // when a broken connection was reported last
 }
 
 // New adds the options that select where a command reads. what names the objects of --namespace: "moves"; "" omits the option.
@@ -75,27 +74,15 @@ func (k *Kit) Print(lines []string) error {
 	return nil
 }
 
-// reportInterval is the interval of messages about a broken connection. An outage is over if there was no error for outageEnd.
-const (
-	reportInterval = time.Minute
-	outageEnd      = 30 * time.Second
-)
+// reportInterval is the interval of messages about a broken connection.
+const reportInterval = time.Minute
 
-// ReportBroken reports that a watch broke and is restarted.
+// ReportBroken reports that a watch broke and is restarted, at most once in an interval.
 func (k *Kit) ReportBroken(err error) {
-	now, b := k.Env.Now(), &k.broken
-	if now.Sub(b.last) > outageEnd {
-		b.since, b.told = now, time.Time{}
+	if now := k.Env.Now(); now.Sub(k.reported) >= reportInterval {
+		k.reported = now
+		k.Env.Notef("%s: %s the connection is lost, retrying: %v", k.Env.Name, cli.Exact(now), err)
 	}
-	if b.last = now; now.Sub(b.told) < reportInterval {
-		return
-	}
-	b.told = now
-	what := "the connection is lost"
-	if b.since != now {
-		what = "no connection since " + cli.Exact(b.since)
-	}
-	k.Env.Notef("%s: %s %s, retrying: %v", k.Env.Name, cli.Exact(now), what, err)
 }
 
 // Screen returns a screen that redraws its lines in place on a terminal.

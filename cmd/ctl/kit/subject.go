@@ -3,10 +3,7 @@ package kit
 import (
 	"slices"
 
-	"scute.dev/backup/schedule"
 	"scute.dev/eventlog"
-	"scute.dev/mover"
-	"scute.dev/pause/request"
 	"scute.dev/remediator"
 )
 
@@ -21,20 +18,16 @@ type Subject struct {
 // Subjects determines what events are about. It must receive all events of an aggregate from the first one on, because most events do not repeat what
 // earlier ones contain. Without the first events its results are incomplete.
 type Subjects struct {
-	moves        *eventlog.Catalog[mover.Event]
 	remediations *eventlog.Catalog[remediator.Event]
-	pauses       *eventlog.Catalog[request.Event]
-	schedules    *eventlog.Catalog[schedule.Event]
-
-	known  map[eventlog.Aggregate]Subject
-	owners map[eventlog.Aggregate]*remediator.State // nil if the first events of the owner are unknown
+	known        map[eventlog.Aggregate]Subject
+	owners       map[eventlog.Aggregate]*remediator.State // nil if the first events of the owner are unknown
 }
 
 // NewSubjects returns Subjects that have received no event.
 func NewSubjects() *Subjects {
 	return &Subjects{
-		moves: mover.NewCatalog(), remediations: remediator.NewCatalog(), pauses: request.NewCatalog(), schedules: schedule.NewCatalog(),
-		known: make(map[eventlog.Aggregate]Subject), owners: make(map[eventlog.Aggregate]*remediator.State),
+		remediations: remediator.NewCatalog(),
+		known:        make(map[eventlog.Aggregate]Subject), owners: make(map[eventlog.Aggregate]*remediator.State),
 	}
 }
 
@@ -55,62 +48,29 @@ func (s *Subjects) addTo(events []Event) []Event {
 
 // of reads the next event and returns its subject. If the event cannot be decoded, it returns the subject of the earlier events.
 func (s *Subjects) of(e Event) Subject {
-	about := s.known[e.Aggregate]
 	switch e.Aggregate.Kind {
 	case eventlog.KindRemediation:
 		return s.remediation(e)
-	case eventlog.KindMove:
-		event, _ := s.moves.Decode(e.Event)
-		switch event := event.(type) {
-		case mover.Requested:
-			about = subjectOf(event.Spec.Clusters, event.Spec.All)
-		case mover.PreflightPassed:
-			about = subjectOf(event.Clusters, about.AnyCluster)
-		}
-		about.Machines = machines(e)
-	case eventlog.KindPause: // the Clusters that are named, and those that labels have selected so far
-		event, _ := s.pauses.Decode(e.Event)
-		switch event := event.(type) {
-		case request.Requested:
-			about.Clusters = slices.Sorted(slices.Values(event.Spec.Clusters))
-		case request.Intended:
-			names := slices.Clone(about.Clusters)
-			for _, root := range event.Roots {
-				names = append(names, root.Ref.Name)
-			}
-			slices.Sort(names)
-			about.Clusters = slices.Compact(names)
-		}
-		about.Machines = machines(e)
-	case eventlog.KindBackup: // the Clusters of the last backup, or before the first backup the Clusters that the spec names
-		event, _ := s.schedules.Decode(e.Event)
-		switch event := event.(type) {
-		case schedule.Configured:
-			about = subjectOf(event.Spec.Clusters, event.Spec.All)
-		case schedule.Completed:
-			if len(event.Clusters) > 0 {
-				about = subjectOf(event.Clusters, false)
-			}
-		}
+	case eventlog.KindMove, eventlog.KindPause, eventlog.KindBackup:
 	default:
 		return Subject{}
 	}
-	s.known[e.Aggregate] = about
-	return about
-}
-
-// subjectOf returns the subject of an event about clusters. all means all clusters of a namespace; clusters are then empty until they are known.
-func subjectOf(clusters []string, all bool) Subject {
-	return Subject{Clusters: clusters, AnyCluster: all && len(clusters) == 0}
-}
-
-func machines(e Event) (names []string) {
+	about := s.known[e.Aggregate]
+	if line := e.Line; line.Clusters != nil || line.AllClusters {
+		clusters := line.Clusters
+		if e.Aggregate.Kind == eventlog.KindPause { // the Clusters that are named, and those that labels have selected so far
+			clusters = slices.Compact(slices.Sorted(slices.Values(slices.Concat(about.Clusters, clusters))))
+		}
+		about = Subject{Clusters: clusters, AnyCluster: line.AllClusters && len(clusters) == 0}
+	}
+	about.Machines = nil
 	for _, o := range e.Line.Objects {
 		if o.Kind == "Machine" {
-			names = append(names, o.Name)
+			about.Machines = append(about.Machines, o.Name)
 		}
 	}
-	return names
+	s.known[e.Aggregate] = about
+	return about
 }
 
 func (s *Subjects) remediation(e Event) Subject {

@@ -102,7 +102,7 @@ type replayed struct {
 	name   eventlog.Aggregate
 	events int
 	fold   feed.Fold // nil for a kind that cannot be replayed
-	err    error      // why an event cannot be read
+	err    error     // why an event cannot be read
 }
 
 func newReplayed(a eventlog.Aggregate) *replayed {
