@@ -79,10 +79,13 @@ func (o *options) addCheckpoint(cmd *cobra.Command) {
 }
 
 func (o *options) validate() error {
+	if err := o.Flags.Check(); err != nil {
+		return err
+	}
 	if o.export != "" && o.Flags.LogOnly() {
 		return cli.Usagef("--export cannot be used together with --log, --local or --nats")
 	}
-	return o.Flags.Check()
+	return nil
 }
 
 func newCmdKey(env *cli.Env) *cobra.Command {
