@@ -8,14 +8,13 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 
-	"scute.dev/config"
-	"scute.dev/internal/crd"
+	"scute.dev/config/crd"
 )
 
 // TestEveryFieldOfAPolicyIsDocumented checks that each field of RepairPolicy and RepairLimits has a row in a table of
 // docs/remediation.md, and a value in the example that shows every field.
 func TestEveryFieldOfAPolicyIsDocumented(t *testing.T) {
-	definitions, err := crd.Definitions(config.CRDs)
+	definitions, err := crd.Definitions(crd.Files)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	runs "scute.dev/cmd/ctl/run"
-	"scute.dev/internal/crd"
+	"scute.dev/config/crd"
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle"
 	"scute.dev/workflow/manifest"

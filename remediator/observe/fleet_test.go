@@ -16,14 +16,13 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/config"
-	"scute.dev/internal/crd"
+	"scute.dev/config/crd"
 	"scute.dev/remediator"
 )
 
 // TestLimitsHaveTheDefaultsOfTheSchema checks that the limits without a RepairLimits equal those of an empty one.
 func TestLimitsHaveTheDefaultsOfTheSchema(t *testing.T) {
-	definitions, err := crd.Definitions(config.CRDs)
+	definitions, err := crd.Definitions(crd.Files)
 	if err != nil {
 		t.Fatal(err)
 	}

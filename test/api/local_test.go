@@ -10,7 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apifield "k8s.io/apimachinery/pkg/util/validation/field"
 
-	"scute.dev/internal/crd"
+	"scute.dev/config/crd"
 	"scute.dev/test/harness"
 )
 

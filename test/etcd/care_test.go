@@ -19,10 +19,9 @@ import (
 	"sigs.k8s.io/cluster-api/util/secret"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"scute.dev/config"
+	"scute.dev/config/crd"
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/logtest"
-	"scute.dev/internal/crd"
 	"scute.dev/kube/guard"
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
@@ -49,7 +48,7 @@ func newPlane(t *testing.T) *plane {
 	p := &plane{members: start(t)}
 	p.side = testbed.StartForTest(t, testbed.Options{Sides: []string{"one"}, Bare: true}).Side("one")
 	ctx, c := t.Context(), p.side.Client()
-	definitions, err := crd.Definitions(config.CRDs)
+	definitions, err := crd.Definitions(crd.Files)
 	must(t, err)
 	var served []client.Object
 	for _, d := range definitions {

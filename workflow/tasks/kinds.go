@@ -9,7 +9,6 @@ import (
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 	"scute.dev/workflow/tasks/apply"
-	"scute.dev/workflow/tasks/approve"
 	"scute.dev/workflow/tasks/deletion"
 	"scute.dev/workflow/tasks/diagnose"
 	"scute.dev/workflow/tasks/exec"
@@ -67,8 +66,8 @@ func All() []Registration {
 		},
 	}, ofClusterctl(), []Registration{
 		{
-			Name: "Approve", Inputs: approve.With{}, Description: "waits for an operator's decision", Inverse: "nothing to undo",
-			New: func(Options) task.Kind { return approve.Kind{} },
+			Name: "Approve", Inputs: ApproveWith{}, Description: "waits for an operator's decision", Inverse: "nothing to undo",
+			New: func(Options) task.Kind { return Approve{} },
 		},
 		{
 			Name: "Diagnose", Inputs: diagnose.With{}, Description: "collects objects, conditions, events and logs after a failure", Inverse: "nothing to undo",

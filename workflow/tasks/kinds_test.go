@@ -7,7 +7,7 @@ import (
 
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
-	"scute.dev/workflow/tasks/approve"
+	"scute.dev/workflow/tasks"
 	"scute.dev/workflow/tasks/diagnose"
 	"scute.dev/workflow/tasks/move"
 	"scute.dev/workflow/tasks/pause"
@@ -34,8 +34,8 @@ func TestValidateLifecycleKinds(t *testing.T) {
 		{"resume", &pause.ResumeKind{}, `{"task": "hold"}`, nil},
 		{"resume nothing", &pause.ResumeKind{}, `{}`, []string{"task: name the task of kind Pause"}},
 
-		{"approve", approve.Kind{}, `{"message": "look"}`, nil},
-		{"approve without a word", approve.Kind{}, ``, []string{"message: it is empty"}},
+		{"approve", tasks.Approve{}, `{"message": "look"}`, nil},
+		{"approve without a word", tasks.Approve{}, ``, []string{"message: it is empty"}},
 
 		{"move", &move.Kind{}, `{"clusters": ["a"], "to": {"kubeconfig": "x"}}`, nil},
 		{"move nothing nowhere", &move.Kind{}, `{}`, []string{"clusters: exactly one of clusters and all", "to: name the management cluster"}},

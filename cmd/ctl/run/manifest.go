@@ -21,7 +21,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/internal/crd"
+	"scute.dev/config/crd"
 	"scute.dev/kube/document"
 	"scute.dev/workflow"
 )

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"scute.dev/internal/crd"
+	"scute.dev/config/crd"
 )
 
 func main() {

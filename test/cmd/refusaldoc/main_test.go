@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"scute.dev/internal/crd"
+	"scute.dev/config/crd"
 )
 
 // TestPage checks that the page has every rule of every definition, including the one for an object's name, and

@@ -1,4 +1,4 @@
-package approve_test
+package tasks_test
 
 import (
 	"encoding/json"
@@ -6,16 +6,16 @@ import (
 	"testing"
 
 	"scute.dev/workflow/task"
-	"scute.dev/workflow/tasks/approve"
+	"scute.dev/workflow/tasks"
 )
 
 func TestApproveAsks(t *testing.T) {
-	_, err := approve.Kind{}.Run(t.Context(), &task.Call{With: json.RawMessage(`{"message": "Is the network ready?"}`)})
+	_, err := tasks.Approve{}.Run(t.Context(), &task.Call{With: json.RawMessage(`{"message": "Is the network ready?"}`)})
 	var decision *task.DecisionError
 	if !errors.As(err, &decision) || decision.Reason != "Is the network ready?" {
 		t.Errorf("Run = %v, want a DecisionError with the message", err)
 	}
-	if err := (approve.Kind{}).Undo(t.Context(), &task.Call{}); err != nil {
+	if err := (tasks.Approve{}).Undo(t.Context(), &task.Call{}); err != nil {
 		t.Error(err)
 	}
 }

@@ -1,4 +1,4 @@
-package approve
+package tasks
 
 import (
 	"context"
@@ -8,25 +8,25 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// Kind waits for an operator: `scutectl decide run NAME --task T --action succeed --reason "..."` continues the run, and `--action abort` or
+// Approve waits for an operator: `scutectl decide run NAME --task T --action succeed --reason "..."` continues the run, and `--action abort` or
 // `--action rollback` ends it. The log records the operator, the time and the reason, as for every decision.
 //
 // It waits as long as `timeout` and `totalTimeout` allow, forever by default. The deadline of the run is not extended meanwhile. If there is no
 // decision in time, it fails, and `retry` or its failurePolicy applies.
-type Kind struct{}
+type Approve struct{}
 
-// With are the inputs of Approve.
-type With struct {
+// ApproveWith are the inputs of Approve.
+type ApproveWith struct {
 	// Message describes the decision, and what the operator should check before.
 	Message string `json:"message"`
 }
 
 // Interactive returns true, because an Approve waits for an operator.
-func (Kind) Interactive() bool { return true }
+func (Approve) Interactive() bool { return true }
 
 // Validate checks that the message is not empty.
-func (Kind) Validate(with json.RawMessage) []workflow.Problem {
-	w, problems := task.Decode[With](with)
+func (Approve) Validate(with json.RawMessage) []workflow.Problem {
+	w, problems := task.Decode[ApproveWith](with)
 	if len(problems) == 0 && w.Message == "" {
 		problems.Add("message", "it is empty", "set it to the question for the operator")
 	}
@@ -34,8 +34,8 @@ func (Kind) Validate(with json.RawMessage) []workflow.Problem {
 }
 
 // Run returns a DecisionError, with which the task waits for an operator.
-func (a Kind) Run(_ context.Context, c *task.Call) (json.RawMessage, error) {
-	w, err := task.ReadInputs[With](c, a.Validate)
+func (a Approve) Run(_ context.Context, c *task.Call) (json.RawMessage, error) {
+	w, err := task.ReadInputs[ApproveWith](c, a.Validate)
 	if err != nil {
 		return nil, err
 	}
@@ -43,4 +43,4 @@ func (a Kind) Run(_ context.Context, c *task.Call) (json.RawMessage, error) {
 }
 
 // Undo does nothing.
-func (Kind) Undo(context.Context, *task.Call) error { return nil }
+func (Approve) Undo(context.Context, *task.Call) error { return nil }

@@ -1,14 +1,18 @@
 package crd
 
 import (
+	"embed"
 	"fmt"
 	"io/fs"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
-
-	"scute.dev/config"
 )
+
+// Files are the generated CustomResourceDefinitions of scute.
+//
+//go:embed *.yaml
+var Files embed.FS
 
 // Definitions returns the CustomResourceDefinitions in a folder, by kind.
 func Definitions(folder fs.FS) (map[string]*apiextensionsv1.CustomResourceDefinition, error) {
@@ -33,7 +37,7 @@ func Definitions(folder fs.FS) (map[string]*apiextensionsv1.CustomResourceDefini
 
 // New returns a Validator for a kind of scute.
 func New(kind string) (*Validator, error) {
-	all, err := Definitions(config.CRDs)
+	all, err := Definitions(Files)
 	if err != nil {
 		return nil, err
 	}

@@ -1,2 +1,0 @@
-// Package config contains the generated CustomResourceDefinitions of scute's resources.
-package config

@@ -1,2 +1,0 @@
-// Package crd validates objects against CustomResourceDefinitions, above all scute's own, without a cluster.
-package crd

@@ -1,4 +1,0 @@
-// Package approve implements the task kind Approve, which waits for an operator's decision.
-//
-// This package never contains the effects of the decision.
-package approve
