@@ -35,11 +35,6 @@ func AppendLeaf(b []byte, r eventlog.Record) []byte { return new(encoder).leaf(b
 type encoder struct{ names []string }
 
 func (e *encoder) leaf(b []byte, r eventlog.Record) []byte {
-	return binary.BigEndian.AppendUint64(e.content(b, r), r.Seq)
-}
-
-// content appends a leaf without the sequence.
-func (e *encoder) content(b []byte, r eventlog.Record) []byte {
 	b = append(b, leafVersion...)
 	b = appendString(b, r.Subject())
 	header, ok := e.header(b, r.Header())
@@ -50,7 +45,8 @@ func (e *encoder) content(b []byte, r eventlog.Record) []byte {
 	}
 	b = binary.BigEndian.AppendUint32(header, uint32(len(r.Data()))) //nolint:gosec // a message has 64 MiB at most
 	b = append(b, r.Data()...)
-	return binary.BigEndian.AppendUint64(b, uint64(r.Stored.UnixNano())) //nolint:gosec // the sign is kept
+	b = binary.BigEndian.AppendUint64(b, uint64(r.Stored.UnixNano())) //nolint:gosec // the sign is kept
+	return binary.BigEndian.AppendUint64(b, r.Seq)
 }
 
 // header appends the fields of a header if it has the cached names.

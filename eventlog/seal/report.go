@@ -1,24 +1,17 @@
 package seal
 
-import (
-	"cmp"
-	"fmt"
-	"slices"
-	"sort"
-)
+import "fmt"
 
 // Kind is the kind of a difference between a log and its sealed commits.
 type Kind string
 
 // The kinds of findings.
 const (
-	// Changed: another commit is at the sequence, and the sealed commit was not found.
+	// Changed: another commit is at the sequence than the one that was sealed.
 	Changed Kind = "changed"
-	// Missing: the commit that was sealed with the sequence was not found.
+	// Missing: there is no commit at the sequence.
 	Missing Kind = "missing"
-	// Added: a commit that was not sealed is at the sequence, and the sealed commit is elsewhere; or the sequence occurs twice.
-	Added Kind = "added"
-	// Reordered: the commit at the sequence was sealed with another sequence.
+	// Reordered: a commit follows one with the same or a later sequence, in an export.
 	Reordered Kind = "reordered"
 	// Altered: some of the commits differ from the sealed commits, and it is not known which ones.
 	Altered Kind = "altered"
@@ -32,17 +25,12 @@ const (
 type Finding struct {
 	Kind Kind `json:"kind"`
 	Run
-	// Sealed is the sequence with which the first of the commits was sealed; only for Reordered.
-	Sealed uint64 `json:"sealed,omitempty"`
 	// Detail is a description.
 	Detail string `json:"detail,omitempty"`
 }
 
 func (f Finding) String() string {
 	s := fmt.Sprintf("%s %s", f.Kind, f.Run)
-	if f.Kind == Reordered && f.Sealed != 0 {
-		s += fmt.Sprintf(", sealed as %s", Run{f.Sealed, f.Sealed + f.Last - f.First})
-	}
 	if f.Detail != "" {
 		s += ": " + f.Detail
 	}
@@ -102,53 +90,12 @@ func (s *runs) extend(first, last uint64) {
 	*s = append(*s, Run{first, last})
 }
 
-func (s runs) has(seq uint64) bool {
-	i := sort.Search(len(s), func(i int) bool { return s[i].Last >= seq })
-	return i < len(s) && s[i].First <= seq
-}
-
-// count returns the number of sequences.
-func (s runs) count() (n uint64) {
+// gaps returns the sequences from first to last that are not in the set.
+func (s runs) gaps(first, last uint64) (out runs) {
 	for _, r := range s {
-		n += r.Last - r.First + 1
+		out.extend(first, min(r.First-1, last))
+		first = max(first, r.Last+1)
 	}
-	return n
-}
-
-// union returns the sequences that are in a or b.
-func union(a, b runs) (out runs) {
-	all := slices.Concat(a, b)
-	slices.SortFunc(all, func(x, y Run) int { return cmp.Compare(x.First, y.First) })
-	for _, r := range all {
-		if n := len(out); n > 0 && r.First <= out[n-1].Last+1 {
-			out[n-1].Last = max(out[n-1].Last, r.Last)
-			continue
-		}
-		out = append(out, r)
-	}
+	out.extend(first, last)
 	return out
-}
-
-// split returns the sequences that are in a but not in b, and the sequences that are in both.
-func split(a, b runs) (only, both runs) {
-	j := 0
-	for _, r := range a {
-		for at := r.First; at <= r.Last; {
-			for j < len(b) && b[j].Last < at {
-				j++
-			}
-			if j == len(b) || b[j].First > r.Last {
-				only.extend(at, r.Last)
-				break
-			}
-			if b[j].First > at {
-				only.extend(at, b[j].First-1)
-				at = b[j].First
-			}
-			end := min(r.Last, b[j].Last)
-			both.extend(at, end)
-			at = end + 1
-		}
-	}
-	return only, both
 }

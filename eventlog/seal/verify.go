@@ -2,7 +2,6 @@ package seal
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -16,7 +15,7 @@ type Verifier struct {
 	want Checkpoint
 	// checkpoints are want and earlier checkpoints, by size.
 	checkpoints []Checkpoint
-	leaves      *leafReader
+	tree        *Tree // nil if the leaf hashes are not known
 
 	hasher   Hasher
 	edge     edge
@@ -26,16 +25,15 @@ type Verifier struct {
 	found    uint64
 	beyond   uint64
 
-	good, bad          uint64 // the sizes of the last checkpoint that the commits match, and of the first one that they do not match
-	holes              runs
-	outOfOrderFindings []Finding
-	mismatches         search
+	good, bad      uint64 // the sizes of the last checkpoint that the commits match, and of the first one that they do not match
+	holes, changed runs   // sequences without a commit, and sequences whose commit differs from the tree
+	outOfOrder     []Finding
 }
 
 // NewVerifier returns a Verifier for a checkpoint. Earlier checkpoints of the same log narrow down the range of a change. With the tree, which may
 // be nil, the report names the changed commits. The tree need not be trusted, because it is compared with the checkpoints.
 func NewVerifier(want Checkpoint, earlier []Checkpoint, tree *Tree) *Verifier {
-	v := &Verifier{want: want, complete: true}
+	v := &Verifier{want: want, complete: true, tree: tree}
 	for _, c := range earlier {
 		if c.LogID == want.LogID && c.Size > 0 && c.Size < want.Size {
 			v.checkpoints = append(v.checkpoints, c)
@@ -43,18 +41,14 @@ func NewVerifier(want Checkpoint, earlier []Checkpoint, tree *Tree) *Verifier {
 	}
 	v.checkpoints = append(v.checkpoints, want)
 	slices.SortFunc(v.checkpoints, func(a, b Checkpoint) int { return cmp.Compare(a.Size, b.Size) })
-	if tree != nil {
-		v.leaves = &leafReader{tree: tree}
-		v.mismatches.leaves = v.leaves
-	}
 	return v
 }
 
 // Add adds the next commit. It only fails if the tree cannot be read.
 func (v *Verifier) Add(r eventlog.Record) error {
 	v.found++
-	if r.Seq <= v.last || r.Seq == 0 {
-		v.recordOutOfOrder(r)
+	if r.Seq <= v.last || r.Seq == 0 { // only possible in an export
+		v.outOfOrder = append(v.outOfOrder, Finding{Kind: Reordered, Run: Run{r.Seq, r.Seq}, Detail: fmt.Sprintf("it comes after %d", v.last)})
 		return nil
 	}
 	if r.Seq != v.last+1 {
@@ -64,21 +58,21 @@ func (v *Verifier) Add(r eventlog.Record) error {
 	v.last = r.Seq
 	if r.Seq > v.want.Size {
 		v.beyond++
-		return v.mismatches.checkTrailing(r, v.want.Size)
+		return nil
 	}
 	hash := v.hasher.Hash(r)
 	if v.complete {
 		v.spare = v.edge.add(hash, v.spare)
 		v.compare()
 	}
-	if v.leaves == nil || r.Seq > v.leaves.tree.Size() {
+	if v.tree == nil || r.Seq > v.tree.Size() {
 		return nil
 	}
-	sealed, err := v.leaves.leaf(r.Seq)
-	if err != nil || sealed == hash {
-		return err
+	sealed, err := v.tree.Leaf(r.Seq)
+	if err == nil && sealed != hash {
+		v.changed.extend(r.Seq, r.Seq)
 	}
-	return v.mismatches.add(r, v.want.Size)
+	return err
 }
 
 // compare compares the added commits with the checkpoints of that size.
@@ -94,27 +88,12 @@ func (v *Verifier) compare() {
 	}
 }
 
-// recordOutOfOrder records a commit that follows a later one, which is only possible in an export.
-func (v *Verifier) recordOutOfOrder(r eventlog.Record) {
-	f := Finding{Kind: Added, Run: Run{r.Seq, r.Seq}, Detail: fmt.Sprintf("it appears a second time, after %d", v.last)}
-	if v.holes.has(r.Seq) {
-		v.holes, _ = split(v.holes, runs{{r.Seq, r.Seq}})
-		f = Finding{Kind: Reordered, Run: f.Run, Detail: fmt.Sprintf("it comes after %d", v.last)}
-		if v.leaves != nil && r.Seq <= v.leaves.tree.Size() {
-			if sealed, err := v.leaves.leaf(r.Seq); err == nil && sealed != v.hasher.Hash(r) {
-				v.outOfOrderFindings = append(v.outOfOrderFindings, Finding{Kind: Changed, Run: f.Run})
-			}
-		}
-	}
-	v.outOfOrderFindings = append(v.outOfOrderFindings, f)
-}
-
 // Report returns the result of the comparison.
 func (v *Verifier) Report() (Report, error) {
 	r := Report{LogID: v.want.LogID, Size: v.want.Size, Found: v.found, Beyond: v.beyond, Findings: []Finding{}}
 	switch {
 	case v.want.Size == 0 || v.complete && v.good == v.want.Size && v.bad == 0:
-		r.Findings = append(r.Findings, v.outOfOrderFindings...)
+		r.Findings = append(r.Findings, v.outOfOrder...)
 		return r, nil
 	case v.complete && v.good == v.want.Size:
 		r.Findings = append(r.Findings, Finding{Kind: Altered, Run: Run{1, v.bad}, Detail: fmt.Sprintf(
@@ -126,33 +105,35 @@ func (v *Verifier) Report() (Report, error) {
 	if err != nil {
 		return r, err
 	}
-	if known > 0 {
-		if err := v.mismatches.classify(&r, known, v.holes); err != nil {
-			return r, err
+	for _, c := range v.changed {
+		if c.First <= known {
+			r.Findings = append(r.Findings, Finding{Kind: Changed, Run: Run{c.First, min(c.Last, known)}})
 		}
 	}
-	rest, _ := split(v.holes, runs{{1, max(known, 1)}})
-	if known == 0 {
-		rest = v.holes
+	r.addFindings(Missing, v.holes)
+	// The leaf hashes after known are not authentic, so changes there are not located.
+	from := max(v.good, known) + 1
+	if v.bad > known && known < v.want.Size {
+		r.addFindings(Altered, v.holes.gaps(from, v.bad))
+		from = v.bad + 1
 	}
-	r.addFindings(Missing, rest)
-	v.addUnlocated(&r, known)
-	r.Findings = append(r.Findings, v.outOfOrderFindings...)
+	r.addFindings(Unverified, v.holes.gaps(from, v.want.Size))
+	r.Findings = append(r.Findings, v.outOfOrder...)
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return cmp.Compare(a.First, b.First) })
 	return r, nil
 }
 
 // verifiedUpTo returns the sequence up to which the leaf hashes match the checkpoints.
 func (v *Verifier) verifiedUpTo(r *Report) (uint64, error) {
-	if v.leaves == nil {
+	if v.tree == nil {
 		r.Notes = append(r.Notes, "without the leaf hashes, a change is located only between two checkpoints")
 		return 0, nil
 	}
 	var known uint64
 	var e edge
 	for _, c := range v.checkpoints {
-		for e.size < min(c.Size, v.leaves.tree.Size()) {
-			h, err := v.leaves.leaf(e.size + 1)
+		for e.size < min(c.Size, v.tree.Size()) {
+			h, err := v.tree.Leaf(e.size + 1)
 			if err != nil {
 				return 0, err
 			}
@@ -166,45 +147,4 @@ func (v *Verifier) verifiedUpTo(r *Report) (uint64, error) {
 		r.Notes = append(r.Notes, fmt.Sprintf("the leaf hashes match the checkpoints up to sequence %d; later ones do not match or are missing", known))
 	}
 	return known, nil
-}
-
-// addUnlocated adds findings for the sequences after known, where the leaf hashes are not authentic.
-func (v *Verifier) addUnlocated(r *Report, known uint64) {
-	from := max(v.good, known) + 1
-	switch {
-	case known == v.want.Size:
-	case v.bad > known:
-		r.addFindings(Altered, present(from, v.bad, v.holes))
-		r.addFindings(Unverified, present(v.bad+1, v.want.Size, v.holes))
-	default:
-		r.addFindings(Unverified, present(from, v.want.Size, v.holes))
-	}
-}
-
-// present returns the sequences from first to last except for holes.
-func present(first, last uint64, holes runs) runs {
-	if first > last {
-		return nil
-	}
-	only, _ := split(runs{{first, last}}, holes)
-	return only
-}
-
-// leafReader reads leaf hashes that are near to each other.
-type leafReader struct {
-	tree  *Tree
-	chunk [64 << 10]byte
-	start int64 // offset of the chunk in the file
-	size  int
-}
-
-func (l *leafReader) leaf(seq uint64) (h tlog.Hash, err error) {
-	at := tlog.StoredHashIndex(0, int64(seq-1)) * hashSize //nolint:gosec // sequences are far below 2^63
-	if at < l.start || at+hashSize > l.start+int64(l.size) {
-		l.start = at - at%int64(len(l.chunk)/2)
-		if l.size, err = l.tree.file.ReadAt(l.chunk[:], l.start); l.size < int(at-l.start)+hashSize {
-			return h, fmt.Errorf("reading the leaf hash of commit %d: %w", seq, errors.Join(err))
-		}
-	}
-	return tlog.Hash(l.chunk[at-l.start:][:hashSize]), nil
 }
