@@ -9,6 +9,7 @@ import (
 	"scute.dev/backup/schedule"
 	"scute.dev/backup/store"
 	"scute.dev/eventlog"
+	"scute.dev/internal/fair"
 	"scute.dev/internal/redact"
 	"scute.dev/internal/supervise"
 	"scute.dev/kube"
@@ -39,7 +40,7 @@ type Runner struct {
 	// MaxBytes limits the size of a backup there; 0 means no limit.
 	MaxBytes int64
 	// Slots limit the backups that are made concurrently; nil means no limit.
-	Slots  *supervise.Slots
+	Slots  *fair.Slots
 	Logger *slog.Logger
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time

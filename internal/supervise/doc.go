@@ -1,4 +1,4 @@
-// Package supervise drives the unfinished objects of a view of the log (moves, runs), and shares workers fairly between namespaces. It knows only
+// Package supervise drives the unfinished objects of a view of the log (moves, runs). It knows only
 // IDs and namespaces.
 //
 // A change in the view enqueues an ID in a client-go workqueue, in which the namespaces alternate. One goroutine drives an object until it has nothing

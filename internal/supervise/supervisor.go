@@ -69,7 +69,7 @@ func (s *Supervisor) Run(ctx context.Context) {
 	for _, id := range s.IDs() {
 		q.Add(id)
 	}
-	slots := NewSlots(s.Limit)
+	slots := fair.NewSlots(s.Limit)
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	for {
@@ -117,7 +117,7 @@ func (s *Supervisor) isDue(id string) bool {
 }
 
 // acquire waits for a slot. It returns false if the object is no longer due, or ctx has ended.
-func (s *Supervisor) acquire(ctx context.Context, id string, slot *Slot) bool {
+func (s *Supervisor) acquire(ctx context.Context, id string, slot *fair.Slot) bool {
 	if slot.Held() {
 		return true
 	}
@@ -249,7 +249,7 @@ func (d *Drivers) notify(id string, seq uint64) {
 }
 
 // Acquire acquires a slot for an object. While it waits, the object is throttled for a reason. waited reports whether the slot was not free at once.
-func (d *Drivers) Acquire(ctx context.Context, id string, slot *Slot, reason string) (waited bool, err error) {
+func (d *Drivers) Acquire(ctx context.Context, id string, slot *fair.Slot, reason string) (waited bool, err error) {
 	if slot.Request(); slot.Held() {
 		return false, nil
 	}

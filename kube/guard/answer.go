@@ -9,10 +9,12 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"scute.dev/internal/fair"
 )
 
 // ErrTooLarge is wrapped by the error of reading a response that exceeds its limit.
@@ -28,14 +30,29 @@ var ErrFormat = errors.New("the API server did not respond in JSON")
 
 // responseLimit bounds one response of an untrusted API server, in decompressed bytes. The library of clusterctl lists all CustomResourceDefinitions at
 // once, which may be 10 MiB.
-const responseLimit = 64 << 20
+const responseLimit = 32 << 20
 
 // memoryLimit bounds the memory of a decoded response. perObject and perValue are the least memory of an object and of any other JSON value. Short
 // values need 50 times their size in the response. A page of 500 objects of a usual size needs 60 MiB.
 const (
-	memoryLimit = 192 << 20
+	memoryLimit = 128 << 20
 	perObject   = 400
 	perValue    = 50
+)
+
+// ErrBusy is wrapped by the error of a large response that cannot be read now, because other large responses are being read. The request may be
+// retried.
+var ErrBusy = errors.New("too many large responses")
+
+const (
+	// largeResponse is the size, in bytes and memory, above which a response needs a slot. Usually one such response is
+	// read at a time. A second one may be read for a namespace that reads none, so that a slow server does not block
+	// other namespaces.
+	largeResponse = 1 << 20
+	// maxReadTime is how long a response may keep its slot, because a server may send arbitrarily slowly.
+	maxReadTime = 30 * time.Second
+	// decodeTime is how long a slot is kept after reading, per MiB: the client decodes 50 MiB a second on one core.
+	decodeTime = 20 * time.Millisecond
 )
 
 // pageLimit and pageMemory bound a page of a list of any API server in the same way, because its objects may be large and many lists are read at
@@ -104,12 +121,12 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, err
 }
 
-// Bound bounds the responses of a server with a URL from a user, in bytes and in the memory of their values. Only a few large responses are read at a
-// time, of servers and API servers together, and namespaces take turns.
+// Bound bounds the responses of a server with a URL from a user, in bytes and in the memory of their values. Each namespace reads one large response at
+// a time, of servers and API servers together, and at most two namespaces do.
 func (g *Guard) Bound(next http.RoundTripper, namespace string, most int) http.RoundTripper {
 	b := bounded{next: next, namespace: namespace, maxBytes: most}
 	if g != nil {
-		b.pools = g.pools
+		b.slots = g.slots
 	}
 	return b
 }
@@ -117,7 +134,7 @@ func (g *Guard) Bound(next http.RoundTripper, namespace string, most int) http.R
 // bounded bounds the responses of a transport, because a client keeps a whole response in memory.
 type bounded struct {
 	next      http.RoundTripper
-	pools     []*pool
+	slots     *fair.Slots
 	namespace string // the namespace of the user who names the server
 	maxBytes  int
 }
@@ -133,7 +150,7 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 		context.AfterFunc(ctx, func() { end(nil) })
 		return response, nil
 	}
-	response.Body = &pooledBody{boundedBody: newBoundedBody(response.Body, b.maxBytes, memoryLimit), pools: b.pools, namespace: b.namespace, ctx: ctx, end: end}
+	response.Body = &largeBody{boundedBody: newBoundedBody(response.Body, b.maxBytes, memoryLimit), slots: b.slots, namespace: b.namespace, ctx: ctx, end: end}
 	return response, nil
 }
 
@@ -146,7 +163,7 @@ func isReadable(contentType string) bool {
 type boundedBody struct {
 	io.ReadCloser
 	remaining, remainingMemory int
-	maxBytes, maxMemory        int  // the initial values of left and memory
+	maxBytes, maxMemory        int  // the initial values
 	quoted, escaped            bool // the state of count between two reads
 }
 
@@ -186,85 +203,51 @@ func (a *boundedBody) count(part []byte) {
 	}
 }
 
-// pooledBody is a response that needs a slot in a pool when it is large.
-type pooledBody struct {
+// largeBody is a response that needs a slot when it has become large.
+type largeBody struct {
 	*boundedBody
-
-	pools     []*pool
+	slots     *fair.Slots
 	namespace string
 
 	ctx context.Context //nolint:containedctx // the request's context, which also ends the reading of its response
 	end context.CancelCauseFunc
 
-	mu       sync.Mutex
-	size     int     // the result of taken
-	slots    []*slot // by the index of the pool
-	complete bool    // it was read to the end
-	closed   bool
+	size atomic.Int64 // the result of used
+	held bool         // it has a slot
 }
 
-// Read reads from the response. It waits for a slot in a pool when the response has become large.
-func (v *pooledBody) Read(p []byte) (int, error) {
-	n, err := v.boundedBody.Read(p)
-	if cause := context.Cause(v.ctx); cause != nil { // if the connection is closed, a server may end its response as if it were complete
+// Read reads from the response. It waits for a slot when the response has become large.
+func (l *largeBody) Read(p []byte) (int, error) {
+	n, err := l.boundedBody.Read(p)
+	if cause := context.Cause(l.ctx); cause != nil { // if the connection is closed, a server may end its response as if it were complete
 		return 0, cause
 	}
-	v.mu.Lock()
-	v.size, v.complete = v.used(), errors.Is(err, io.EOF)
-	next := v.pools[len(v.slots):]
-	v.mu.Unlock()
-	for _, r := range next {
-		if v.size <= r.threshold {
-			break
-		}
-		if err := v.acquire(r); err != nil {
+	if l.size.Store(int64(l.used())); l.size.Load() > largeResponse && !l.held {
+		if err := l.acquire(); err != nil {
 			return 0, err
 		}
+		l.held = true
 	}
 	return n, err
 }
 
-// acquire waits for a slot in a pool. Meanwhile the time limits of its slots in other pools are
-// suspended.
-func (v *pooledBody) acquire(r *pool) error {
-	v.mu.Lock()
-	before := slices.Clone(v.slots)
-	v.mu.Unlock()
-	for i, visit := range before {
-		v.pools[i].suspendTimer(visit)
+// acquire waits for a slot. The slot is released when the response is closed or its request ends, after the time that
+// the client needs to decode the response.
+func (l *largeBody) acquire() error {
+	slot := l.slots.Slot(l.namespace)
+	if err := slot.Acquire(l.ctx); err != nil {
+		return fmt.Errorf("%w: others were first: %w", ErrBusy, context.Cause(l.ctx))
 	}
-	visit, err := r.acquire(v.ctx, v.namespace, v.end)
-	for i, visit := range before {
-		v.pools[i].resumeTimer(visit)
-	}
-	if err != nil {
-		return err
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.closed {
-		r.release(visit)
-		return http.ErrBodyReadAfterClose
-	}
-	v.slots = append(v.slots, visit)
+	timer := time.AfterFunc(maxReadTime, func() { l.end(fmt.Errorf("%w: it was not read within %s", ErrBusy, maxReadTime)) })
+	context.AfterFunc(l.ctx, func() {
+		timer.Stop()
+		time.AfterFunc(time.Duration(l.size.Load()>>20)*decodeTime, slot.Release)
+	})
 	return nil
 }
 
-// Close closes the response. It keeps the slot of a complete response until the client has decoded
-// it.
-func (v *pooledBody) Close() error {
-	v.mu.Lock()
-	if !v.closed {
-		v.closed = true
-		var needed time.Duration
-		if v.complete {
-			needed = time.Duration(v.size>>20) * decodeGrace
-		}
-		for i, visit := range v.slots {
-			v.pools[i].releaseAfter(visit, needed)
-		}
-		v.end(nil)
-	}
-	v.mu.Unlock()
-	return v.boundedBody.Close()
+// Close closes the response.
+func (l *largeBody) Close() error {
+	l.end(nil)
+	return l.boundedBody.Close()
 }

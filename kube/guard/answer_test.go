@@ -37,7 +37,7 @@ func newProtectedConfig(t *testing.T, server *httptest.Server) *rest.Config {
 
 // TestAnswersAreBounded checks that an API server cannot fill the memory with an endless or highly compressed response.
 func TestAnswersAreBounded(t *testing.T) {
-	const most = 64 // MiB of the uncompressed response
+	const most = 32 // MiB of the uncompressed response
 	padding := strings.Repeat(" ", 1<<20)
 	padded := func(w http.ResponseWriter, mib int) {
 		w.Header().Set("Content-Type", "application/json")
@@ -70,7 +70,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	if err := list("small"); err != nil {
 		t.Errorf("response of 1 MiB: %v", err)
 	}
-	if err := list("large"); !errors.Is(err, guard.ErrTooLarge) || !strings.Contains(err.Error(), "more than 64 MiB") {
+	if err := list("large"); !errors.Is(err, guard.ErrTooLarge) || !strings.Contains(err.Error(), "more than 32 MiB") {
 		t.Errorf("response of %d MiB: %v, want ErrTooLarge", 4*most, err)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"scute.dev/internal/fair"
 )
 
 // ErrDenied is wrapped by every error for an address that is not allowed.
@@ -20,12 +22,12 @@ var ErrDenied = errors.New("address not allowed")
 // Guard decides which addresses may be reached. The zero value and nil allow only public addresses.
 type Guard struct {
 	allowed []netip.Prefix
-	pools   []*pool
+	slots   *fair.Slots // for large responses
 }
 
 // New returns a Guard that also allows the given addresses and ranges, for example "10.0.0.0/8" or "192.0.2.7".
 func New(allowed []string) (*Guard, error) {
-	g := &Guard{pools: newPools()}
+	g := &Guard{slots: fair.NewSlots(1)}
 	for _, text := range allowed {
 		prefix, err := netip.ParsePrefix(text)
 		if err != nil {
@@ -45,7 +47,7 @@ func New(allowed []string) (*Guard, error) {
 func (g *Guard) AllowPrivate() *Guard {
 	wider := &Guard{}
 	if g != nil {
-		wider.allowed, wider.pools = slices.Clone(g.allowed), g.pools
+		wider.allowed, wider.slots = slices.Clone(g.allowed), g.slots
 	}
 	for _, s := range specialRanges() {
 		if s.class == privateAddress {
@@ -95,7 +97,7 @@ func (g *Guard) Dialer(timeout time.Duration) *net.Dialer {
 }
 
 // Protect makes the clients of an API server check all connections, bounds the API server's responses, and rejects its redirects. namespace is the
-// namespace of its kubeconfig: only a few large responses are read at a time, and namespaces take turns. It disables proxies, because a proxy would
+// namespace of its kubeconfig, which reads one large response at a time. It disables proxies, because a proxy would
 // dial the address that is checked here, and HTTP/2, because it buffers MiBs of a response before they are read.
 func (g *Guard) Protect(config *rest.Config, namespace string) {
 	config.Dial = g.Dialer(30 * time.Second).DialContext

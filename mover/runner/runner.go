@@ -11,6 +11,7 @@ import (
 
 	"scute.dev/aggregate"
 	"scute.dev/eventlog"
+	"scute.dev/internal/fair"
 	"scute.dev/internal/redact"
 	"scute.dev/internal/supervise"
 	"scute.dev/mover"
@@ -38,7 +39,7 @@ type Runner struct {
 	// Performer returns the Performer of a move.
 	Performer func(id string) Performer
 	// Slots limit the moves that work concurrently; nil means no limit. A move that waits, or whose clusters are unreachable, holds none.
-	Slots  *supervise.Slots
+	Slots  *fair.Slots
 	Logger *slog.Logger
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
@@ -106,7 +107,7 @@ type drive struct {
 
 	runner    *Runner
 	performer Performer
-	slot      *supervise.Slot
+	slot      *fair.Slot
 	updates   <-chan uint64
 	poll      *backoff.ExponentialBackOff // between two polls of a step that waits for controllers
 	retry     *backoff.ExponentialBackOff

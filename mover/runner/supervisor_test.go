@@ -10,6 +10,7 @@ import (
 
 	"scute.dev/eventlog"
 	"scute.dev/eventlog/logtest"
+	"scute.dev/internal/fair"
 	"scute.dev/internal/supervise"
 	"scute.dev/mover"
 	"scute.dev/mover/runner"
@@ -19,7 +20,7 @@ import (
 // for them.
 func drive(t *testing.T, l *eventlog.Log, r *runner.Runner, limit int) (moves *runner.Moves, stop func()) {
 	t.Helper()
-	r.Slots = supervise.NewSlots(limit)
+	r.Slots = fair.NewSlots(limit)
 	moves = runner.NewMoves()
 	supervisor := r.Supervisor(moves)
 	moves.Changed = supervisor.Changed

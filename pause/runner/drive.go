@@ -11,8 +11,8 @@ import (
 
 	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
+	"scute.dev/internal/fair"
 	"scute.dev/internal/redact"
-	"scute.dev/internal/supervise"
 	"scute.dev/kube/object"
 	"scute.dev/pause"
 	"scute.dev/pause/hold"
@@ -25,7 +25,7 @@ type drive struct {
 
 	runner                    *Runner
 	news                      <-chan uint64
-	slot                      *supervise.Slot
+	slot                      *fair.Slot
 	pollBackOff, retryBackOff *backoff.ExponentialBackOff
 
 	hold    *hold.Pause         // nil before the first turn

@@ -9,6 +9,7 @@ import (
 
 	"scute.dev/aggregate"
 	"scute.dev/eventlog"
+	"scute.dev/internal/fair"
 	"scute.dev/internal/redact"
 	"scute.dev/internal/supervise"
 	"scute.dev/kube"
@@ -34,7 +35,7 @@ type Runner struct {
 	Cluster *kube.Cluster
 	Finder  Finder
 	// Slots limit the concurrent turns; nil means no limit.
-	Slots  *supervise.Slots
+	Slots  *fair.Slots
 	Logger *slog.Logger
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time

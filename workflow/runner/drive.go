@@ -11,6 +11,7 @@ import (
 
 	"scute.dev/aggregate"
 	"scute.dev/eventlog"
+	"scute.dev/internal/fair"
 	"scute.dev/internal/supervise"
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
@@ -56,7 +57,7 @@ type drive struct {
 	clock  *clock
 	kinds  task.Kinds
 	// slot is held while an effect works. Without it no effect is started, but effects that only wait continue.
-	slot *supervise.Slot
+	slot *fair.Slot
 	// adoptionThrottle is why no effect is started until the WorkflowRun adopts the events that clients wrote into the run.
 	adoptionThrottle supervise.Throttled
 	// granted is closed when the requested slot is held; nil if no slot is requested.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/internal/fair"
 	"scute.dev/internal/supervise"
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
@@ -53,7 +54,7 @@ func TestAllOfAnAttemptWorksAgain(t *testing.T) {
 		wg.Wait()
 		return nil, nil
 	})
-	r.Slots = supervise.NewSlots(1)
+	r.Slots = fair.NewSlots(1)
 	other, asked := r.Slots.Slot(""), 0 // of the namespace of the run
 	var once sync.Once
 	r.After = func(time.Duration) <-chan time.Time {
@@ -176,7 +177,7 @@ func TestAPartOfAnAttemptNoLongerAsks(t *testing.T) {
 func TestAFreePlaceWakesTheDriver(t *testing.T) {
 	w := newFixture(t)
 	r := w.process("one", nil)
-	r.Slots = supervise.NewSlots(1)
+	r.Slots = fair.NewSlots(1)
 	other := r.Slots.Slot("") // of the namespace of the run
 	<-other.Request()
 	sleeps := 0

@@ -18,6 +18,7 @@ import (
 
 	"scute.dev/aggregate"
 	"scute.dev/eventlog"
+	"scute.dev/internal/fair"
 	"scute.dev/internal/supervise"
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
@@ -44,7 +45,7 @@ type Runner struct {
 	Parallel int
 	// Slots bounds the runs that work at once; nil means no limit. A run that only waits holds no
 	// slot.
-	Slots *supervise.Slots
+	Slots *fair.Slots
 	// Dir returns the folder for the files of a run; nil or "" means none.
 	Dir    func(id string) string
 	Logger *slog.Logger

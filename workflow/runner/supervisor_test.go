@@ -14,6 +14,7 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/eventlog"
+	"scute.dev/internal/fair"
 	"scute.dev/internal/supervise"
 	"scute.dev/workflow"
 	"scute.dev/workflow/runner"
@@ -22,7 +23,7 @@ import (
 
 // supervise runs a supervisor on the log as the daemon does: a view that follows the log wakes it.
 func (w *fixture) supervise(r *runner.Runner, limit int) *runner.Runs {
-	r.Slots = supervise.NewSlots(limit)
+	r.Slots = fair.NewSlots(limit)
 	runs := runner.NewRuns()
 	supervisor := r.Supervisor(runs)
 	runs.Changed = supervisor.Changed

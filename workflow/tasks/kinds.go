@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"scute.dev/aggregate"
-	"scute.dev/internal/supervise"
+	"scute.dev/internal/fair"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 	"scute.dev/workflow/tasks/apply"
@@ -41,7 +41,7 @@ func All() []Registration {
 		{
 			Name: "Wait", Inputs: wait.With{}, Description: "waits until objects reach a state", Inverse: "nothing to undo",
 			New: func(o Options) task.Kind {
-				return &wait.Kind{Clusters: o.Clusters, Evaluations: supervise.NewSlots(max(1, runtime.GOMAXPROCS(0)/2))} // plus as many for namespaces with less than an equal share
+				return &wait.Kind{Clusters: o.Clusters, Evaluations: fair.NewSlots(max(1, runtime.GOMAXPROCS(0)/2))} // plus as many for namespaces with less than an equal share
 			},
 		},
 		{

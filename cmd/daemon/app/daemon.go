@@ -21,7 +21,7 @@ import (
 	"scute.dev/controllers/remediation"
 	"scute.dev/controllers/resource"
 	"scute.dev/controllers/workflow"
-	"scute.dev/internal/supervise"
+	"scute.dev/internal/fair"
 	"scute.dev/kube"
 	"scute.dev/kube/guard"
 	"scute.dev/mover"
@@ -84,7 +84,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 	reregister(written.appends.collectors()...)
 	log = written
 	d.moves = &moves.Runner{
-		Log: log, Home: here, Incarnation: home.incarnation, Logger: logger, Slots: supervise.NewSlots(o.MoveConcurrency),
+		Log: log, Home: here, Incarnation: home.incarnation, Logger: logger, Slots: fair.NewSlots(o.MoveConcurrency),
 		Performer: func(id string) moves.Performer {
 			return &transfer.Transfer{
 				ID: id, Source: source, Dial: transfer.Dialer(source, g, o.wrap(held)), Workers: o.MoveWorkers,

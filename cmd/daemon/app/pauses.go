@@ -9,7 +9,7 @@ import (
 	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
 	"scute.dev/controllers/pause"
-	"scute.dev/internal/supervise"
+	"scute.dev/internal/fair"
 	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
@@ -23,7 +23,7 @@ const pauseSlots = 4
 
 func newPauses(source *kube.Cluster, log aggregate.Log, incarnation string, logger *slog.Logger) *pauses.Runner {
 	return &pauses.Runner{
-		Log: log, Incarnation: incarnation, Cluster: source, Finder: finder{source}, Slots: supervise.NewSlots(pauseSlots), Logger: logger,
+		Log: log, Incarnation: incarnation, Cluster: source, Finder: finder{source}, Slots: fair.NewSlots(pauseSlots), Logger: logger,
 	}
 }
 

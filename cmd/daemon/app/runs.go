@@ -13,7 +13,7 @@ import (
 
 	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
-	"scute.dev/internal/supervise"
+	"scute.dev/internal/fair"
 	"scute.dev/kube/guard"
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle"
@@ -30,7 +30,7 @@ const runPages = 2
 // newEnv returns the environment of runs. Their tasks act with the permissions of the run's ServiceAccount, never with the daemon's permissions.
 func newEnv(o Options, config *rest.Config, held *tenure, g *guard.Guard, log aggregate.Log, incarnation string) *manifest.Env {
 	clusters := &access.Clusters{
-		Own: func() (*rest.Config, error) { return config, nil }, Guard: g, Wrap: held.fence, Pages: supervise.NewSlots(runPages), OtherPages: supervise.NewSlots(runPages),
+		Own: func() (*rest.Config, error) { return config, nil }, Guard: g, Wrap: held.fence, Pages: fair.NewSlots(runPages), OtherPages: fair.NewSlots(runPages),
 	}
 	kinds := tasks.Kinds(tasks.Options{Clusters: clusters, Log: log, Incarnation: incarnation, ExecEnabled: o.EnableExec})
 	return &manifest.Env{
@@ -43,7 +43,7 @@ func newEnv(o Options, config *rest.Config, held *tenure, g *guard.Guard, log ag
 
 func newRunner(o Options, env *manifest.Env, log aggregate.Log, incarnation string, logger *slog.Logger) *runner.Runner {
 	return &runner.Runner{
-		Log: log, Incarnation: incarnation, Parallel: o.RunParallel, Dir: o.runDir, Logger: logger, Slots: supervise.NewSlots(o.RunConcurrency),
+		Log: log, Incarnation: incarnation, Parallel: o.RunParallel, Dir: o.runDir, Logger: logger, Slots: fair.NewSlots(o.RunConcurrency),
 		Adopted: func(context.Context, string) (string, error) { return "", nil }, // until the daemon can read WorkflowRuns
 		Kinds: func(ctx context.Context, h workflow.Header) (task.Kinds, error) {
 			kinds, err := env.KindsFor(ctx, h)

@@ -20,7 +20,7 @@ import (
 	schedules "scute.dev/backup/runner"
 	"scute.dev/backup/schedule"
 	stores "scute.dev/backup/store"
-	"scute.dev/internal/supervise"
+	"scute.dev/internal/fair"
 	"scute.dev/kube"
 	"scute.dev/kube/guard"
 )
@@ -51,7 +51,7 @@ func (o *BackupOptions) validate() error {
 func newSchedules(o Options, source *kube.Cluster, log aggregate.Log, home *home, logger *slog.Logger) *schedules.Runner {
 	return &schedules.Runner{
 		Log: log, Incarnation: home.incarnation, Program: "scuted", Cluster: source, Select: finder{source}.Clusters, Logger: logger,
-		Slots: supervise.NewSlots(o.Backups.Concurrency), MaxBytes: o.Backups.MaxBytes, Shares: o.shares, Dir: filepath.Join(os.TempDir(), "scuted-backups-"+home.log.ID()),
+		Slots: fair.NewSlots(o.Backups.Concurrency), MaxBytes: o.Backups.MaxBytes, Shares: o.shares, Dir: filepath.Join(os.TempDir(), "scuted-backups-"+home.log.ID()),
 	}
 }
 

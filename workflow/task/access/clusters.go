@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"scute.dev/internal/supervise"
+	"scute.dev/internal/fair"
 	"scute.dev/kube"
 	"scute.dev/kube/guard"
 	"scute.dev/workflow/task"
@@ -57,7 +57,7 @@ type Cluster struct {
 	Kube *kube.Cluster
 
 	// pages bounds the pages that Each reads at once for all tasks, shared by the namespaces of their runs.
-	pages     *supervise.Slots
+	pages     *fair.Slots
 	namespace string
 }
 
@@ -75,7 +75,7 @@ type Clusters struct {
 	// Pages bounds the pages of selected objects that are in memory at once, each of which may take
 	// 50 MiB. OtherPages bounds the pages of other clusters, which may respond slowly. Nil means no
 	// limit.
-	Pages, OtherPages *supervise.Slots
+	Pages, OtherPages *fair.Slots
 
 	// daemon is true if requests use the daemon's own identity.
 	daemon bool

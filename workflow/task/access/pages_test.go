@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"scute.dev/internal/supervise"
+	"scute.dev/internal/fair"
 	"scute.dev/kube"
 	"scute.dev/workflow/task"
 )
@@ -51,7 +51,7 @@ func TestPagesTakeTurns(t *testing.T) {
 	}))
 	defer server.Close()
 	const limit, tasks = 2, 20
-	clusters := &Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Pages: supervise.NewSlots(limit)}
+	clusters := &Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Pages: fair.NewSlots(limit)}
 	selector := &ObjectSelector{APIVersion: "v1", Kind: "ConfigMap", LabelSelector: "a=b"}
 	each := func(namespace string, fn func()) {
 		c := &task.Call{Namespace: namespace, ServiceAccount: "runs"}
@@ -108,7 +108,7 @@ func TestAPageWaitsForItsPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cluster := &Cluster{
 			Client: fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).Build(), Kube: &kube.Cluster{Name: "cluster"},
-			pages: supervise.NewSlots(1), namespace: "quiet",
+			pages: fair.NewSlots(1), namespace: "quiet",
 		}
 		for _, other := range []string{"one", "another"} {
 			place := cluster.pages.Slot(other)
@@ -162,7 +162,7 @@ func TestAPageIsGivenBackInTime(t *testing.T) {
 				return err
 			},
 		})
-		pages := supervise.NewSlots(1)
+		pages := fair.NewSlots(1)
 		of := func(namespace string) *Cluster {
 			return &Cluster{Client: api, Kube: &kube.Cluster{Name: "cluster"}, pages: pages, namespace: namespace}
 		}

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"scute.dev/internal/supervise"
+	"scute.dev/internal/fair"
 	"scute.dev/kube"
 	"scute.dev/workflow/task"
 )
@@ -101,7 +101,7 @@ func (cl *Cluster) Each(ctx context.Context, s *ObjectSelector, namespace string
 		left, err := processInTime(ctx, list.Items, fn)
 		page.Release()
 		for _, name := range left {
-			alone, err := cl.readPage(ctx, s, ref, new(supervise.Slot), client.MatchingLabelsSelector{Selector: selector}, client.MatchingFields{metav1.ObjectNameField: name}, client.Limit(1))
+			alone, err := cl.readPage(ctx, s, ref, new(fair.Slot), client.MatchingLabelsSelector{Selector: selector}, client.MatchingFields{metav1.ObjectNameField: name}, client.Limit(1))
 			if err != nil {
 				return "", err
 			}
@@ -120,7 +120,7 @@ func (cl *Cluster) Each(ctx context.Context, s *ObjectSelector, namespace string
 
 // readPage reads a page. It acquires the slot before the request, and releases it only if the
 // request fails.
-func (cl *Cluster) readPage(ctx context.Context, s *ObjectSelector, ref ObjectRef, place *supervise.Slot, o ...client.ListOption) (*unstructured.UnstructuredList, error) {
+func (cl *Cluster) readPage(ctx context.Context, s *ObjectSelector, ref ObjectRef, place *fair.Slot, o ...client.ListOption) (*unstructured.UnstructuredList, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(ref.GVK())
 	err := cl.Kube.Do(ctx, "list "+s.String(), func(ctx context.Context) error {

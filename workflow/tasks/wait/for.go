@@ -10,8 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"scute.dev/internal/fair"
 	"scute.dev/internal/redact"
-	"scute.dev/internal/supervise"
 	"scute.dev/kube/object"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
@@ -94,7 +94,7 @@ func (f *WaitFor) check() (problems task.Problems) {
 // objectTest is a function that returns what an object lacks, or "".
 type objectTest func(context.Context, access.ObjectRef, *unstructured.Unstructured) (string, error)
 
-func (w *With) newTest(cluster *access.Cluster, evaluation *supervise.Slot) (objectTest, error) {
+func (w *With) newTest(cluster *access.Cluster, evaluation *fair.Slot) (objectTest, error) {
 	switch {
 	case w.For.State == waitGone:
 		return func(_ context.Context, ref access.ObjectRef, u *unstructured.Unstructured) (string, error) {
@@ -142,7 +142,7 @@ func failIfEnded(test objectTest) objectTest {
 }
 
 // withSlot returns a test that waits until it acquires its slot.
-func withSlot(place *supervise.Slot, test objectTest) objectTest {
+func withSlot(place *fair.Slot, test objectTest) objectTest {
 	return func(ctx context.Context, ref access.ObjectRef, u *unstructured.Unstructured) (string, error) {
 		if err := place.Acquire(ctx); err != nil {
 			return "", err

@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"scute.dev/internal/supervise"
+	"scute.dev/internal/fair"
 	"scute.dev/workflow/task/access"
 )
 
@@ -30,7 +30,7 @@ func TestWaitIsFresh(t *testing.T) {
 	} {
 		for stale, want := range map[bool]string{false: ref.String() + ": the status is for generation 3, but the spec has generation 4", true: ""} {
 			w.AllowStale = stale
-			test, err := w.newTest(nil, new(supervise.Slot))
+			test, err := w.newTest(nil, new(fair.Slot))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -45,7 +45,7 @@ func TestWaitIsFresh(t *testing.T) {
 // another one.
 func TestEvaluationsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		places, begun := supervise.NewSlots(1), time.Now()
+		places, begun := fair.NewSlots(1), time.Now()
 		slow := func(context.Context, access.ObjectRef, *unstructured.Unstructured) (string, error) {
 			time.Sleep(time.Second)
 			return "", nil

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"scute.dev/internal/supervise"
+	"scute.dev/internal/fair"
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
@@ -19,7 +19,7 @@ type Kind struct {
 	Clusters *access.Clusters
 	// Evaluations bounds the CEL expressions that are evaluated at once, because each may use a CPU for seconds; nil is no limit. The limit of the
 	// run does not bound them, because a waiting task does not count for it.
-	Evaluations *supervise.Slots
+	Evaluations *fair.Slots
 }
 
 // With are the inputs of Wait.

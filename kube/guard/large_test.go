@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -68,12 +67,11 @@ func runBubble(t *testing.T, do func(t *testing.T, g *Guard)) {
 		}
 		do(t, g)
 		time.Sleep(time.Minute)
-		for i, r := range g.pools {
-			r.mu.Lock()
-			if len(r.active) > 0 || r.waiting.Len() > 0 {
-				t.Errorf("room %d has %d visitors, %d waiting", i, len(r.active), r.waiting.Len())
+		for _, namespace := range []string{"x", "y"} { // the slots are free again
+			slot := g.slots.Slot(namespace)
+			if slot.Request(); !slot.Held() {
+				t.Error("a slot was not released")
 			}
-			r.mu.Unlock()
 		}
 	})
 }
@@ -103,8 +101,8 @@ func readThrough(t *testing.T, by http.RoundTripper, timeout time.Duration) (int
 	return len(text), err
 }
 
-// TestLargeAnswersTakeTurns checks that large responses for one namespace, however many and slow, are read a few at a
-// time. Another namespace reads its large responses in turn, and small ones at once.
+// TestLargeAnswersTakeTurns checks that large responses for one namespace, however many and slow, are read one at a
+// time. Another namespace reads its responses at once.
 func TestLargeAnswersTakeTurns(t *testing.T) {
 	for name, noise := range map[string]func(g *Guard, s slowBody) http.RoundTripper{
 		"of API servers":  func(g *Guard, s slowBody) http.RoundTripper { return g.limit(s, "noisy") },
@@ -122,7 +120,7 @@ func checkLargeResponsesTakeTurns(t *testing.T, noise func(g *Guard, s slowBody)
 		var noisy sync.WaitGroup
 		for range 20 {
 			noisy.Go(func() {
-				_, err := readThrough(t, noise(g, slowBody{bytes: 2 << 20, pause: time.Hour, counter: &large}), 30*time.Second)
+				_, err := readThrough(t, noise(g, slowBody{bytes: 2 << 20, pause: time.Hour, counter: &large}), 40*time.Second)
 				if !errors.Is(err, ErrBusy) && !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("slow response: %v", err)
 				}
@@ -135,7 +133,7 @@ func checkLargeResponsesTakeTurns(t *testing.T, noise func(g *Guard, s slowBody)
 		if n, err := read(t, g, "quiet", slowBody{bytes: 4 << 20, pause: time.Second, counter: &large}, 30*time.Second); err != nil || n != 4<<20 {
 			t.Errorf("large response: %d bytes, error %v", n, err)
 		}
-		if took := time.Since(began); took < maxReadTime || took > maxReadTime+2*time.Second {
+		if took := time.Since(began); took > 2*time.Second {
 			t.Errorf("the quiet namespace had its turn after %s", took)
 		}
 		noisy.Wait()
@@ -145,13 +143,13 @@ func checkLargeResponsesTakeTurns(t *testing.T, noise func(g *Guard, s slowBody)
 	})
 }
 
-// TestSlowAnswersOfOneNamespace checks that slow responses are not interrupted if only the same namespace waits.
+// TestSlowAnswersOfOneNamespace checks that slow responses are not interrupted before maxReadTime.
 func TestSlowAnswersOfOneNamespace(t *testing.T) {
 	runBubble(t, func(t *testing.T, g *Guard) {
 		var all sync.WaitGroup
 		for range 6 {
 			all.Go(func() {
-				if n, err := read(t, g, "far", slowBody{bytes: 7 << 20, pause: 24 * time.Second}, 2*time.Minute); err != nil || n != 7<<20 {
+				if n, err := read(t, g, "far", slowBody{bytes: 7 << 20, pause: 24 * time.Second}, 3*time.Minute); err != nil || n != 7<<20 {
 					t.Errorf("read %d bytes, error %v", n, err)
 				}
 			})
@@ -160,15 +158,15 @@ func TestSlowAnswersOfOneNamespace(t *testing.T) {
 	})
 }
 
-// TestVeryLargeAnswersAreReadAlone checks that only one response that is larger than a page is read at a time, beside
-// responses of the other size.
+// TestVeryLargeAnswersAreReadAlone checks that only one large response of a namespace is read at a time, beside one of
+// another namespace.
 func TestVeryLargeAnswersAreReadAlone(t *testing.T) {
 	runBubble(t, func(t *testing.T, g *Guard) {
 		var huge, large bodyCounter
 		var all sync.WaitGroup
 		for range 4 {
 			all.Go(func() {
-				if n, err := read(t, g, "a", slowBody{bytes: 60 << 20, pause: time.Second, counter: &huge}, time.Minute); err != nil || n != 60<<20 {
+				if n, err := read(t, g, "a", slowBody{bytes: 30 << 20, pause: time.Second, counter: &huge}, time.Minute); err != nil || n != 30<<20 {
 					t.Errorf("read %d bytes, error %v", n, err)
 				}
 			})
@@ -183,7 +181,7 @@ func TestVeryLargeAnswersAreReadAlone(t *testing.T) {
 	})
 }
 
-// TestVeryLargeAnswersTakeTurns checks that a response that has room of one size and waits for the other loses neither.
+// TestVeryLargeAnswersTakeTurns checks that slow responses of one namespace do not delay those of another.
 func TestVeryLargeAnswersTakeTurns(t *testing.T) {
 	runBubble(t, func(t *testing.T, g *Guard) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -192,13 +190,13 @@ func TestVeryLargeAnswersTakeTurns(t *testing.T) {
 			noisy.Go(func() {
 				time.Sleep(time.Duration(i) * 3 * time.Second)
 				for ctx.Err() == nil {
-					_, _ = read(t, g, "noisy", slowBody{bytes: 57 << 20, pause: time.Hour}, 30*time.Second)
+					_, _ = read(t, g, "noisy", slowBody{bytes: 28 << 20, pause: time.Hour}, 30*time.Second)
 				}
 			})
 		}
 		time.Sleep(10 * time.Second)
 		for range 4 {
-			if n, err := read(t, g, "quiet", slowBody{bytes: 57 << 20}, 30*time.Second); err != nil || n != 57<<20 {
+			if n, err := read(t, g, "quiet", slowBody{bytes: 28 << 20}, 30*time.Second); err != nil || n != 28<<20 {
 				t.Errorf("read %d bytes, error %v", n, err)
 			}
 			time.Sleep(time.Second)
@@ -227,58 +225,18 @@ func TestPlacesAreGivenBack(t *testing.T) {
 	})
 }
 
-// TestWhoGivesUpCostsNoTurn checks that a canceled request does not use a turn of its namespace, and that its error has
-// the reason.
-func TestWhoGivesUpCostsNoTurn(t *testing.T) {
-	runBubble(t, func(t *testing.T, g *Guard) {
-		r := g.pools[1]
-		_, end := context.WithCancelCause(t.Context())
-		first, err := r.acquire(t.Context(), "noisy", end)
-		if err != nil {
-			t.Fatal(err)
-		}
-		short, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if _, err := r.acquire(short, "quiet", end); !errors.Is(err, ErrBusy) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "the limit of 1 large responses at a time is reached") {
-			t.Error(err)
-		}
-		var mu sync.Mutex
-		var order []string
-		var all sync.WaitGroup
-		for _, namespace := range []string{"quiet", "noisy", "noisy"} {
-			all.Go(func() {
-				v, err := r.acquire(t.Context(), namespace, end)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				mu.Lock()
-				order = append(order, namespace)
-				mu.Unlock()
-				r.releaseAfter(v, time.Second)
-			})
-			synctest.Wait()
-		}
-		r.release(first)
-		all.Wait()
-		if !slices.Equal(order, []string{"quiet", "noisy", "noisy"}) {
-			t.Errorf("order = %v", order)
-		}
-	})
-}
-
 // TestWhoIsEndedLeavesAtOnce checks that an interrupted response releases its room at once, because it is not decoded.
 func TestWhoIsEndedLeavesAtOnce(t *testing.T) {
 	runBubble(t, func(t *testing.T, g *Guard) {
 		var noisy sync.WaitGroup
 		noisy.Go(func() {
-			if _, err := read(t, g, "noisy", slowBody{bytes: 60 << 20, pause: time.Hour}, time.Minute); !errors.Is(err, ErrBusy) {
-				t.Errorf("slow response: %v, want ErrNoRoom", err)
+			if _, err := read(t, g, "noisy", slowBody{bytes: 30 << 20, pause: time.Hour}, time.Minute); !errors.Is(err, ErrBusy) {
+				t.Errorf("slow response: %v, want ErrBusy", err)
 			}
 		})
 		synctest.Wait()
 		began := time.Now()
-		if _, err := read(t, g, "quiet", slowBody{bytes: 60 << 20}, time.Minute); err != nil {
+		if _, err := read(t, g, "quiet", slowBody{bytes: 30 << 20}, time.Minute); err != nil {
 			t.Error(err)
 		}
 		if took := time.Since(began); took > maxReadTime {

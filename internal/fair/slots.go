@@ -1,10 +1,8 @@
-package supervise
+package fair
 
 import (
 	"context"
 	"sync"
-
-	"scute.dev/internal/fair"
 )
 
 // Slots bounds concurrent work, and shares the slots fairly between namespaces. A free slot goes to
@@ -16,12 +14,12 @@ import (
 type Slots struct {
 	mu      sync.Mutex
 	share   share
-	waiting *fair.Order[*Slot]
+	waiting *Order[*Slot]
 }
 
 // NewSlots returns limit slots; limit is 1 or more.
 func NewSlots(limit int) *Slots {
-	return &Slots{share: newShare(limit), waiting: fair.NewOrder(func(s *Slot) string { return s.namespace })}
+	return &Slots{share: newShare(limit), waiting: NewOrder(func(s *Slot) string { return s.namespace })}
 }
 
 // Slot is the right to work, which one goroutine requests and releases. The zero value is held as soon as it is requested.
