@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	goyaml "go.yaml.in/yaml/v2"
-	goyaml3 "go.yaml.in/yaml/v3"
 )
 
 const (
@@ -57,8 +56,8 @@ var (
 	errDirectives = fmt.Errorf("%w: a document has more than %d %%TAG directives: remove them", ErrTooLarge, maxDirectives)
 )
 
-// To bound the memory of all parsers together, only a few documents are parsed at a time. Large documents have a separate queue, so that they do
-// not delay usual ones.
+// To bound the memory of all parsers together, only a few documents are parsed at a time. Large documents, and those with aliases,
+// have a separate queue, so that they do not delay usual ones.
 const (
 	smallDocument = 2_000  // marks up to which a document is parsed without waiting
 	usualDocument = 25_000 // marks up to which a document does not wait for large ones
@@ -86,8 +85,8 @@ func decode(text []byte, do func() error) (values int, err error) {
 		return 0, errDelimiters
 	case bytes.Count(text, []byte("%TAG")) > maxDirectives:
 		return 0, errDirectives
-	case n > smallDocument:
-		if n > usualDocument {
+	case n > smallDocument || hasAliases(text):
+		if n > usualDocument || hasAliases(text) {
 			turn = largeSlots
 		}
 		turn <- struct{}{}
@@ -101,39 +100,32 @@ func decode(text []byte, do func() error) (values int, err error) {
 }
 
 // countExpanded returns the number of values in the first document of a text, with its aliases expanded. It decodes the document with goyaml, as it
-// will be decoded later. Decoding copies the lists and objects that aliases refer to, so expansion counts the values first.
+// will be decoded later. goyaml itself refuses a document of which nearly all values come from aliases.
 func countExpanded(text []byte) (values int, err error) {
-	if bytes.IndexByte(text, '*') >= 0 && bytes.IndexByte(text, '&') >= 0 {
-		var node goyaml3.Node
-		if goyaml3.Unmarshal(text, &node) == nil { // otherwise goyaml returns an error below
-			values, err := (&expansion{counts: make(map[*goyaml3.Node]int), limit: maxValuesFor(text)}).count(&node)
-			if err != nil {
-				return values, err
-			}
-		}
-	}
 	var v any
 	documents := goyaml.NewDecoder(bytes.NewReader(text))
 	if err := documents.Decode(&v); err != nil && !errors.Is(err, io.EOF) {
+		if strings.Contains(err.Error(), "excessive aliasing") {
+			err = errGrowth
+		}
 		return 0, err
 	}
-	m := &measure{}
-	m.add(v, 1)
+	m := &measure{maxValues: maxValuesFor(text)}
+	m.add(v)
 	switch {
 	case m.depth > maxDepth:
 		return 0, errDepth
-	case m.values > maxValuesFor(text):
+	case m.values > m.maxValues:
 		return 0, errValues
 	case m.bytes > 2*len(text)+maxAliasGrowth: // twice, because a decoded escape sequence may be longer
 		return 0, errGrowth
 	}
-	switch {
-	case m.changed:
-		err = &KeyError{changedKeys(v)}
-	case m.integerKey:
-		if key := changedNumber(text); key != "" {
-			err = &KeyError{[]string{"the document (" + key + ")"}}
-		}
+	if number := writtenNumber.FindSubmatch(text); m.integerKey && number != nil {
+		m.changed = append(m.changed, "the document ("+string(number[1])+")")
+	}
+	if len(m.changed) > 0 {
+		slices.Sort(m.changed)
+		err = &KeyError{m.changed}
 	}
 	if !errors.Is(documents.Decode(new(struct{})), io.EOF) {
 		err = errors.Join(err, ErrMultipleDocuments)
@@ -141,167 +133,83 @@ func countExpanded(text []byte) (values int, err error) {
 	return m.values, err
 }
 
+// writtenNumber matches what looks like an integer key that becomes a different string when it is converted to JSON, such as 0755 or 1_000.
+var writtenNumber = regexp.MustCompile(`(?:^|[\s{,?])([-+]?(?:0[0-9A-Za-z_]|[0-9]+_)[0-9A-Za-z_]{0,62})\s*:`)
+
 // losesContent reports whether a decoder would accept the document of an error, but would drop or change a part of it.
 func losesContent(err error) bool {
 	var keys *KeyError
 	return errors.Is(err, ErrMultipleDocuments) || errors.As(err, &keys)
 }
 
+func hasAliases(text []byte) bool {
+	return bytes.IndexByte(text, '*') >= 0 && bytes.IndexByte(text, '&') >= 0
+}
+
 func isUTF16(text []byte) bool {
 	return bytes.HasPrefix(text, []byte{0xfe, 0xff}) || bytes.HasPrefix(text, []byte{0xff, 0xfe})
-}
-
-// changesKey reports whether a key becomes a different string when it is converted to JSON.
-func changesKey(key any) bool {
-	switch key.(type) {
-	case bool, float64:
-		return true
-	default:
-		return false
-	}
-}
-
-// changedNumber returns an integer key that becomes a different string when it is converted to JSON, such as 0755 or 1_000. It returns "" if there
-// is none.
-func changedNumber(text []byte) (found string) {
-	var document goyaml3.Node
-	if goyaml3.Unmarshal(text, &document) != nil {
-		return ""
-	}
-	var walk func(node *goyaml3.Node)
-	walk = func(node *goyaml3.Node) {
-		for i, child := range node.Content {
-			if found != "" {
-				return
-			}
-			walk(child)
-			if node.Kind != goyaml3.MappingNode || i%2 == 1 || child.Kind != goyaml3.ScalarNode || child.Style != 0 || len(child.Value) > maxNamedKeyBytes {
-				continue
-			}
-			var number any
-			if goyaml.Unmarshal([]byte(child.Value), &number) != nil {
-				continue
-			}
-			if n, is := number.(int); is && strconv.Itoa(n) != child.Value {
-				found = child.Value
-			}
-		}
-	}
-	walk(&document)
-	return found
 }
 
 // maxNamedPaths and maxNamedKeyBytes bound a KeyError: the number of its paths, and the bytes of each key.
 const maxNamedPaths, maxNamedKeyBytes = 10, 63
 
-// changedKeys returns the paths of the first objects that have a key that conversion to JSON changes.
-func changedKeys(v any) (paths []string) {
-	var at []any
-	var walk func(v any)
-	inside := func(name, v any) {
-		at = append(at, name)
-		walk(v)
-		at = at[:len(at)-1]
-	}
-	walk = func(v any) {
-		if len(paths) == maxNamedPaths {
-			return
-		}
-		switch v := v.(type) {
-		case []any:
-			for i := range v {
-				inside(i, v[i])
-			}
-		case map[any]any:
-			for key := range v {
-				if changesKey(key) {
-					paths = append(paths, pathOf(at))
-					break
-				}
-			}
-			for key, item := range v {
-				inside(key, item)
-			}
-		}
-	}
-	walk(v)
-	slices.Sort(paths)
-	return paths
-}
-
-func pathOf(at []any) string {
-	if len(at) == 0 {
-		return "the document"
-	}
-	var names []string
-	for _, name := range at[:min(len(at), maxNamedPaths)] {
-		text := fmt.Sprint(name)
-		names = append(names, text[:min(len(text), maxNamedKeyBytes)])
-	}
-	return strings.Join(names, ".")
-}
-
-// expansion counts the values of nodes with their aliases expanded, without expanding them.
-type expansion struct {
-	counts map[*goyaml3.Node]int // by node with an anchor
-	limit  int
-}
-
-func (e *expansion) count(node *goyaml3.Node) (values int, err error) {
-	if node.Kind == goyaml3.AliasNode {
-		return e.counts[node.Alias], nil // 0 for an alias within its own anchor, which goyaml refuses later
-	}
-	if values = 1; node.Kind == goyaml3.DocumentNode {
-		values = 0
-	}
-	for i, child := range node.Content {
-		n, err := e.count(child)
-		if err != nil {
-			return values, err
-		}
-		if node.Kind != goyaml3.MappingNode || i%2 == 1 || child.Kind == goyaml3.AliasNode { // a plain key is not a value
-			values += n
-		}
-		if values > e.limit {
-			return values, errValues
-		}
-	}
-	if node.Anchor != "" {
-		e.counts[node] = values
-	}
-	return values, nil
-}
-
+// measure is the size of a decoded document.
 type measure struct {
+	maxValues            int
 	values, bytes, depth int
-	changed              bool // changesKey is true for a key
-	integerKey           bool // a key is an integer, whose text may change
+	at                   []any    // the keys and indexes that lead to the current value
+	changed              []string // the paths of the first objects with a key that conversion to JSON changes
+	integerKey           bool     // a key is an integer, whose text may change
 }
 
-func (m *measure) add(v any, depth int) {
+// add adds a value. It stops at the limits.
+func (m *measure) add(v any) {
 	m.values++
-	if m.depth = max(m.depth, depth); m.depth > maxDepth {
+	if m.depth = max(m.depth, len(m.at)+1); m.depth > maxDepth || m.values > m.maxValues {
 		return
+	}
+	inside := func(name, v any) {
+		m.at = append(m.at, name)
+		m.add(v)
+		m.at = m.at[:len(m.at)-1]
 	}
 	switch v := v.(type) {
 	case string:
 		m.bytes += len(v)
 	case []any:
-		for _, item := range v {
-			m.add(item, depth+1)
+		for i, item := range v {
+			inside(i, item)
 		}
 	case map[any]any:
+		changed := false
 		for key, item := range v {
-			if text, ok := key.(string); ok {
-				m.bytes += len(text)
-			}
-			m.changed = m.changed || changesKey(key)
-			if _, is := key.(int); is {
+			switch key := key.(type) {
+			case string:
+				m.bytes += len(key)
+			case int:
 				m.integerKey = true
+			case bool, float64:
+				changed = true
 			}
-			m.add(item, depth+1)
+			inside(key, item)
+		}
+		if changed && len(m.changed) < maxNamedPaths {
+			m.changed = append(m.changed, m.path())
 		}
 	}
+}
+
+// path returns the path of the current value, for messages.
+func (m *measure) path() string {
+	if len(m.at) == 0 {
+		return "the document"
+	}
+	var names []string
+	for _, name := range m.at[:min(len(m.at), maxNamedPaths)] {
+		text := fmt.Sprint(name)
+		names = append(names, text[:min(len(text), maxNamedKeyBytes)])
+	}
+	return strings.Join(names, ".")
 }
 
 // countDelimiters returns an upper bound, up to a small factor, of the number of values in a YAML text.
