@@ -20,9 +20,8 @@
 //	c.Exec(ctx, "kube-system", "etcd-n1", "etcd", "etcdctl", "version")
 //	c.Dial(ctx, "10.0.0.7:2379")                      // an address of a machine
 //
-// It does not use client-go's own dialers for port-forwards and commands: they follow redirects, read the body of a rejection and the error stream of
-// a command to the end, and wait without a context. Their SPDY library trusts the lengths that the peer states. Both protocols of API servers are
-// supported: WebSocket first, then SPDY.
+// Port-forwards and commands use SPDY, as KubeadmControlPlane's do. They do not use client-go's dialers, which follow redirects, read the body of a
+// rejection and the error stream of a command to the end, and wait without a context. Their SPDY library trusts the lengths that the peer states.
 //
 // This package never decides which requests to send or what a response means (package remediator/observe does).
 package tenant

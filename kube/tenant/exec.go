@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"strconv"
 
-	gwebsocket "github.com/gorilla/websocket"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/remotecommand"
@@ -27,15 +26,9 @@ func (c *Cluster) Exec(ctx context.Context, namespace, pod, container string, co
 		return nil, nil, err
 	}
 	r := &execResult{}
-	socket, err := c.overWebSocket(ctx, u, remotecommand.StreamProtocolV5Name)
-	switch {
-	case err == nil:
-		err = r.readSocket(socket)
-	case errors.As(err, new(*refusedError)):
-		var conn io.ReadWriteCloser
-		if conn, err = c.overSPDY(ctx, u, remotecommand.StreamProtocolV4Name); err == nil {
-			err = r.readSPDY(conn)
-		}
+	conn, err := c.upgrade(ctx, u, remotecommand.StreamProtocolV4Name)
+	if err == nil {
+		err = r.read(conn)
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -49,29 +42,8 @@ func (c *Cluster) Exec(ctx context.Context, namespace, pod, container string, co
 // execResult is the output and the status of a command.
 type execResult struct{ stdout, stderr, status limited }
 
-// readSocket reads messages, each with the number of its stream in front, until the peer closes the connection.
-func (r *execResult) readSocket(socket *gwebsocket.Conn) error {
-	defer socket.Close()
-	takers := map[byte]func([]byte){
-		remotecommand.StreamStdOut: r.stdout.write, remotecommand.StreamStdErr: r.stderr.write, remotecommand.StreamErr: r.status.write,
-	}
-	socket.SetReadLimit(maxFrame)
-	for {
-		_, message, err := socket.ReadMessage()
-		if len(r.status.data) > 0 && err != nil {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("reading the output of the command: %w", err)
-		}
-		if len(message) > 0 && takers[message[0]] != nil {
-			takers[message[0]](message[1:])
-		}
-	}
-}
-
-// readSPDY reads the streams until all have ended.
-func (r *execResult) readSPDY(conn io.ReadWriteCloser) error {
+// read reads the streams until all have ended.
+func (r *execResult) read(conn io.ReadWriteCloser) error {
 	defer conn.Close()
 	s, err := newSession(conn)
 	if err != nil {

@@ -17,11 +17,6 @@ import (
 	"scute.dev/kube/object"
 )
 
-const (
-	forwardProtocol = portforward.PortForwardProtocolV1Name
-	tunnelProtocol  = "SPDY/3.1+" + forwardProtocol // the same inside a WebSocket
-)
-
 // Forward connects to a port of a pod through the API server and the kubelet of the pod's node. The connection ends with ctx,
 // which must have a deadline.
 func (c *Cluster) Forward(ctx context.Context, namespace, pod string, port int) (net.Conn, error) {
@@ -29,16 +24,8 @@ func (c *Cluster) Forward(ctx context.Context, namespace, pod string, port int) 
 	if err != nil {
 		return nil, err
 	}
-	var conn io.ReadWriteCloser
-	socket, err := c.overWebSocket(ctx, u, tunnelProtocol)
-	switch {
-	case err == nil:
-		conn = portforward.NewTunnelingConnection("client", socket)
-	case errors.As(err, new(*refusedError)):
-		if conn, err = c.overSPDY(ctx, u, forwardProtocol); err != nil {
-			return nil, err
-		}
-	default:
+	conn, err := c.upgrade(ctx, u, portforward.PortForwardProtocolV1Name)
+	if err != nil {
 		return nil, err
 	}
 	f, err := newForwarded(conn, port)

@@ -36,20 +36,14 @@ func TestRedirect(t *testing.T) {
 		fmt.Fprint(w, "of the metadata service")
 	}))
 	defer inner.Close()
-	for name, sockets := range map[string]int{"all": http.StatusFound, "spdy": http.StatusForbidden} {
-		api := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") && sockets != http.StatusFound {
-				w.WriteHeader(sockets)
-				return
-			}
-			http.Redirect(w, r, inner.URL+"/latest/meta-data", http.StatusFound)
-		}))
-		for way, ask := range requestFuncs(clusterAt(t, api.URL)) {
-			if err := ask(withTimeout(t, time.Minute)); err == nil || err.Error() != "it redirects (HTTP 302 Found), which is not followed" {
-				t.Errorf("server %s, request %s: %v, want a redirect error", name, way, err)
-			}
+	api := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, inner.URL+"/latest/meta-data", http.StatusFound)
+	}))
+	defer api.Close()
+	for way, ask := range requestFuncs(clusterAt(t, api.URL)) {
+		if err := ask(withTimeout(t, time.Minute)); err == nil || err.Error() != "it redirects (HTTP 302 Found), which is not followed" {
+			t.Errorf("request %s: %v, want a redirect error", way, err)
 		}
-		api.Close()
 	}
 	if asked.Load() > 0 {
 		t.Errorf("the redirect was followed %d times", asked.Load())
@@ -92,38 +86,25 @@ func TestRefusal(t *testing.T) {
 func TestEndless(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	line := "X-Y: " + strings.Repeat("z", 1000) + "\r\n"
-	refuse := func(say func(net.Conn) int) func(net.Conn, bool) int {
-		return func(conn net.Conn, socket bool) int {
-			if socket {
-				_, _ = io.WriteString(conn, "HTTP/1.1 403 no\r\nContent-Length: 0\r\n\r\n")
-				return 0
-			}
-			return say(conn)
-		}
-	}
-	for name, say := range map[string]func(net.Conn, bool) int{
-		"headers": func(conn net.Conn, _ bool) int { return flood(conn, "HTTP/1.1 200 yes\r\n"+line) },
-		"headers to spdy": refuse(func(conn net.Conn) int {
+	for name, say := range map[string]func(net.Conn) int{
+		"headers": func(conn net.Conn) int { return flood(conn, "HTTP/1.1 200 yes\r\n"+line) },
+		"headers to spdy": func(conn net.Conn) int {
 			_, _ = io.WriteString(conn, "HTTP/1.1 101 yes\r\n")
 			return flood(conn, line)
-		}),
-		"one header": refuse(func(conn net.Conn) int {
+		},
+		"one header": func(conn net.Conn) int {
 			_, _ = io.WriteString(conn, "HTTP/1.1 500 no\r\nX: ")
 			return flood(conn, strings.Repeat("x", 1000))
-		}),
-		"informational": func(conn net.Conn, _ bool) int { return flood(conn, "HTTP/1.1 103 hints\r\n"+line+"\r\n") },
-		"body": refuse(func(conn net.Conn) int {
-			_, _ = io.WriteString(conn, "HTTP/1.1 500 no\r\n\r\n")
-			return flood(conn, strings.Repeat("x", 1000))
-		}),
-		"body to a socket": func(conn net.Conn, _ bool) int {
+		},
+		"informational": func(conn net.Conn) int { return flood(conn, "HTTP/1.1 103 hints\r\n"+line+"\r\n") },
+		"body": func(conn net.Conn) int {
 			_, _ = io.WriteString(conn, "HTTP/1.1 500 no\r\n\r\n")
 			return flood(conn, strings.Repeat("x", 1000))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var sent atomic.Int64
-			c := serveRaw(t, func(conn net.Conn, socket bool) { sent.Add(int64(say(conn, socket))) })
+			c := serveRaw(t, func(conn net.Conn) { sent.Add(int64(say(conn))) })
 			for way, ask := range requestFuncs(c) {
 				begun := time.Now()
 				err := ask(withTimeout(t, time.Minute))
@@ -144,11 +125,7 @@ func TestSlow(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	for name, head := range map[string]string{"silent": "", "head": "HTTP/1.1 500 no\r\nX: ", "body": "HTTP/1.1 500 no\r\n\r\n", "stream": "HTTP/1.1 101 yes\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n"} {
 		t.Run(name, func(t *testing.T) {
-			c := serveRaw(t, func(conn net.Conn, socket bool) {
-				if socket {
-					_, _ = io.WriteString(conn, "HTTP/1.1 403 no\r\nContent-Length: 0\r\n\r\n")
-					return
-				}
+			c := serveRaw(t, func(conn net.Conn) {
 				_, err := io.WriteString(conn, head)
 				for err == nil {
 					time.Sleep(20 * time.Millisecond)
@@ -191,11 +168,7 @@ func TestFrames(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var sent atomic.Int64
-			server := serveRaw(t, func(conn net.Conn, socket bool) {
-				if socket {
-					_, _ = io.WriteString(conn, "HTTP/1.1 403 no\r\nContent-Length: 0\r\n\r\n")
-					return
-				}
+			server := serveRaw(t, func(conn net.Conn) {
 				ended := make(chan struct{})
 				go func() { _, _ = io.Copy(io.Discard, conn); close(ended) }()
 				_, _ = io.WriteString(conn, "HTTP/1.1 101 yes\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n"+c.say)

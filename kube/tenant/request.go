@@ -35,19 +35,14 @@ func (c *Cluster) Ping(ctx context.Context) error {
 	return nil
 }
 
-// send sends a request on a separate connection. It follows no redirect and decompresses nothing.
+// send sends a request with the credentials of the cluster on a separate connection. It follows no redirect and decompresses nothing.
 func (c *Cluster) send(request *http.Request) (*http.Response, error) {
-	return c.sendThrough(&http.Transport{
+	authenticated, err := rest.HTTPWrappersForConfig(c.config, &http.Transport{
 		DialContext: func(_ context.Context, _, address string) (net.Conn, error) {
 			return c.Dial(request.Context(), address)
 		},
 		TLSClientConfig: c.tls, MaxResponseHeaderBytes: maxHeader, DisableKeepAlives: true, DisableCompression: true,
-	}, request)
-}
-
-// sendThrough sends a request with the credentials of the cluster.
-func (c *Cluster) sendThrough(transport http.RoundTripper, request *http.Request) (*http.Response, error) {
-	authenticated, err := rest.HTTPWrappersForConfig(c.config, transport)
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -11,10 +11,8 @@ import (
 	"testing"
 	"time"
 
-	gwebsocket "github.com/gorilla/websocket"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/portforward"
 	"k8s.io/streaming/pkg/httpstream"
 	"k8s.io/streaming/pkg/httpstream/spdy"
 
@@ -68,11 +66,10 @@ func withTimeout(t *testing.T, limit time.Duration) context.Context {
 	return ctx
 }
 
-// serveRaw returns a cluster whose server calls say with the connection after the header of a request, and with whether it
-// requests a WebSocket.
-func serveRaw(t *testing.T, say func(conn net.Conn, socket bool)) *tenant.Cluster {
+// serveRaw returns a cluster whose server calls say with the connection after the header of a request.
+func serveRaw(t *testing.T, say func(conn net.Conn)) *tenant.Cluster {
 	t.Helper()
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		taken, ok := w.(http.Hijacker)
 		if !ok {
 			t.Error("the connection cannot be hijacked")
@@ -84,7 +81,7 @@ func serveRaw(t *testing.T, say func(conn net.Conn, socket bool)) *tenant.Cluste
 			return
 		}
 		defer conn.Close()
-		say(conn, strings.EqualFold(r.Header.Get("Upgrade"), "websocket"))
+		say(conn)
 	}))
 	t.Cleanup(server.Close)
 	return clusterAt(t, server.URL)
@@ -102,8 +99,8 @@ func flood(w io.Writer, chunk string) (written int) {
 	return written
 }
 
-// servePod returns a cluster with a pod that echoes data on port 7, by WebSockets or by SPDY only.
-func servePod(t *testing.T, sockets bool) *tenant.Cluster {
+// servePod returns a cluster with a pod that echoes data on port 7.
+func servePod(t *testing.T) *tenant.Cluster {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer of-the-kubeconfig" || !strings.HasSuffix(r.URL.Path, "/pods/etcd-a/portforward") {
@@ -112,30 +109,12 @@ func servePod(t *testing.T, sockets bool) *tenant.Cluster {
 		}
 		opened := make(chan httpstream.Stream, 2)
 		handler := func(s httpstream.Stream, _ <-chan struct{}) error { opened <- s; return nil }
-		if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
-			if _, err := httpstream.Handshake(r, w, []string{"portforward.k8s.io"}); err != nil {
-				return
-			}
-			if conn := spdy.NewResponseUpgrader().UpgradeResponse(w, r, handler); conn != nil {
-				echo(conn, opened)
-			}
+		if _, err := httpstream.Handshake(r, w, []string{"portforward.k8s.io"}); err != nil {
 			return
 		}
-		if !sockets {
-			http.Error(w, "unable to upgrade", http.StatusBadRequest)
-			return
+		if conn := spdy.NewResponseUpgrader().UpgradeResponse(w, r, handler); conn != nil {
+			echo(conn, opened)
 		}
-		upgrader := gwebsocket.Upgrader{Subprotocols: []string{"SPDY/3.1+portforward.k8s.io"}}
-		socket, err := upgrader.Upgrade(w, r, nil)
-		if err != nil {
-			return
-		}
-		conn, err := spdy.NewServerConnection(portforward.NewTunnelingConnection("server", socket), handler)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		echo(conn, opened)
 	}))
 	t.Cleanup(server.Close)
 	return clusterAt(t, server.URL)

@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	gwebsocket "github.com/gorilla/websocket"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/exec"
 
@@ -23,35 +22,31 @@ import (
 	"scute.dev/kube/tenant"
 )
 
-// TestForward checks that the port of a pod is reached by a WebSocket, or by SPDY if the server has no WebSockets.
+// TestForward checks that the port of a pod is reached.
 func TestForward(t *testing.T) {
-	for name, sockets := range map[string]bool{"websocket": true, "spdy": false} {
-		t.Run(name, func(t *testing.T) {
-			c := servePod(t, sockets)
-			conn, err := c.Forward(withTimeout(t, time.Minute), "kube-system", "etcd-a", 7)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer conn.Close()
-			long := strings.Repeat("x", 100_000) + "\n" // in several frames
-			said := bufio.NewReader(conn)
-			for _, line := range []string{"one\n", long, "two\n"} {
-				if _, err := io.WriteString(conn, line); err != nil {
-					t.Fatal(err)
-				}
-				if got, err := said.ReadString('\n'); err != nil || got != line {
-					t.Fatalf("read %d bytes, error %v", len(got), err)
-				}
-			}
-			silent, err := c.Forward(withTimeout(t, time.Minute), "kube-system", "etcd-a", 8)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer silent.Close()
-			if _, err := silent.Read(make([]byte, 1)); err == nil || err.Error() != "nothing listens [2Jthere" {
-				t.Errorf("error of the kubelet = %v", err)
-			}
-		})
+	c := servePod(t)
+	conn, err := c.Forward(withTimeout(t, time.Minute), "kube-system", "etcd-a", 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	long := strings.Repeat("x", 100_000) + "\n" // in several frames
+	said := bufio.NewReader(conn)
+	for _, line := range []string{"one\n", long, "two\n"} {
+		if _, err := io.WriteString(conn, line); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := said.ReadString('\n'); err != nil || got != line {
+			t.Fatalf("read %d bytes, error %v", len(got), err)
+		}
+	}
+	silent, err := c.Forward(withTimeout(t, time.Minute), "kube-system", "etcd-a", 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	if _, err := silent.Read(make([]byte, 1)); err == nil || err.Error() != "nothing listens [2Jthere" {
+		t.Errorf("error of the kubelet = %v", err)
 	}
 }
 
@@ -63,33 +58,18 @@ func TestExec(t *testing.T) {
 		}
 		return fmt.Sprintf(`{"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"%d"}]}}`, len(command))
 	}
-	bySPDY := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		runCommand(w, r, status)
 	}))
-	defer bySPDY.Close()
-	bySocket := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		upgrader := gwebsocket.Upgrader{Subprotocols: []string{"v5.channel.k8s.io"}}
-		socket, err := upgrader.Upgrade(w, r, nil)
-		if err != nil {
-			return
-		}
-		defer socket.Close()
-		command := r.URL.Query()["command"]
-		for _, message := range []string{"\x01" + strings.Join(command, " "), "\x02" + strings.Repeat("y", 100_000), "\x03" + status(command)} {
-			_ = socket.WriteMessage(gwebsocket.BinaryMessage, []byte(message))
-		}
-	}))
-	defer bySocket.Close()
-	for name, url := range map[string]string{"websocket": bySocket.URL, "spdy": bySPDY.URL} {
-		c := clusterAt(t, url)
-		stdout, stderr, err := c.Exec(withTimeout(t, time.Minute), "kube-system", "etcd-a", "etcd", "etcdctl", "a & b")
-		var exit exec.CodeExitError
-		if string(stdout) != "etcdctl a & b" || len(stderr) != 64<<10 || !errors.As(err, &exit) || exit.Code != 2 {
-			t.Errorf("%s: stdout %q, stderr %d bytes, error %v", name, stdout, len(stderr), err)
-		}
-		if _, _, err := c.Exec(withTimeout(t, time.Minute), "kube-system", "etcd-a", "etcd"); err != nil {
-			t.Errorf("%s: successful command: %v", name, err)
-		}
+	defer server.Close()
+	c := clusterAt(t, server.URL)
+	stdout, stderr, err := c.Exec(withTimeout(t, time.Minute), "kube-system", "etcd-a", "etcd", "etcdctl", "a & b")
+	var exit exec.CodeExitError
+	if string(stdout) != "etcdctl a & b" || len(stderr) != 64<<10 || !errors.As(err, &exit) || exit.Code != 2 {
+		t.Errorf("stdout %q, stderr %d bytes, error %v", stdout, len(stderr), err)
+	}
+	if _, _, err := c.Exec(withTimeout(t, time.Minute), "kube-system", "etcd-a", "etcd"); err != nil {
+		t.Errorf("successful command: %v", err)
 	}
 }
 
