@@ -26,8 +26,8 @@ func NewProver(k *kit.Kit, key, checkpoint, export string) *Prover {
 	return &Prover{o: &options{Kit: k, key: key, checkpoint: checkpoint, export: export}}
 }
 
-// Commits are a log's commits, from the first one on.
-type Commits interface {
+// commits are a log's commits, from the first one on.
+type commits interface {
 	Head() uint64
 	Replay(after, until uint64, fn func(eventlog.Record) error) error
 }
@@ -42,7 +42,7 @@ type Proof struct {
 }
 
 // Prove creates the proof of a commit by the newest checkpoint. It reads all commits that the checkpoint covers, and creates one proof at a time.
-func (p *Prover) Prove(ctx context.Context, commits Commits, seq uint64) (*Proof, error) {
+func (p *Prover) Prove(ctx context.Context, commits commits, seq uint64) (*Proof, error) {
 	p.proving.Lock()
 	defer p.proving.Unlock()
 	if p.unsealed() {

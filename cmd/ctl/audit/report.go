@@ -57,7 +57,7 @@ func (o *reportOptions) run(ctx context.Context) error {
 	defer func() { _ = src.close() }()
 	r := newReport(&o.Filter)
 	r.Log, r.LogID, r.Made, r.Selected = src.where, src.logID, o.Env.Now(), strings.Join(o.selected, " ")
-	if r.Verification, err = o.check(ctx, src, r.addCommit); err != nil {
+	if r.verification, err = o.check(ctx, src, r.addCommit); err != nil {
 		return err
 	}
 	r.recordMissing(src.last + 1)
@@ -71,17 +71,17 @@ func (o *reportOptions) run(ctx context.Context) error {
 }
 
 // check reads the source, and verifies it if there is a checkpoint.
-func (o *reportOptions) check(ctx context.Context, src *source, take func(eventlog.Record) error) (v Verification, err error) {
+func (o *reportOptions) check(ctx context.Context, src *source, take func(eventlog.Record) error) (v verification, err error) {
 	p, why := o.published(ctx)
 	if why != nil {
 		err := src.each(ctx, take)
-		return Verification{Why: why.Error(), Findings: src.unreadable}, err
+		return verification{Why: why.Error(), Findings: src.unreadable}, err
 	}
 	report, err := o.compare(ctx, p, src, take)
 	if err != nil {
 		return v, err
 	}
-	v = Verification{Checked: true, Violated: !report.Intact(), Size: report.Size, Beyond: report.Beyond, Key: string(p.key), KeyFromCluster: !p.trusted}
+	v = verification{Checked: true, Violated: !report.Intact(), Size: report.Size, Beyond: report.Beyond, Key: string(p.key), KeyFromCluster: !p.trusted}
 	for _, f := range report.Findings {
 		v.Findings = append(v.Findings, f.String())
 	}

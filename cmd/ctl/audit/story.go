@@ -10,8 +10,8 @@ import (
 	"scute.dev/eventlog/seal"
 )
 
-// Report describes the content of the log for readers without other context. Its exported fields are for the templates.
-type Report struct {
+// auditReport describes the content of the log for readers without other context. Its exported fields are for the templates.
+type auditReport struct {
 	Log, LogID string
 	Made       time.Time
 	// Selected are the options that omitted events, "" if none did.
@@ -21,18 +21,18 @@ type Report struct {
 	Events int
 	// Missing are the commits that are missing or not in order.
 	Missing []seal.Run
-	Verification
+	verification
 	// People are the requests and decisions of people, made directly or through a resource.
 	People  []kit.EventRow
-	Stories []*Story
+	Stories []*story
 
 	filter   *kit.Filter
 	subjects *kit.Subjects
-	byKey    map[key]*Story
+	byKey    map[key]*story
 }
 
-// Verification is the result of verifying the log of a report.
-type Verification struct {
+// verification is the result of verifying the log of a report.
+type verification struct {
 	Checked, Violated bool
 	// Why is the reason why it was not checked.
 	Why string
@@ -44,8 +44,8 @@ type Verification struct {
 	Findings       []string
 }
 
-// Story is the events of one move or run, or of one machine.
-type Story struct {
+// story is the events of one move or run, or of one machine.
+type story struct {
 	Aggregate eventlog.Aggregate
 	Clusters  []string
 	// Machine is set for remediations only.
@@ -58,12 +58,12 @@ type key struct {
 	machine   string
 }
 
-func newReport(f *kit.Filter) *Report {
-	return &Report{filter: f, subjects: kit.NewSubjects(), byKey: make(map[key]*Story)}
+func newReport(f *kit.Filter) *auditReport {
+	return &auditReport{filter: f, subjects: kit.NewSubjects(), byKey: make(map[key]*story)}
 }
 
 // addCommit adds the selected events of a commit.
-func (r *Report) addCommit(m eventlog.Record) error {
+func (r *auditReport) addCommit(m eventlog.Record) error {
 	r.recordMissing(m.Seq)
 	r.Last = max(r.Last, m.Seq)
 	for _, e := range r.filter.Select(r.subjects.Events(m)) {
@@ -73,13 +73,13 @@ func (r *Report) addCommit(m eventlog.Record) error {
 }
 
 // recordMissing records the commits that are missing between the last commit and the next commit.
-func (r *Report) recordMissing(next uint64) {
+func (r *auditReport) recordMissing(next uint64) {
 	if next > r.Last+1 {
 		r.Missing = append(r.Missing, seal.Run{First: r.Last + 1, Last: next - 1})
 	}
 }
 
-func (r *Report) add(e kit.Event) {
+func (r *auditReport) add(e kit.Event) {
 	r.Events++
 	if e.Actor != "" && !strings.HasPrefix(e.Actor, "daemon/") {
 		r.People = append(r.People, kit.EventRow{Event: e, Last: e.Seq, Commits: 1})
@@ -90,7 +90,7 @@ func (r *Report) add(e kit.Event) {
 	}
 	s := r.byKey[k]
 	if s == nil {
-		s = &Story{Aggregate: k.aggregate, Machine: k.machine}
+		s = &story{Aggregate: k.aggregate, Machine: k.machine}
 		r.byKey[k] = s
 		r.Stories = append(r.Stories, s)
 	}
@@ -101,7 +101,7 @@ func (r *Report) add(e kit.Event) {
 }
 
 // Title returns the title of the story.
-func (s *Story) Title() string {
+func (s *story) Title() string {
 	if s.Aggregate.Kind == "" {
 		return "Messages that scute did not write"
 	}
@@ -120,13 +120,13 @@ func (s *Story) Title() string {
 }
 
 // First returns the first row.
-func (s *Story) First() kit.EventRow { return s.Rows[0] }
+func (s *story) First() kit.EventRow { return s.Rows[0] }
 
 // End returns the last row.
-func (s *Story) End() kit.EventRow { return s.Rows[len(s.Rows)-1] }
+func (s *story) End() kit.EventRow { return s.Rows[len(s.Rows)-1] }
 
 // Outcome describes the last event, for example how a run ended.
-func (s *Story) Outcome() string {
+func (s *story) Outcome() string {
 	f := s.End().Line
 	if f.Detail == "" {
 		return f.Name

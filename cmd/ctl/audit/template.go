@@ -26,7 +26,7 @@ var functions = template.FuncMap{
 }
 
 // write writes the report, as Markdown by default.
-func (r *Report) write(w io.Writer, format string) error {
+func (r *auditReport) write(w io.Writer, format string) error {
 	if format == formatHTML {
 		return template.Must(template.New("report.html.tmpl").Funcs(functions).ParseFS(templates, "report.html.tmpl")).Execute(w, r)
 	}

@@ -25,7 +25,7 @@ func TestAnEmptyCheckpointVerifiesNothing(t *testing.T) {
 	}
 	for _, format := range []string{"", formatHTML} {
 		out.Reset()
-		r := &Report{filter: &kit.Filter{}, Verification: Verification{Checked: true, Beyond: 6}}
+		r := &auditReport{filter: &kit.Filter{}, verification: verification{Checked: true, Beyond: 6}}
 		if err := r.write(&out, format); err != nil {
 			t.Fatal(err)
 		}

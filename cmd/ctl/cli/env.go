@@ -108,20 +108,20 @@ func (e *Env) Notef(format string, args ...any) {
 	}
 }
 
-// Progress is a line on Err that is redrawn in place. It writes nothing if Err is not a terminal.
-type Progress struct {
+// progress is a line on Err that is redrawn in place. It writes nothing if Err is not a terminal.
+type progress struct {
 	env   *Env
 	last  time.Time
 	shown bool
 }
 
 // Progress returns a new progress line.
-func (e *Env) Progress() *Progress { return &Progress{env: e, last: e.Now()} }
+func (e *Env) Progress() *progress { return &progress{env: e, last: e.Now()} }
 
 const progressEvery = 200 * time.Millisecond
 
 // Showf redraws the line, at most five times a second.
-func (p *Progress) Showf(format string, args ...any) {
+func (p *progress) Showf(format string, args ...any) {
 	now := p.env.Now()
 	if _, _, terminal := p.env.Size(p.env.Err); !terminal || now.Sub(p.last) < progressEvery {
 		return
@@ -131,7 +131,7 @@ func (p *Progress) Showf(format string, args ...any) {
 }
 
 // Done clears the line.
-func (p *Progress) Done() {
+func (p *progress) Done() {
 	if p.shown {
 		fmt.Fprint(p.env.Err, "\r\x1b[2K")
 	}

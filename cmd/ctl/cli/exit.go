@@ -16,7 +16,7 @@ const (
 	ExitPaused      = 3   // a run waits for an operator
 	ExitDegraded    = 4   // a run is done, but a policy ignored or skipped a failure
 	ExitInterrupted = 130 // ended by a signal
-	ExitPipe        = 141 // the reader of the output has closed the pipe
+	exitPipe        = 141 // the reader of the output has closed the pipe
 )
 
 // ExitError ends a command with an exit code.
@@ -69,7 +69,7 @@ func Code(err error) (code int, tell bool) {
 	case err == nil:
 		return ExitOK, false
 	case errors.Is(err, syscall.EPIPE):
-		return ExitPipe, false
+		return exitPipe, false
 	case errors.As(err, &exit):
 		return exit.Code, exit.Err != nil
 	default:

@@ -15,7 +15,7 @@ type Document struct {
 	// when it ended if it has ended.
 	Began string
 	Since time.Time
-	State DocumentState
+	State documentState
 	// Details returns the properties of an object without a separate page, and its list; nil if there are none.
 	Details func() ([]DocumentField, DocumentTable)
 	// Commands are the commands about the object, each with its effect. Actions are what users can do now.
@@ -23,13 +23,13 @@ type Document struct {
 	Actions  []Action
 }
 
-// DocumentState is the list that an object belongs to.
-type DocumentState int
+// documentState is the list that an object belongs to.
+type documentState int
 
 // The states of an object.
 const (
 	// Active means that the object makes progress, or waits for a time.
-	Active DocumentState = iota
+	Active documentState = iota
 	// Waiting means that the object waits for a user.
 	Waiting
 	// Ended means that the object has ended.

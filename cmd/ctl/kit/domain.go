@@ -20,8 +20,8 @@ import (
 	"scute.dev/workflow"
 )
 
-// Domain is a kind of aggregates in the log.
-type Domain struct {
+// domain is a kind of aggregates in the log.
+type domain struct {
 	Kind eventlog.Kind
 	// Types are the event types that scute writes, with the Go type of their data.
 	Types    map[string]reflect.Type
@@ -30,11 +30,11 @@ type Domain struct {
 
 // Domains returns all domains in the order in which users see them. A domain that is added to the list appears in every command and on every page. The
 // caller must not change it.
-func Domains() []Domain { return domains() }
+func Domains() []domain { return domains() }
 
 // domains builds the catalogs once, because each page lists the kinds.
-var domains = sync.OnceValue(func() []Domain { //nolint:gochecknoglobals // immutable
-	return []Domain{
+var domains = sync.OnceValue(func() []domain { //nolint:gochecknoglobals // immutable
+	return []domain{
 		define(eventlog.KindRun, workflow.NewCatalog(), workflow.Describe),
 		define(eventlog.KindMove, mover.NewCatalog(), mover.Describe),
 		define(eventlog.KindRemediation, remediator.NewCatalog(), func(e remediator.Event) view.Line {
@@ -46,8 +46,8 @@ var domains = sync.OnceValue(func() []Domain { //nolint:gochecknoglobals // immu
 	}
 })
 
-func define[E any](kind eventlog.Kind, catalog *eventlog.Catalog[E], describe func(E) view.Line) Domain {
-	return Domain{Kind: kind, Types: catalog.Types(), describe: func(ev eventlog.Event) (view.Line, error) {
+func define[E any](kind eventlog.Kind, catalog *eventlog.Catalog[E], describe func(E) view.Line) domain {
+	return domain{Kind: kind, Types: catalog.Types(), describe: func(ev eventlog.Event) (view.Line, error) {
 		e, err := catalog.Decode(ev)
 		if err != nil {
 			return view.Line{}, err
@@ -74,10 +74,10 @@ func EventTypes() map[string]reflect.Type {
 	return types
 }
 
-// LineOf describes an event. The default of its name is the name in the event's type. An event of an unknown type is described by its type.
-func LineOf(kind eventlog.Kind, ev eventlog.Event) view.Line {
+// lineOf describes an event. The default of its name is the name in the event's type. An event of an unknown type is described by its type.
+func lineOf(kind eventlog.Kind, ev eventlog.Event) view.Line {
 	unknown := view.Line{Name: name(ev.Type), Detail: fmt.Sprintf("this scutectl does not know the type %s (%d bytes of data)", ev.Type, len(ev.Data))}
-	i := slices.IndexFunc(Domains(), func(d Domain) bool { return d.Kind == kind })
+	i := slices.IndexFunc(Domains(), func(d domain) bool { return d.Kind == kind })
 	if i < 0 {
 		return unknown
 	}
@@ -100,12 +100,12 @@ func name(eventType string) string {
 	return strings.ReplaceAll(parts[len(parts)-2], "-", " ")
 }
 
-// FactNames returns the names of all lines, which events can be selected by.
-func FactNames() map[string]bool {
+// factNames returns the names of all lines, which events can be selected by.
+func factNames() map[string]bool {
 	names := make(map[string]bool)
 	for _, d := range Domains() {
 		for eventType := range d.Types {
-			names[LineOf(d.Kind, eventlog.Event{Type: eventType, Data: json.RawMessage("{}")}).Name] = true
+			names[lineOf(d.Kind, eventlog.Event{Type: eventType, Data: json.RawMessage("{}")}).Name] = true
 		}
 	}
 	for _, name := range []string{ // of events with other data

@@ -1,10 +1,9 @@
-package kit_test
+package kit
 
 import (
 	"strings"
 	"testing"
 
-	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
@@ -46,7 +45,7 @@ func TestWords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := kit.LineOf(eventlog.KindMove, ev)
+		f := lineOf(eventlog.KindMove, ev)
 		if got := f.Name + ": " + f.Text(); got != c.want {
 			t.Errorf("%T:\n got %s\nwant %s", c.event, got, c.want)
 		}
@@ -85,7 +84,7 @@ func TestWordsOfAPause(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := kit.LineOf(eventlog.KindPause, ev)
+		f := lineOf(eventlog.KindPause, ev)
 		if got := f.Name + ": " + f.Text(); got != c.want {
 			t.Errorf("%T:\n got %s\nwant %s", c.event, got, c.want)
 		}
@@ -95,7 +94,7 @@ func TestWordsOfAPause(t *testing.T) {
 // TestUnknownTypesAreToldWithoutTheirData checks that an event of an unknown type is shown by its type, without its
 // data, which may be confidential.
 func TestUnknownTypesAreToldWithoutTheirData(t *testing.T) {
-	f := kit.LineOf(eventlog.KindRun, eventlog.Event{Type: "dev.scute.run.task-began.v3", Data: []byte(`{"password":"hunter2"}`)})
+	f := lineOf(eventlog.KindRun, eventlog.Event{Type: "dev.scute.run.task-began.v3", Data: []byte(`{"password":"hunter2"}`)})
 	if f.Name != "task began" || !strings.Contains(f.Text(), "22 bytes") || strings.Contains(f.Text(), "hunter2") {
 		t.Errorf("got %s: %s", f.Name, f.Text())
 	}

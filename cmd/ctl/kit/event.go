@@ -19,7 +19,7 @@ type Event struct {
 	Aggregate eventlog.Aggregate
 	Line      view.Line
 	// Subject is set by Subjects.
-	Subject Subject
+	Subject subject
 }
 
 // Text returns the line without its name, safe for a terminal.
@@ -36,7 +36,7 @@ func Events(r eventlog.Record) []Event {
 	}
 	out := make([]Event, len(events))
 	for i, ev := range events {
-		out[i] = Event{Event: ev, Seq: r.Seq, Index: i, Aggregate: r.Aggregate, Line: LineOf(r.Aggregate.Kind, ev)}
+		out[i] = Event{Event: ev, Seq: r.Seq, Index: i, Aggregate: r.Aggregate, Line: lineOf(r.Aggregate.Kind, ev)}
 	}
 	return out
 }

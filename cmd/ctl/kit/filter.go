@@ -164,5 +164,5 @@ func checkType(env *cli.Env, pattern string) error {
 
 // names returns the values that --type can match: the types, and the facts of their events.
 func names(types []string) []string {
-	return slices.Concat(types, slices.Sorted(maps.Keys(FactNames())))
+	return slices.Concat(types, slices.Sorted(maps.Keys(factNames())))
 }

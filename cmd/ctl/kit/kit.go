@@ -23,7 +23,7 @@ type Kit struct {
 	Env   *cli.Env
 	Flags *connect.Flags
 	// At is the point of the log to show; if it is not set, the present is shown.
-	At Point
+	At point
 
 	now      time.Time // time of that point
 	reported time.Time // when a broken connection was reported last

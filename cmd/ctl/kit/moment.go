@@ -63,34 +63,34 @@ func (m *Moment) Resolve(now time.Time) {
 	}
 }
 
-// Point is a position in the log: a commit by its sequence, or the last commit at a time.
-type Point struct {
+// point is a position in the log: a commit by its sequence, or the last commit at a time.
+type point struct {
 	Moment
 	Seq uint64
 }
 
 // Set parses a sequence, or a value of a Moment.
-func (p *Point) Set(s string) error {
+func (p *point) Set(s string) error {
 	if seq, err := strconv.ParseUint(s, 10, 64); err == nil {
 		if seq == 0 {
 			return fmt.Errorf("the first sequence is 1")
 		}
-		*p = Point{Seq: seq}
+		*p = point{Seq: seq}
 		return nil
 	}
 	var m Moment
 	if err := m.Set(s); err != nil {
 		return fmt.Errorf("it must be the sequence of a commit (812), or %s", strings.TrimPrefix(err.Error(), "it must be "))
 	}
-	*p = Point{Moment: m}
+	*p = point{Moment: m}
 	return nil
 }
 
 // Type returns the word for the value in the usage of a command.
-func (p *Point) Type() string { return "sequence|time" }
+func (p *point) Type() string { return "sequence|time" }
 
 // String formats the value.
-func (p *Point) String() string {
+func (p *point) String() string {
 	if p.Seq > 0 {
 		return strconv.FormatUint(p.Seq, 10)
 	}
@@ -98,7 +98,7 @@ func (p *Point) String() string {
 }
 
 // IsSet reports whether the option was given.
-func (p *Point) IsSet() bool { return p.Seq > 0 || p.Moment.IsSet() }
+func (p *point) IsSet() bool { return p.Seq > 0 || p.Moment.IsSet() }
 
 // addAt registers --at, for commands that can show an earlier state.
 func (k *Kit) addAt(cmd *cobra.Command) {

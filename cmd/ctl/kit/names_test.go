@@ -1,4 +1,4 @@
-package kit_test
+package kit
 
 import (
 	"os"
@@ -6,13 +6,11 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"scute.dev/cmd/ctl/kit"
 )
 
 // TestNames checks that events can be selected by each name in the source of a Describe function, and by no other names but those of the types.
 func TestNames(t *testing.T) {
-	names, want := kit.FactNames(), make(map[string]bool)
+	names, want := factNames(), make(map[string]bool)
 	var files []string
 	for _, pattern := range []string{"*/describe.go", "*/*/describe.go", "*/*/events.go"} {
 		found, err := filepath.Glob(filepath.Join("..", "..", "..", pattern))
@@ -38,7 +36,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("events cannot be selected by the name %q", name)
 		}
 	}
-	for eventType := range kit.EventTypes() { // the default name of a line
+	for eventType := range EventTypes() { // the default name of a line
 		parts := strings.Split(eventType, ".")
 		want[strings.ReplaceAll(parts[len(parts)-2], "-", " ")] = true
 	}

@@ -1,4 +1,4 @@
-package kit_test
+package kit
 
 import (
 	"os"
@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog"
 	"scute.dev/remediator"
 )
@@ -82,7 +81,7 @@ func TestWordsOfRemediations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := kit.LineOf(eventlog.KindRemediation, ev)
+		f := lineOf(eventlog.KindRemediation, ev)
 		out.WriteString(strings.TrimRight(f.Name+" | "+f.Text(), " ") + "\n")
 	}
 	for name, event := range remediator.NewCatalog().Types() {

@@ -25,8 +25,8 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrGone reports that a watched object was deleted. It is also an ErrNotFound.
 	ErrGone = errors.New("it was deleted")
-	// ErrNotDriven reports that an object is unfinished and cannot change while it is watched, because no process drives it.
-	ErrNotDriven = errors.New("no process drives it")
+	// errNotDriven reports that an object is unfinished and cannot change while it is watched, because no process drives it.
+	errNotDriven = errors.New("no process drives it")
 )
 
 // missing is the error of an object that does not exist.

@@ -7,8 +7,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// Subject lists the clusters and machines that an event is about.
-type Subject struct {
+// subject lists the clusters and machines that an event is about.
+type subject struct {
 	// Clusters and Machines are names.
 	Clusters, Machines []string
 	// AnyCluster means that the event is about all clusters of a namespace, and that the log does not name them yet.
@@ -19,7 +19,7 @@ type Subject struct {
 // earlier ones contain. Without the first events its results are incomplete.
 type Subjects struct {
 	remediations *eventlog.Catalog[remediator.Event]
-	known        map[eventlog.Aggregate]Subject
+	known        map[eventlog.Aggregate]subject
 	owners       map[eventlog.Aggregate]*remediator.State // nil if the first events of the owner are unknown
 }
 
@@ -27,7 +27,7 @@ type Subjects struct {
 func NewSubjects() *Subjects {
 	return &Subjects{
 		remediations: remediator.NewCatalog(),
-		known:        make(map[eventlog.Aggregate]Subject), owners: make(map[eventlog.Aggregate]*remediator.State),
+		known:        make(map[eventlog.Aggregate]subject), owners: make(map[eventlog.Aggregate]*remediator.State),
 	}
 }
 
@@ -47,13 +47,13 @@ func (s *Subjects) addTo(events []Event) []Event {
 }
 
 // of reads the next event and returns its subject. If the event cannot be decoded, it returns the subject of the earlier events.
-func (s *Subjects) of(e Event) Subject {
+func (s *Subjects) of(e Event) subject {
 	switch e.Aggregate.Kind {
 	case eventlog.KindRemediation:
 		return s.remediation(e)
 	case eventlog.KindMove, eventlog.KindPause, eventlog.KindBackup:
 	default:
-		return Subject{}
+		return subject{}
 	}
 	about := s.known[e.Aggregate]
 	if line := e.Line; line.Clusters != nil || line.AllClusters {
@@ -61,7 +61,7 @@ func (s *Subjects) of(e Event) Subject {
 		if e.Aggregate.Kind == eventlog.KindPause { // the Clusters that are named, and those that labels have selected so far
 			clusters = slices.Compact(slices.Sorted(slices.Values(slices.Concat(about.Clusters, clusters))))
 		}
-		about = Subject{Clusters: clusters, AnyCluster: line.AllClusters && len(clusters) == 0}
+		about = subject{Clusters: clusters, AnyCluster: line.AllClusters && len(clusters) == 0}
 	}
 	about.Machines = nil
 	for _, o := range e.Line.Objects {
@@ -73,7 +73,7 @@ func (s *Subjects) of(e Event) Subject {
 	return about
 }
 
-func (s *Subjects) remediation(e Event) Subject {
+func (s *Subjects) remediation(e Event) subject {
 	event, err := s.remediations.Decode(e.Event)
 	state, told := s.owners[e.Aggregate]
 	if _, first := event.(remediator.Registered); first && !told {
@@ -83,7 +83,7 @@ func (s *Subjects) remediation(e Event) Subject {
 	if state == nil { // the first events are unknown, so the machine is known only if this event names it
 		state = &remediator.State{}
 	}
-	about := Subject{}
+	about := subject{}
 	if err == nil {
 		if machine := remediator.SubjectOf(state, event).Name; machine != "" {
 			about.Machines = []string{machine}

@@ -29,7 +29,7 @@ func TestMoveOfAllClusters(t *testing.T) {
 			t.Fatal(err)
 		}
 		e.Time = time.Date(2026, 7, 30, 12, 0, i, 0, time.UTC)
-		told := subjects.addTo([]Event{{Event: e, Aggregate: of, Line: LineOf(of.Kind, e)}})[0]
+		told := subjects.addTo([]Event{{Event: e, Aggregate: of, Line: lineOf(of.Kind, e)}})[0]
 		var got []string
 		for _, cluster := range []string{"prod", "test"} {
 			if f := (Filter{Cluster: cluster}); f.Match(told) {
@@ -73,7 +73,7 @@ func TestFactsNameTheirMachine(t *testing.T) {
 				t.Fatal(err)
 			}
 			e.Time = time.Date(2026, 7, 30, 12, 0, i, 0, time.UTC)
-			told := Event{Event: e, Aggregate: of, Line: LineOf(of.Kind, e)}
+			told := Event{Event: e, Aggregate: of, Line: lineOf(of.Kind, e)}
 			got = append(got, subjects.addTo([]Event{told})[0].Line.About)
 		}
 		if !slices.Equal(got, want) {

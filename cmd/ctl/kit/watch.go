@@ -53,7 +53,7 @@ func (p *Session[T]) Follow(ctx context.Context, key types.NamespacedName, forma
 	switch {
 	case ctx.Err() != nil:
 		return cli.Interrupted(fmt.Errorf("interrupted: %s; see %s", n.AfterWatch, p.Hint("watch", key)))
-	case errors.Is(err, ErrNotDriven) && n.ContinueHint != nil:
+	case errors.Is(err, errNotDriven) && n.ContinueHint != nil:
 		return fmt.Errorf("%w; %s", err, n.ContinueHint(p, key))
 	case err != nil || !seen:
 		return err
@@ -108,7 +108,7 @@ func (p *Session[T]) FollowAll(ctx context.Context, namespace string, format *cl
 	switch {
 	case ctx.Err() != nil:
 		return cli.Interrupted(errors.New("interrupted: operations in progress continue"))
-	case errors.Is(err, ErrNotDriven) && len(open) == 0:
+	case errors.Is(err, errNotDriven) && len(open) == 0:
 		return fmt.Errorf("there are %s, and none can appear: no process writes to the log in %s", n.emptyMessage(namespace), p.Log.Where)
 	case err != nil:
 		return err
