@@ -29,7 +29,7 @@ func (s *State) Apply(e Event, at time.Time) {
 	case Decided:
 		u := s.recordOf(e.Machine)
 		u.Decision, u.Evidence, u.DecidedAt = e.Decision, e.Evidence, at
-		s.InMassFailure = s.InMassFailure || e.Decision.Rule == RulePolicyMassFailure
+		s.InMassFailure = s.InMassFailure || e.Decision.Rule == rulePolicyMassFailure
 		s.Mass.recordWait(e.Decision)
 	case HoldSet:
 		u := s.recordOf(e.Machine)
@@ -69,7 +69,7 @@ func (s *State) Apply(e Event, at time.Time) {
 	case PolicyMassFailurePassed:
 		s.InMassFailure, s.MassFailureEnded = false, at
 	case EtcdReported:
-		s.Etcd = EtcdReport{EtcdReported: e, At: at}
+		s.Etcd = etcdReport{EtcdReported: e, At: at}
 		s.Maintenance.apply(e, at)
 	case DefragmentationWaits, DefragmentationStarted, DefragmentationEnded, NoSpaceDisarmed:
 		s.Maintenance.apply(e, at)
@@ -124,7 +124,7 @@ func (s *State) applyMarked(e MachineMarked, at time.Time) {
 func (s *State) applyMarkCleared(e MachineMarkCleared, at time.Time) {
 	u := s.recordOf(e.Machine)
 	if u.marked() && u.Mark.State != Failing && s.activeOf(e.Machine.UID) == nil && !s.endedSince(e.Machine.UID, u.MarkedAt) {
-		s.recordEnd(u, PastRemediation{Outcome: EndRecovered, Cause: e.Cause, Note: e.Reason, StepSince: u.EscalationSince}, at)
+		s.recordEnd(u, pastRemediation{Outcome: EndRecovered, Cause: e.Cause, Note: e.Reason, StepSince: u.EscalationSince}, at)
 	}
 	if u.EscalationStep != "" && e.Cause == Recovered { // the step helped; it is tried again only after the machine was healthy for longer than proven
 		u.CompletedSteps = append(u.CompletedSteps, u.EscalationStep)
@@ -158,7 +158,7 @@ func (s *State) countStart(u *UnhealthyMachine, at time.Time) {
 
 // endedSince reports whether a remediation of the machine has succeeded since a time.
 func (s *State) endedSince(uid types.UID, since time.Time) bool {
-	return slices.ContainsFunc(s.History, func(e PastRemediation) bool {
+	return slices.ContainsFunc(s.History, func(e pastRemediation) bool {
 		return e.Victim.UID == uid && e.EndedAt.After(since) && e.Outcome == EndSucceeded
 	})
 }
@@ -167,7 +167,7 @@ func (s *State) applySurgeRequested(e SurgeRequested, at time.Time) {
 	s.park(&e)
 	s.clearFailure()
 	u := s.recordOf(e.Machine)
-	s.Active = &Active{Victim: e.Machine, Request: e, Step: Requesting, Since: at, StartedAt: at, FailureDomain: u.Mark.FailureDomain}
+	s.Active = &Active{Victim: e.Machine, Request: e, Step: requesting, Since: at, StartedAt: at, FailureDomain: u.Mark.FailureDomain}
 	s.countStart(u, at)
 	u.Attempts, u.LastAttempt = e.Attempt, at
 }
@@ -181,46 +181,46 @@ func (s *State) applyActive(e Event, at time.Time) {
 			return
 		}
 		a.Extras = slices.DeleteFunc(a.Extras, func(m Subject) bool { return m.UID == e.Replacement.UID })
-		if a.Replacement = e.Replacement; a.Ready && a.Step == Removing {
-			a.Step, a.Since = Replacing, at // the replacement that was ready is gone
+		if a.Replacement = e.Replacement; a.Ready && a.Step == removing {
+			a.Step, a.Since = replacing, at // the replacement that was ready is gone
 		}
 		a.Ready = false
-		a.advance(Replacing, at)
+		a.advance(replacing, at)
 	case SurgeRelaxed:
 		a.Request.Relaxed = true
 		s.recordOf(a.Victim).Decision.Relaxed = true
 	case ScaleRaised:
-		a.Scale = ScaleUp
+		a.Scale = scaleRaised
 	case ScaleRestored:
-		a.Scale = ScaleBack
+		a.Scale = scaleRestored
 	case VictimSpared:
-		a.advance(Sparing, at)
+		a.advance(sparing, at)
 	case ReplacementReady:
 		if a.isCancelling() { // it was cancelled, but the new machine is ready after all
 			a.Resumed++
 		}
 		a.revertCancellation()
 		a.Replacement, a.Ready = e.Replacement, true
-		a.advance(Removing, at)
+		a.advance(removing, at)
 	case VictimDeleting:
 		a.revertCancellation()
-		a.advance(Deleting, at)
+		a.advance(deleting, at)
 	case DrainSkipped:
 		a.SkipsDrain = true
 	case VolumeDetachSkipped:
 		a.SkipsDetach = true
 	case VictimGone:
 		a.revertCancellation()
-		a.advance(Settling, at)
+		a.advance(settling, at)
 	case SurgeConsumed:
 		victim := s.recordOf(a.Victim)
-		s.finish(a, PastRemediation{Outcome: EndCancelled, Note: e.Reason}, at)
+		s.finish(a, pastRemediation{Outcome: EndCancelled, Note: e.Reason}, at)
 		victim.LastAttempt = time.Time{} // not caused by the machine: no cooldown
 		victim.WrongMachineDeleted = e.WrongMachine
 	case CancelStarted:
 		a.Cause, a.Reason = e.Cause, e.Reason
-		if a.Step != Settling { // nothing is undone if the machine is gone
-			a.Step, a.Since = Cancelling, at
+		if a.Step != settling { // nothing is undone if the machine is gone
+			a.Step, a.Since = cancelling, at
 		}
 	case Frozen:
 		if a.Frozen == "" {
@@ -241,18 +241,18 @@ func (s *State) applyActive(e Event, at time.Time) {
 			a.Replacement = Subject{}
 		}
 		s.recordChain(at)
-		s.finish(a, PastRemediation{Outcome: EndSucceeded, Note: e.Note}, at)
+		s.finish(a, pastRemediation{Outcome: EndSucceeded, Note: e.Note}, at)
 	case Cancelled:
-		if a.Step == Settling {
+		if a.Step == settling {
 			s.recordChain(at) // the replacement exists, but is not healthy
 		}
 		victim := s.recordOf(a.Victim)
-		s.finish(a, PastRemediation{Outcome: EndCancelled, Cause: e.Cause, Note: a.Reason}, at)
+		s.finish(a, pastRemediation{Outcome: EndCancelled, Cause: e.Cause, Note: a.Reason}, at)
 		if e.Cause == TimedOut && a.Request.Method == RolloutSurge && a.Replacement.UID == "" && !victim.RolloutTimedOut { // the next attempt raises the replicas
 			victim.RolloutTimedOut, victim.Attempts = true, max(victim.Attempts-1, 0)
 		}
 		victim.ReplacementTimedOut = victim.ReplacementTimedOut || e.Cause == TimedOut && a.Request.Method != OwnerRemediation && !a.Ready
-		if slices.Contains([]Cause{Superseded, Held, Unsafe}, e.Cause) { // nothing was tried: no attempt, and no cooldown
+		if slices.Contains([]cause{Superseded, Held, Unsafe}, e.Cause) { // nothing was tried: no attempt, and no cooldown
 			victim.revertAttempt()
 		}
 		if e.Cause == Worsened { // it counts as an attempt, because an intermittent failure would otherwise be retried forever; there is no cooldown
@@ -269,13 +269,13 @@ func (u *UnhealthyMachine) revertAttempt() {
 // revertCancellation reverts a cancellation, because the new machine is ready or the owner deletes the old machine after all: the new machines must stay.
 func (a *Active) revertCancellation() {
 	if a.isCancelling() {
-		a.Step, a.Cause = Requesting, ""
+		a.Step, a.Cause = requesting, ""
 	}
 }
 
 // advance advances the remediation to a step. It never returns to an earlier one.
 func (a *Active) advance(to Step, at time.Time) {
-	order := []Step{Requesting, Replacing, Removing, Deleting, Settling, Cancelling, Sparing}
+	order := []Step{requesting, replacing, removing, deleting, settling, cancelling, sparing}
 	if slices.Index(order, to) > slices.Index(order, a.Step) {
 		a.Step, a.Since = to, at
 	}
@@ -284,13 +284,13 @@ func (a *Active) advance(to Step, at time.Time) {
 // recordChain records how many replacements in a row led to the new machine, because the unhealthy machine may itself have been a replacement.
 func (s *State) recordChain(at time.Time) {
 	a := s.Active
-	maps.DeleteFunc(s.Chain, func(uid types.UID, l Link) bool {
+	maps.DeleteFunc(s.Chain, func(uid types.UID, l chainLink) bool {
 		return at.Sub(l.At) > provenAfter && !s.record(uid).marked()
 	})
 	if a.Replacement.UID == "" {
 		return
 	}
-	put(&s.Chain, a.Replacement.UID, Link{Length: s.chainLength(s.recordOf(a.Victim)) + 1, At: at})
+	put(&s.Chain, a.Replacement.UID, chainLink{Length: s.chainLength(s.recordOf(a.Victim)) + 1, At: at})
 	delete(s.Chain, a.Victim.UID)
 }
 
@@ -303,20 +303,20 @@ func (s *State) chainLength(u *UnhealthyMachine) int {
 	return l.Length
 }
 
-func (s *State) finish(a *Active, end PastRemediation, at time.Time) {
+func (s *State) finish(a *Active, end pastRemediation, at time.Time) {
 	u := s.recordOf(a.Victim)
 	end.Replacement, end.Extras, end.Method, end.Relaxed, end.StartedAt = a.Replacement, a.Extras, a.Request.Method, a.Request.Relaxed, a.StartedAt
 	u.LastAttempt = at
 	s.removeActive(a)
 	s.recordEnd(u, end, at)
-	if a.Step == Settling || a.Step == Deleting {
+	if a.Step == settling || a.Step == deleting {
 		delete(s.Unhealthy, a.Victim.UID)
 	}
 	s.prune()
 }
 
 // recordEnd records the end of a remediation, or of an illness without one.
-func (s *State) recordEnd(u *UnhealthyMachine, e PastRemediation, at time.Time) {
+func (s *State) recordEnd(u *UnhealthyMachine, e pastRemediation, at time.Time) {
 	e.Victim, e.EndedAt, e.MarkedAt, e.Attempts, e.Decision, e.Evidence = u.Subject, at, u.MarkedAt, u.Attempts, u.Decision, u.Evidence
 	e.Reason = u.Mark.Reason
 	s.History = last(append(s.History, e), historyLimit)

@@ -115,7 +115,7 @@ func (s *State) causes(e Event, follows []link) []link {
 	case Decided:
 		return slices.Concat(follows, s.waitedFor(m))
 	case EscalationEnded:
-		if e.Outcome == StepCancelled && s.record(m.UID).Aborted {
+		if e.Outcome == stepCancelled && s.record(m.UID).Aborted {
 			return from(linkOrder)
 		}
 	case CancelStarted:
@@ -136,16 +136,16 @@ func (s *State) waitedFor(m Subject) (list []link) {
 	if u.DecidedAt.IsZero() {
 		return nil
 	}
-	if slices.ContainsFunc(s.History, func(past PastRemediation) bool {
+	if slices.ContainsFunc(s.History, func(past pastRemediation) bool {
 		return past.Outcome != EndRecovered && past.EndedAt.After(u.DecidedAt) && (past.Victim.UID == u.UID || u.Decision.Rule == ruleTurn)
 	}) {
 		list = append(list, linkEnd)
 	}
 	passed := s.MassFailureEnded
-	if u.Decision.Rule != RulePolicyMassFailure {
+	if u.Decision.Rule != rulePolicyMassFailure {
 		passed = s.Mass.Ended[u.Decision.Domain]
 	}
-	if slices.Contains([]string{RulePolicyMassFailure, ruleMassFailure, ruleFailureDomain}, u.Decision.Rule) && passed.After(u.DecidedAt) {
+	if slices.Contains([]string{rulePolicyMassFailure, ruleMassFailure, ruleFailureDomain}, u.Decision.Rule) && passed.After(u.DecidedAt) {
 		list = append(list, linkPassed)
 	}
 	return list

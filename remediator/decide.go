@@ -50,7 +50,7 @@ func (s *State) onlyLimited(u *UnhealthyMachine, f *Facts, now time.Time) bool {
 // not count etcd's members, so an answer that is some seconds old is sufficient.
 func Surging(s *State) bool {
 	a := s.Active
-	return a != nil && a.Request.Method != OwnerRemediation && a.Frozen == "" && slices.Contains([]Step{Requesting, Replacing, Removing}, a.Step)
+	return a != nil && a.Request.Method != OwnerRemediation && a.Frozen == "" && slices.Contains([]Step{requesting, replacing, removing}, a.Step)
 }
 
 // Decide returns the events that follow from an observation. The caller applies them and calls it again until it returns none. It depends only on the
@@ -91,10 +91,8 @@ func updateMarks(s *State, f *Facts, now time.Time) []Event {
 			}
 			events = append(events, MachineMarkCleared{Machine: m.subject(), Cause: Recovered, Reason: why})
 		case h.State != "" && !u.matches(h):
-			events = append(events, MachineMarked{
-				Machine: m.subject(), State: h.State, Reason: h.Reason, Source: h.Source, Since: cmp.Or(h.Since, now),
-				FailureDomain: f.domain(m.FailureDomain), FailingSince: h.FailingSince, Failing: h.Failing,
-			})
+			h.Machine, h.Since, h.FailureDomain = m.subject(), cmp.Or(h.Since, now), f.domain(m.FailureDomain)
+			events = append(events, h.MachineMarked)
 		}
 	}
 	for _, u := range s.unhealthy() {
@@ -112,7 +110,7 @@ func updateMarks(s *State, f *Facts, now time.Time) []Event {
 }
 
 // matches reports whether the recorded mark equals the present health. It ignores Since.
-func (u *UnhealthyMachine) matches(h Health) bool {
+func (u *UnhealthyMachine) matches(h health) bool {
 	mark := u.Mark
 	return mark.State == h.State && mark.Reason == h.Reason && mark.Source == h.Source &&
 		mark.Failing == h.Failing && maps.EqualFunc(mark.FailingSince, h.FailingSince, time.Time.Equal)
@@ -189,11 +187,11 @@ func endEscalations(s *State, f *Facts, now time.Time) []Event {
 		ended := EscalationEnded{Machine: u.Subject, Step: u.EscalationStep, Reason: failed}
 		switch {
 		case failed != "":
-			ended.Outcome = StepFailed
+			ended.Outcome = stepFailed
 		case stepNamed(f.Policy.Escalation, u.EscalationStep) == nil || u.Aborted || m.Skip:
-			ended.Outcome = StepCancelled
+			ended.Outcome = stepCancelled
 		case !now.Before(u.stepDeadline(f.Policy)):
-			ended.Outcome = StepTimedOut
+			ended.Outcome = stepTimedOut
 		default:
 			continue
 		}

@@ -26,8 +26,8 @@ type Defragmentation struct {
 	Disarm bool
 }
 
-// Defragmenting is a member of etcd that is being defragmented.
-type Defragmenting struct {
+// defragmenting is a member of etcd that is being defragmented.
+type defragmenting struct {
 	DefragmentationStarted
 	At time.Time
 	// Timeout is the timeout.
@@ -35,17 +35,17 @@ type Defragmenting struct {
 }
 
 // deadline returns when the defragmentation must have ended.
-func (d Defragmenting) deadline() time.Time {
+func (d defragmenting) deadline() time.Time {
 	if by := d.At.Add(d.Timeout); by.Before(d.Until) { // the clock was set back
 		return by
 	}
 	return d.Until
 }
 
-// EtcdMaintenance records the defragmentations of an owner's etcd.
-type EtcdMaintenance struct {
+// etcdMaintenance records the defragmentations of an owner's etcd.
+type etcdMaintenance struct {
 	// Active is the member that is being defragmented. It has no Node if there is none.
-	Active Defragmenting
+	Active defragmenting
 	// Done contains when members were defragmented, by node. Entries older than defragmentInterval are deleted.
 	Done map[string]time.Time
 	// EndedAt is when the last defragmentation ended. Failed reports whether it failed.
@@ -86,7 +86,7 @@ func maintain(s *State, f *Facts, now time.Time) []Event {
 	case !f.defragmentationEnabled():
 		return nil
 	case f.Policy.Defragmentation.Disarm && s.Maintenance.DisarmedAt.IsZero() && len(s.Maintenance.Done) > 0 && f.hasSpaceAgain() && s.defragmentationBlocker(f) == "":
-		return []Event{NoSpaceDisarmed{Members: f.Etcd.alarmed("NOSPACE"), Databases: f.Etcd.report(EtcdReport{}).Databases}}
+		return []Event{NoSpaceDisarmed{Members: f.Etcd.alarmed("NOSPACE"), Databases: f.Etcd.report(etcdReport{}).Databases}}
 	default:
 		return s.startDefragmentation(f, now)
 	}
@@ -152,7 +152,7 @@ func (s *State) nextFragmented(f *Facts, now time.Time) *Member {
 func (s *State) defragmentationBlocker(f *Facts) string {
 	q, full := Count(f.Etcd), len(f.Etcd.alarmed("NOSPACE")) > 0
 	switch {
-	case f.Move != "" || f.Cluster.Paused || f.Owner.Paused || f.pauseRequested():
+	case f.Move != "" || f.Cluster.Paused || f.Owner.Paused || f.checkPauseRequests() != nil:
 		return "the cluster is being moved or is paused, or there is a pause request"
 	case f.Owner.Deleting || f.Cluster.Deleting:
 		return f.Owner.Name + " is being deleted"
@@ -194,7 +194,7 @@ func unhealthyReason(machine string) string {
 }
 
 // end returns how a defragmentation ended, or nil before that. If the database has become smaller, the member was defragmented by some process.
-func (d Defragmenting) end(f *Facts, now time.Time) []Event {
+func (d defragmenting) end(f *Facts, now time.Time) []Event {
 	end := DefragmentationEnded{Node: d.Node, Before: d.Before}
 	expired := !now.Before(d.deadline())
 	tried := f.Maintenance.Attempted.Equal(d.Until)
@@ -293,14 +293,14 @@ func DefragmentingUntil(s *State) time.Time {
 	return s.Maintenance.Active.deadline()
 }
 
-func (c *EtcdMaintenance) apply(e Event, at time.Time) {
+func (c *etcdMaintenance) apply(e Event, at time.Time) {
 	switch e := e.(type) {
 	case DefragmentationWaits:
 		c.WaitReason = e.Reason
 	case DefragmentationStarted:
-		c.Active, c.WaitReason = Defragmenting{DefragmentationStarted: e, At: at, Timeout: e.Until.Sub(at)}, ""
+		c.Active, c.WaitReason = defragmenting{DefragmentationStarted: e, At: at, Timeout: e.Until.Sub(at)}, ""
 	case DefragmentationEnded:
-		c.Active, c.EndedAt, c.Failed = Defragmenting{}, at, e.Outcome != DefragmentationDone
+		c.Active, c.EndedAt, c.Failed = defragmenting{}, at, e.Outcome != DefragmentationDone
 		maps.DeleteFunc(c.Done, func(_ string, done time.Time) bool { return at.Sub(done) >= defragmentInterval })
 		if !c.Failed {
 			put(&c.Done, e.Node, at)

@@ -61,7 +61,7 @@ var definitions = []definition{
 		return view.Line{Detail: fmt.Sprintf("%s %s/%s, by %s", e.Owner.Kind, e.Owner.Namespace, e.Owner.Name, e.Holder)}
 	}),
 	define("machine-marked", 1, links{is: linkMark, follows: from(linkMark)}, func(_ *State, e MachineMarked) view.Line {
-		next := map[MarkState]string{Failing: "the machine counts as unhealthy when the timeout of the check has passed", Unhealthy: nextDecide}[e.State]
+		next := map[markState]string{Failing: "the machine counts as unhealthy when the timeout of the check has passed", Unhealthy: nextDecide}[e.State]
 		reason := e.Reason
 		if e.Source == FromNotice {
 			reason = "about to stop: " + reason
@@ -127,19 +127,12 @@ var definitions = []definition{
 		}
 	}, notify("EscalationStarted", toMachine, "a step of the policy's escalation is tried")),
 	define("escalation-ended", 1, links{is: linkEscalationEnd, follows: from(linkEscalationStart)}, func(_ *State, e EscalationEnded) view.Line {
-		step, next := "escalation step "+e.Step, "scute tries the next step, or replaces the machine"
-		switch e.Outcome {
-		case StepFailed:
-			return view.Line{Detail: step + " failed: " + e.Reason, Next: next}
-		case StepTimedOut:
-			return view.Line{Detail: step + " did not make the machine healthy in time", Next: next}
-		case StepCancelled:
-			return view.Line{Detail: step + " was cancelled"}
-		case StepRecovered:
-			return view.Line{Detail: step + " ended: the machine recovered"}
-		default:
-			return view.Line{Detail: step + " did not make the machine healthy", Next: next}
+		ended := map[stepOutcome]string{stepFailed: "failed: " + e.Reason, stepTimedOut: "did not make the machine healthy in time", stepCancelled: "was cancelled", stepRecovered: "ended: the machine recovered"}
+		line := view.Line{Detail: "escalation step " + e.Step + " " + cmp.Or(ended[e.Outcome], "did not make the machine healthy")}
+		if e.Outcome != stepCancelled && e.Outcome != stepRecovered {
+			line.Next = "scute tries the next step, or replaces the machine"
 		}
+		return line
 	}, notify("EscalationEnded", warning, "the step did not make the machine healthy in time, or failed")),
 	define("surge-requested", 1, startLinks, func(s *State, e SurgeRequested) view.Line {
 		how := Decision{Verdict: e.Method, Relaxed: e.Relaxed}.Words()
@@ -160,15 +153,11 @@ var definitions = []definition{
 			Next:   s.ownerName() + " deletes this machine first, then creates another",
 		}
 	}, notify("OwnerRemediationRequested", toOwner, "the owner is asked to remediate, deleting first")),
-	define("replacement-observed", 1, stepLinks, func(s *State, e ReplacementObserved) view.Line {
+	define("replacement-observed", 1, stepLinks, func(_ *State, e ReplacementObserved) view.Line {
 		if e.Extra {
 			return view.Line{Name: "extra machine", Detail: "machine " + e.Replacement.Name + " exists, one more than was requested; it is surplus"}
 		}
-		line := view.Line{Name: "replacement made", Detail: "replacement " + e.Replacement.Name + " exists, and is not ready", Next: "it becomes ready"}
-		if s.Active != nil && !s.victimDeleting() && s.Active.Request.Method != OwnerRemediation {
-			line.Next = s.ownerName() + " deletes this machine when the replacement is ready"
-		}
-		return line
+		return view.Line{Name: "replacement made", Detail: "replacement " + e.Replacement.Name + " exists, and is not ready", Next: "it becomes ready"}
 	}, notifyIf("ReplacementCreated", toMachine, "the replacement exists", func(_ *State, e ReplacementObserved) bool { return !e.Extra })),
 	define("continued", 1, startLinks, says[Continued](view.Line{
 		Name: "continues", Detail: "the following events are about this machine, one of several remediations in progress",
@@ -201,11 +190,7 @@ var definitions = []definition{
 		}
 	}, notify("VolumeDetachSkipped", warning, "volumes were not detached within `removal.volumeDetachTimeout`")),
 	define("victim-gone", 1, stepLinks, func(s *State, _ VictimGone) view.Line {
-		line := view.Line{Name: "gone", Detail: "the machine is deleted"}
-		if s.Active != nil && !s.Active.Ready {
-			line.Next = "scute waits until " + cmp.Or(s.Active.Replacement.Name, "another machine of "+s.ownerName()) + " is ready"
-		}
-		return line
+		return view.Line{Name: "gone", Detail: "the machine is deleted", Next: formatIf(s.Active != nil && !s.Active.Ready, "scute waits until its replacement is ready")}
 	}, notifyIf("MachineDeleted", toMachine, "the machine is gone, and its replacement is not ready yet", func(s *State, _ VictimGone) bool {
 		return s.Active == nil || !s.Active.Ready
 	})),
@@ -405,5 +390,5 @@ func (s *State) ownerTitle() string { return strings.TrimSpace(s.Owner.Kind + " 
 
 // victimDeleting reports whether the victim of the active remediation is being deleted or gone.
 func (s *State) victimDeleting() bool {
-	return s.Active != nil && (s.Active.Step == Deleting || s.Active.Step == Settling)
+	return s.Active != nil && (s.Active.Step == deleting || s.Active.Step == settling)
 }

@@ -33,8 +33,8 @@ type EtcdProblem struct {
 	Members []string                 `json:"members"`
 }
 
-// EtcdReport is the last recorded report of etcd's members. At is zero if there is none.
-type EtcdReport struct {
+// etcdReport is the last recorded report of etcd's members. At is zero if there is none.
+type etcdReport struct {
 	EtcdReported
 	At time.Time
 }
@@ -72,7 +72,7 @@ func recordEtcd(s *State, f *Facts, _ time.Time) []Event {
 
 // matches reports whether the recorded report needs no update: its problems and, with surveys
 // enabled, its other facts equal the present report.
-func (r EtcdReport) matches(now EtcdReported, surveyed bool) bool {
+func (r etcdReport) matches(now EtcdReported, surveyed bool) bool {
 	same := slices.EqualFunc(r.Problems, now.Problems, func(a, b EtcdProblem) bool { return a.Kind == b.Kind && slices.Equal(a.Members, b.Members) })
 	if !surveyed {
 		return same
@@ -90,7 +90,7 @@ func (d Database) band() int64 {
 }
 
 // report returns the report of the members. A member that does not answer keeps its last database.
-func (e *Etcd) report(before EtcdReport) EtcdReported {
+func (e *Etcd) report(before etcdReport) EtcdReported {
 	var r EtcdReported
 	r.Leader, r.Learners = e.roles()
 	for _, m := range e.Members {
@@ -137,7 +137,7 @@ func (m *Member) database() Database {
 // membersWith returns the members whose databases have a problem, from a percentage on. For a
 // member that had the problem before, the lower percentage until counts, so that a size near the
 // limit is not recorded repeatedly.
-func (r *EtcdReported) membersWith(before EtcdReport, kind v1alpha1.EtcdProblemKind, from, until int64, has func(d Database, percent int64) bool) (nodes []string) {
+func (r *EtcdReported) membersWith(before etcdReport, kind v1alpha1.EtcdProblemKind, from, until int64, has func(d Database, percent int64) bool) (nodes []string) {
 	for _, d := range r.Databases {
 		if has(d, from) || before.has(kind, d.Node) && has(d, until) {
 			nodes = append(nodes, d.Node)
@@ -146,7 +146,7 @@ func (r *EtcdReported) membersWith(before EtcdReport, kind v1alpha1.EtcdProblemK
 	return nodes
 }
 
-func (r EtcdReport) has(kind v1alpha1.EtcdProblemKind, node string) bool {
+func (r etcdReport) has(kind v1alpha1.EtcdProblemKind, node string) bool {
 	return slices.ContainsFunc(r.Problems, func(p EtcdProblem) bool { return p.Kind == kind && slices.Contains(p.Members, node) })
 }
 
@@ -187,7 +187,7 @@ func (s *State) surveyIn(f *Facts, now time.Time) (in time.Duration, ok bool) {
 	}
 }
 
-func (r EtcdReport) alarmed() bool {
+func (r etcdReport) alarmed() bool {
 	return slices.ContainsFunc(r.Problems, func(p EtcdProblem) bool { return p.Kind.Alarm() })
 }
 
@@ -288,7 +288,7 @@ func (r EtcdReported) advice() string {
 }
 
 // adds reports whether the report has problems of some kinds that the report before it does not have.
-func (r EtcdReported) adds(before EtcdReport, kinds ...v1alpha1.EtcdProblemKind) bool {
+func (r EtcdReported) adds(before etcdReport, kinds ...v1alpha1.EtcdProblemKind) bool {
 	return slices.ContainsFunc(r.Problems, func(p EtcdProblem) bool {
 		return slices.Contains(kinds, p.Kind) && slices.ContainsFunc(p.Members, func(node string) bool { return !before.has(p.Kind, node) })
 	})

@@ -23,9 +23,9 @@ type (
 	// MachineMarked records the state of a machine that is unhealthy or about to be. It is recorded again when it changes.
 	MachineMarked struct {
 		Machine Subject   `json:"machine"`
-		State   MarkState `json:"state"`
+		State   markState `json:"state"`
 		Reason  string    `json:"reason"`
-		Source  Source    `json:"source"`
+		Source  source    `json:"source"`
 		Since   time.Time `json:"since"`
 		// FailureDomain is the failure domain of the machine; "" without one and in older logs.
 		FailureDomain string `json:"failureDomain,omitempty"`
@@ -39,7 +39,7 @@ type (
 	MachineMarkCleared struct {
 		Machine Subject `json:"machine"`
 		// Cause is Recovered ("" in older logs), Deselected or MachineGone.
-		Cause  Cause  `json:"cause,omitempty"`
+		Cause  cause  `json:"cause,omitempty"`
 		Reason string `json:"reason"`
 	}
 	// Decided records a decision about a machine, and its evidence. It is recorded again when the decision changes.
@@ -79,7 +79,7 @@ type (
 		Machine Subject `json:"machine"`
 		Step    string  `json:"step"`
 		// Outcome is "" in logs of version 1 that do not contain it.
-		Outcome StepOutcome `json:"outcome,omitempty"`
+		Outcome stepOutcome `json:"outcome,omitempty"`
 		// Reason is the field of the step's object that shows its failure.
 		Reason string `json:"reason,omitempty"`
 	}
@@ -162,7 +162,7 @@ type (
 	}
 	// CancelStarted records that what was requested is about to be undone.
 	CancelStarted struct {
-		Cause  Cause  `json:"cause"`
+		Cause  cause  `json:"cause"`
 		Reason string `json:"reason"`
 	}
 	// VictimSpared records that a cancellation has reached the point at which the unhealthy machine may lose its delete annotation.
@@ -183,7 +183,7 @@ type (
 	}
 	// Cancelled ends a remediation without success. Nothing is requested any more.
 	Cancelled struct {
-		Cause Cause `json:"cause"`
+		Cause cause `json:"cause"`
 	}
 	// TransientFailure records that an action failed with a transient error, and is retried.
 	TransientFailure struct {

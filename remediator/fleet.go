@@ -29,8 +29,6 @@ type Fleet struct {
 	Active map[string]int
 	// Starts are the times within the window at which remediations of other owners were started.
 	Starts []time.Time
-	// InFlight are the remediations in progress of other owners. Only a tool that has read the log sets them: see CountStarted.
-	InFlight []InFlight
 	// MassFailuresEnded contains the times at which the last mass failure of each failure domain
 	// ended, and, under the key wholeFleet, the time for the fleet.
 	MassFailuresEnded map[string]time.Time
@@ -197,7 +195,7 @@ func (s *State) checkDomains(names []string, f *Facts, now time.Time) *Decision 
 		switch {
 		case f.Fleet.Failing(domain):
 			unhealthy := f.Fleet.Unhealthy[domain]
-			d := waitForHuman(f.domainAdvice(name), ruleFailureDomain, "the replacement would be created in failure domain %s, where %d of %d machines are unhealthy; nothing is created there while it is %d %% or more, and for %s after that",
+			d := waitForHuman(fmt.Sprintf("find out what is wrong in %s; if it does not come back, remove it from the failure domains of cluster %s, or scale %s down and another owner up", name, f.Owner.Cluster, f.Owner.Name), ruleFailureDomain, "the replacement would be created in failure domain %s, where %d of %d machines are unhealthy; nothing is created there while it is %d %% or more, and for %s after that",
 				domain, unhealthy, max(unhealthy, f.Fleet.Machines[domain]), l.Percent, view.Duration(l.Cooldown))
 			d.Domain = domain
 			return d
@@ -208,14 +206,6 @@ func (s *State) checkDomains(names []string, f *Facts, now time.Time) *Decision 
 		}
 	}
 	return nil
-}
-
-// domainAdvice returns what to do about a failure domain that does not recover.
-func (f *Facts) domainAdvice(domain string) string {
-	if f.isControlPlane() {
-		return fmt.Sprintf("find out what is wrong in %s; if it does not come back, remove it from the failure domains of cluster %s, and the replacement is created in another", domain, f.Owner.Cluster)
-	}
-	return fmt.Sprintf("find out what is wrong in %s; if it does not come back, scale %s %s down and another one up", domain, f.Owner.Kind, f.Owner.Name)
 }
 
 // domainCooldownEnd returns when the cooldown ends after the last mass failure that any owner waited for; zero if there was none.
@@ -262,21 +252,21 @@ func (f *Facts) destinations(m *Machine, method Verdict) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return loads[name] != fewest })
 }
 
-// MassFailures records the mass failures of the fleet and of failure domains that one owner waited for.
-type MassFailures struct {
+// massFailures records the mass failures of the fleet and of failure domains that one owner waited for.
+type massFailures struct {
 	// Pending contains the failure domains whose mass failure has not passed.
 	Pending map[string]bool
 	// Ended contains the times within the last day at which mass failures passed.
 	Ended map[string]time.Time
 }
 
-func (k *MassFailures) recordWait(d Decision) {
+func (k *massFailures) recordWait(d Decision) {
 	if d.Rule == ruleMassFailure || d.Rule == ruleFailureDomain {
 		put(&k.Pending, d.Domain, true)
 	}
 }
 
-func (k *MassFailures) recordEnd(domain string, at time.Time) {
+func (k *massFailures) recordEnd(domain string, at time.Time) {
 	delete(k.Pending, domain)
 	maps.DeleteFunc(k.Ended, func(_ string, passed time.Time) bool { return at.Sub(passed) > 24*time.Hour })
 	put(&k.Ended, domain, at)
@@ -317,31 +307,29 @@ type Usage struct {
 // UsageOf returns the usage of an owner. Failure domains in the facts, if there are any, replace those in the log, because the region of a cluster
 // may have been set since.
 func UsageOf(s *State, f *Facts) Usage {
-	where := func(machine Subject, recorded string) string {
-		if f != nil {
-			if m := f.machine(machine); m != nil {
-				return f.domain(m.FailureDomain)
-			}
-		}
-		return recorded
-	}
 	t := Usage{Unhealthy: make(map[string]int), Active: make(map[string]int)}
 	for _, u := range s.unhealthy() {
-		if !u.marked() {
-			continue
-		}
-		domain := where(u.Subject, u.Mark.FailureDomain)
 		if u.failed() {
-			t.Unhealthy[domain]++
-		}
-		if u.EscalationStep != "" && s.Active == nil && len(t.Active) == 0 {
-			t.Active[domain]++
-			t.Since = u.EscalationSince
+			t.Unhealthy[f.domainOf(u.Subject, u.Mark.FailureDomain)]++
 		}
 	}
 	for _, a := range s.InProgress() {
-		t.Active[where(a.Victim, a.FailureDomain)]++
+		t.Active[f.domainOf(a.Victim, a.FailureDomain)]++
 		t.Since = a.StartedAt
 	}
+	if u := s.escalating(); u != nil && s.Active == nil {
+		t.Active[f.domainOf(u.Subject, u.Mark.FailureDomain)]++
+		t.Since = u.EscalationSince
+	}
 	return t
+}
+
+// domainOf returns the failure domain of a machine, or the recorded one if the facts do not have the machine. The facts may be nil.
+func (f *Facts) domainOf(machine Subject, recorded string) string {
+	if f != nil {
+		if m := f.machine(machine); m != nil {
+			return f.domain(m.FailureDomain)
+		}
+	}
+	return recorded
 }

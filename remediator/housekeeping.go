@@ -24,7 +24,7 @@ func cleanUp(s *State, f *Facts) []Action {
 	}
 	actions = append(actions, f.removeDeleteAnnotations()...)
 	name, ok := f.orphan()
-	ended := func(e PastRemediation) bool {
+	ended := func(e pastRemediation) bool {
 		named := func(m Subject) bool { return m.Name == name }
 		return named(e.Victim) || named(e.Replacement) || slices.ContainsFunc(e.Extras, named)
 	}

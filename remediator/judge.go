@@ -16,32 +16,29 @@ import (
 // its owner. Judge ignores such a condition.
 const HandOverReason = "MarkedByScute"
 
-// Health of a machine. State "" is healthy.
-type Health struct {
-	State  MarkState
-	Reason string
-	Source Source
-	Since  time.Time // zero when unknown
+// health is the health of a machine, as the mark that it should have. Its State is "" if the machine is healthy. Since is zero when unknown.
+type health struct {
+	MachineMarked
 	// Remaining is the time until a failing check makes the machine unhealthy. For a healthy machine it is the time until a check may fail.
 	Remaining time.Duration
-	// FailingSince are the failing checks of the Node's own conditions, and the time since which scute has seen each fail.
-	FailingSince map[string]time.Time
-	// Failing reports whether a check fails too, if the source is a notice.
-	Failing bool
+}
+
+func healthOf(state markState, source source, reason string, since time.Time) health {
+	return health{MachineMarked: MachineMarked{State: state, Source: source, Reason: reason, Since: since}}
 }
 
 // Judge returns the health of a machine. It does not decide how to respond. mark is the mark of the
 // machine in the log, or the zero value. It contains the times since which scute has observed
 // conditions of the Node.
-func Judge(m *Machine, mark MachineMarked, c Checks, now time.Time) Health {
+func Judge(m *Machine, mark MachineMarked, c Checks, now time.Time) health {
 	if m.Remediate {
-		return Health{State: Unhealthy, Source: FromOperator, Reason: "annotation " + clusterv1.RemediateMachineAnnotation}
+		return healthOf(Unhealthy, FromOperator, "annotation "+clusterv1.RemediateMachineAnnotation, time.Time{})
 	}
 	if m.Exempt {
 		says, _ := healthCheck(m) // a request that was made before the exemption is still valid
 		return says
 	}
-	var worst Health
+	var worst health
 	all, seen := policyChecks(m, mark, c, now), map[string]time.Time(nil)
 	for _, check := range c.Node {
 		if h, fails := check.checkNode(m, mark, now); fails {
@@ -79,26 +76,26 @@ func Judge(m *Machine, mark MachineMarked, c Checks, now time.Time) Health {
 		}
 	}
 	worst.FailingSince = seen
-	worst.Failing = worst.Source == FromNotice && slices.ContainsFunc(all, func(h Health) bool { return h.State != "" && h.Source != FromNotice })
+	worst.Failing = worst.Source == FromNotice && slices.ContainsFunc(all, func(h health) bool { return h.State != "" && h.Source != FromNotice })
 	return worst
 }
 
 // healthCheck returns the result of a MachineHealthCheck. It ignores a result without a request, which may be outdated: a check that
 // made no request never resets its condition. Neither does a check that was deleted or no longer selects the machine.
-func healthCheck(m *Machine) (Health, bool) {
+func healthCheck(m *Machine) (health, bool) {
 	c := m.Conditions[clusterv1.MachineHealthCheckSucceededCondition]
 	if c.Status != object.False || c.Reason == HandOverReason || m.Request == nil || m.Request.Deleting ||
 		m.HealthChecksPass == object.Absent && m.OtherHealthCheck == "" && !m.Request.Manual {
-		return Health{}, false
+		return health{}, false
 	}
-	return Health{State: Unhealthy, Source: FromHealthCheck, Reason: c.Reason, Since: c.Since}, true
+	return healthOf(Unhealthy, FromHealthCheck, c.Reason, c.Since), true
 }
 
 // policyChecks returns the results of the policy's checks. They do not depend on a MachineHealthCheck, which stops at the first
 // request that it finds, and may miss a second unhealthy machine for minutes.
-func policyChecks(m *Machine, mark MachineMarked, c Checks, now time.Time) []Health {
+func policyChecks(m *Machine, mark MachineMarked, c Checks, now time.Time) []health {
 	if ready := m.Conditions[clusterv1.MachineNodeReadyCondition]; ready.Status == object.False && ready.Reason == clusterv1.MachineNodeDeletedReason && !m.Deleting && c.enabled() {
-		return []Health{{State: Unhealthy, Source: FromPolicy, Reason: "Node deleted", Since: ready.Since}}
+		return []health{healthOf(Unhealthy, FromPolicy, "Node deleted", ready.Since)}
 	}
 	all := c.checkStartup(m, mark, now)
 	look := func(label, condition string, check Check) {
@@ -106,7 +103,7 @@ func policyChecks(m *Machine, mark MachineMarked, c Checks, now time.Time) []Hea
 		if !ok || seen.Status != check.Status || nodeUnreadable(condition, seen.Reason) {
 			return
 		}
-		h := Health{State: Failing, Source: FromPolicy, Reason: fmt.Sprintf("%s %s", label, check.Status)}
+		h := healthOf(Failing, FromPolicy, fmt.Sprintf("%s %s", label, check.Status), time.Time{})
 		since, over := mark.timeoutStart(h.Reason, seen.Since, now)
 		since = mark.failingSince(label, since, check.Timeout)
 		h.Since, h.Remaining = since, since.Add(check.Timeout).Sub(now)
@@ -127,22 +124,22 @@ func policyChecks(m *Machine, mark MachineMarked, c Checks, now time.Time) []Hea
 }
 
 // checkStartup checks how long a machine takes to get a Node. It returns nothing for a machine that has one.
-func (c Checks) checkStartup(m *Machine, mark MachineMarked, now time.Time) []Health {
+func (c Checks) checkStartup(m *Machine, mark MachineMarked, now time.Time) []health {
 	if m.Node != "" || c.NodeStartup <= 0 {
 		return nil
 	}
-	h := Health{State: Unhealthy, Source: FromPolicy, Reason: "no Node after " + view.Duration(c.NodeStartup)}
+	h := healthOf(Unhealthy, FromPolicy, "no Node after "+view.Duration(c.NodeStartup), time.Time{})
 	since, over := mark.timeoutStart(h.Reason, m.startupFrom(), now)
 	h.Since = since.Add(c.NodeStartup)
 	switch left := h.Since.Sub(now); {
 	case over:
 		h.Since = since
 	case left > 0 && since.Equal(m.startupFrom()):
-		return []Health{{Remaining: left}} // still starting
+		return []health{{Remaining: left}} // still starting
 	case left > 0:
 		h.State, h.Since, h.Remaining = Failing, since, left
 	}
-	return []Health{h}
+	return []health{h}
 }
 
 // startupFrom returns the time from which the startup timeout counts: the machine's creation, or Startup if that is later.

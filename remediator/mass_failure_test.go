@@ -15,7 +15,7 @@ func TestOneNamespaceDoesNotCountAlone(t *testing.T) {
 	const domain = "a"
 	own := remediator.PolicyGroup{Namespace: "own"}
 	count := func(selected, marked remediator.NamespaceCounts, namespace string) (healthy, unhealthy int) {
-		m, u := remediator.NewMassEvidence(selected, marked).For(namespace)
+		m, u := remediator.MassEvidence(selected, marked)(namespace)
 		return m[domain] - u[domain], u[domain]
 	}
 	rapid.Check(t, func(t *rapid.T) {

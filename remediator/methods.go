@@ -95,7 +95,7 @@ func (replicaSurge) request(r remediation) []Action {
 }
 
 func (replicaSurge) undo(r remediation) []Action {
-	return r.undoScale(len(r.newMachines) == 0 && !r.in(Sparing)) // a new machine may exist that was not observed yet
+	return r.undoScale(len(r.newMachines) == 0 && !r.in(sparing)) // a new machine may exist that was not observed yet
 }
 
 // surge returns the writes that request one more machine from a control plane. The victim's delete annotation always comes first, then start, which
@@ -259,7 +259,7 @@ type raisedReplicas struct{}
 // last increase was not written, or was undone without this being observed.
 func (raisedReplicas) requesting(r remediation) bool {
 	one := r.Merged && r.replicas == r.Request.To-1 && r.replicas > r.Request.From
-	return r.Scale != ScaleBack && (one || r.replicas == r.Request.To)
+	return r.Scale != scaleRestored && (one || r.replicas == r.Request.To)
 }
 
 func (s raisedReplicas) desiredReplicas(r remediation) int {
@@ -274,7 +274,7 @@ func (s raisedReplicas) undone(r remediation) bool {
 }
 
 func (r remediation) scaleUp() []Action {
-	needed := r.Scale == ScaleUnobserved && len(r.newMachines) == 0 && !r.ownerRollingOut() && r.replicas != r.Request.To
+	needed := r.Scale == scaleUnobserved && len(r.newMachines) == 0 && !r.ownerRollingOut() && r.replicas != r.Request.To
 	return actionIf(needed, r.scale(r.Request.From, r.Request.To))
 }
 
@@ -303,7 +303,7 @@ func (r remediation) isDeletedFirst() bool {
 // scaleDown restores the replicas as soon as a new machine exists or a rollout creates one. For workers, the new machine must be ready, or the victim
 // is being deleted. Surplus new machines get the delete annotation first, so that no older, healthy machine is deleted.
 func (r remediation) scaleDown() []Action {
-	if !r.in(Settling) && (len(r.newMachines) == 0 && !r.ownerRollingOut() || !r.facts.isControlPlane() && !r.ready() && !r.isDeletedFirst()) {
+	if !r.in(settling) && (len(r.newMachines) == 0 && !r.ownerRollingOut() || !r.facts.isControlPlane() && !r.ready() && !r.isDeletedFirst()) {
 		return nil
 	}
 	var actions []Action

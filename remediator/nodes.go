@@ -22,24 +22,24 @@ func (p Policy) ReadsNodes() bool {
 // checkNode returns the result of a check of a condition that only the Node has. The timeout counts from the time at which scute first observed the
 // failure, or from the condition's last transition if that is later. The times of a Node come from its own clock, which may be wrong by any amount.
 // If the Node cannot be read, its last observation counts, and the machine becomes neither healthy nor worse.
-func (check Check) checkNode(m *Machine, mark MachineMarked, now time.Time) (h Health, fails bool) {
+func (check Check) checkNode(m *Machine, mark MachineMarked, now time.Time) (h health, fails bool) {
 	if check.Type == nodeReady || m.Node == "" {
-		return Health{}, false
+		return health{}, false
 	}
-	h = Health{State: Failing, Source: FromPolicy, Reason: fmt.Sprintf("Node %s %s", check.Type, check.Status)}
+	h = healthOf(Failing, FromPolicy, fmt.Sprintf("Node %s %s", check.Type, check.Status), time.Time{})
 	first, known := mark.FailingSince[h.Reason]
 	over := known && mark.State == Unhealthy && mark.Reason == h.Reason
 	h.Since = cmp.Or(first, now)
 	if m.nodeRead() {
 		seen, there := m.NodeFacts.Conditions[check.Type]
 		if !there || seen.Status != check.Status {
-			return Health{}, false
+			return health{}, false
 		}
 		if known && !over && seen.Since.After(h.Since) && !seen.Since.After(now) {
 			h.Since = seen.Since // it was healthy in between
 		}
 	} else if !known {
-		return Health{}, false
+		return health{}, false
 	}
 	h.Remaining = h.Since.Add(check.Timeout).Sub(now)
 	switch {
@@ -93,12 +93,12 @@ func (n Notice) String() string {
 }
 
 // health returns the health of a machine according to the notice. there is false if the machine does not have the notice.
-func (n Notice) health(m *Machine, mark MachineMarked, now time.Time) (h Health, there bool) {
+func (n Notice) health(m *Machine, mark MachineMarked, now time.Time) (h health, there bool) {
 	value, there := n.readValue(m, mark)
 	if !there || n.Value != "" && value != n.Value {
-		return Health{}, false
+		return health{}, false
 	}
-	h = Health{State: Unhealthy, Source: FromNotice, Reason: n.String()}
+	h = healthOf(Unhealthy, FromNotice, n.String(), time.Time{})
 	if n.Timed {
 		h.Reason += " " + value
 		stops, err := time.Parse(time.RFC3339, value)

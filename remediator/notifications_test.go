@@ -113,7 +113,7 @@ HealthCheckFailing: Failing since 2026-07-30T12:00:00Z: NodeReady is Unknown (Po
 MachineUnhealthy: Unhealthy since 2026-07-30T12:00:00Z: NodeReady is Unknown (Policy); next: scute decides how to replace it
 RemediationWaiting: Wait by rule at-once: 3 or more remediations are in progress, the policy's limit; next: scute decides again when the cause has passed
 ReplacementRequested: KubeadmControlPlane cp is asked for another machine: RolloutSurge (relaxed); 0 machines before; attempt 1; rule e: its etcd answers; next: cp creates the new machine, and deletes this one when the new one is ready
-ReplacementCreated: replacement cp-4 exists, and is not ready; next: cp deletes this machine when the replacement is ready
+ReplacementCreated: replacement cp-4 exists, and is not ready; next: it becomes ready
 ActionFailed: the API server is away; next: scute retries
 RemediationFrozen: frozen by rule paused: cluster prod is paused; next: remove the pause
 RemediationResumed: the cause of the freeze has passed; next: the remediation continues

@@ -1,10 +1,7 @@
 package remediator
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -85,7 +82,8 @@ func (s *State) activeRemediation(f *Facts, now time.Time) remediation {
 
 // addOutlook adds the outlook of a remediation that has started.
 func (r remediation) addOutlook(o *Outlook) {
-	o.Since, o.Next = r.Since, stepOf(r.Step).awaits(r)
+	o.Since = r.Since
+	_, o.Next, _ = r.progress(r.facts.Owner.Name)
 	if r.Frozen != "" {
 		o.Rule, o.Since, o.Next, o.Frozen = r.Frozen, r.FrozenAt, "it continues when this has passed: "+r.FrozenReason, true
 	}
@@ -95,7 +93,7 @@ func (r remediation) addOutlook(o *Outlook) {
 // deadline returns the first time at which something happens to the remediation without another change, and what happens. It returns zero values if
 // there is no such time.
 func (r remediation) deadline() (first time.Time, then string) {
-	if r.victim == nil && !r.in(Settling) || !r.facts.Owner.Found {
+	if r.victim == nil && !r.in(settling) || !r.facts.Owner.Found {
 		return time.Time{}, ""
 	}
 	sooner := func(due time.Time, what string) {
@@ -144,9 +142,6 @@ func (s *State) addOutlook(o *Outlook, u *UnhealthyMachine, f *Facts, now time.T
 		o.Until, o.Then = u.stepDeadline(f.Policy), "the next step, or a replacement"
 	default:
 		o.Until, o.Then = s.waitEnd(u, m, f, now), thenDecided
-		if list, opens := s.blockers(u, m, f, now); len(list) > 0 {
-			o.Next, o.Until = o.Next+"; in progress: "+describeInFlight(list), opens
-		}
 	}
 	if o.Until.IsZero() {
 		o.Then = ""
@@ -226,90 +221,16 @@ func PolicyOf(s *State) (policy string, dryRun bool) {
 	return s.Owner.Namespace + "/" + last.PolicyName, last.DryRun
 }
 
-// CountStarted adds the remediations of other owners to the facts: those in progress, and those that started within the windows of the limits of the
-// policy and the fleet. It is for a tool that has read the log. all contains the states of all owners, including self.
+// CountStarted adds the remediations of other owners to the facts that started within the windows of the limits of the policy and the fleet. It is
+// for a tool that has read the log. all contains the states of all owners, including self.
 func (f *Facts) CountStarted(self *State, all []*State, now time.Time) {
 	for _, s := range all {
 		if s == self {
 			continue
-		}
-		if since := UsageOf(s, nil).Since; now.Sub(since) < CountsFor {
-			f.Fleet.InFlight = append(f.Fleet.InFlight, s.inFlight(since)...)
 		}
 		if policy, _ := PolicyOf(s); policy == f.Owner.Namespace+"/"+f.Policy.Name {
 			f.Ledger.Started = append(f.Ledger.Started, within(s.Starts, f.Policy.Limits.Window, now)...)
 		}
 		f.Fleet.Starts = append(f.Fleet.Starts, within(s.Starts, f.Fleet.Limits.Window, now)...)
 	}
-}
-
-// InFlight is a remediation in progress that counts toward a limit.
-type InFlight struct {
-	Namespace, Policy, Machine, Domain string
-	// Since is when the remediation was started. The remediation counts toward limits for
-	// CountsFor, and toward the limits of the machine's own owner until it has ended.
-	Since time.Time
-}
-
-func (s *State) inFlight(since time.Time) (list []InFlight) {
-	policy, _ := PolicyOf(s)
-	add := func(machine, domain string) {
-		list = append(list, InFlight{Namespace: s.Owner.Namespace, Policy: policy, Machine: machine, Domain: domain, Since: since})
-	}
-	for _, a := range s.InProgress() {
-		add(a.Victim.Name, a.FailureDomain)
-	}
-	if u := s.escalating(); u != nil && len(list) == 0 {
-		add(u.Name, u.Mark.FailureDomain)
-	}
-	return list
-}
-
-// blockers returns the remediations that exhaust the limit on which this machine waits, the oldest
-// first, and the time at which the first of them stops counting toward the limit, or zero if none
-// does by time alone. It returns no remediations if the machine does not wait on a limit.
-func (s *State) blockers(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) (list []InFlight, opens time.Time) {
-	policy, fleet := f.Owner.Namespace+"/"+f.Policy.Name, f.Fleet.Limits
-	switch u.Decision.Rule {
-	case ruleAtOnce:
-		return s.atLimit(f, f.Policy.Limits.AtOnce, now, func(p InFlight) bool { return p.Policy == policy })
-	case ruleFleetAtOnce:
-		return s.atLimit(f, fleet.AtOnce, now, func(InFlight) bool { return true })
-	case ruleDomainAtOnce:
-		return s.atLimit(f, fleet.DomainAtOnce, now, func(p InFlight) bool { return m != nil && p.Domain == f.domain(m.FailureDomain) })
-	default:
-		return nil, time.Time{}
-	}
-}
-
-// atLimit returns the remediations that count toward an exhausted limit, and when the limit permits
-// another remediation even if nothing else changes.
-func (s *State) atLimit(f *Facts, limit int, now time.Time, counts func(InFlight) bool) (list []InFlight, opens time.Time) {
-	own := slices.DeleteFunc(s.inFlight(UsageOf(s, f).Since), func(p InFlight) bool { return !counts(p) })
-	var since []time.Time
-	for _, p := range f.Fleet.InFlight {
-		if counts(p) {
-			list, since = append(list, p), append(since, p.Since)
-		}
-	}
-	slices.SortFunc(list, func(a, b InFlight) int {
-		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Machine, b.Machine))
-	})
-	if list = append(list, own...); limit <= 0 || len(list) < limit {
-		return nil, time.Time{}
-	}
-	return list, NextStart(since, limit-len(own), CountsFor, now)
-}
-
-// describeInFlight names at most three remediations, and when each was started.
-func describeInFlight(list []InFlight) string {
-	const most = 3
-	var told []string
-	for _, p := range list[:min(len(list), most)] {
-		told = append(told, fmt.Sprintf("%s/%s since %s", p.Namespace, p.Machine, utc(p.Since)))
-	}
-	if more := len(list) - most; more > 0 {
-		told = append(told, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(told, ", ")
 }

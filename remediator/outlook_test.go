@@ -38,19 +38,19 @@ func TestAhead(t *testing.T) {
 		want   Outlook
 	}{
 		"a check fails": {[]Event{failing}, Outlook{Since: at, Next: "it counts as unhealthy when the timeout of the check has passed"}},
-		"asked":         {[]Event{marked, decided, requested}, Outlook{Rule: "d", Since: at, Next: "cp creates another machine", Until: at.Add(5 * time.Minute), Then: thenCancelled}},
-		"handed over":   {[]Event{marked, HandedOver{Machine: victim}}, Outlook{Since: at, Next: "cp deletes cp-1, and creates another machine", Until: at.Add(5 * time.Minute), Then: thenCancelled}},
-		"replacing":     {[]Event{marked, decided, requested, ReplacementObserved{Replacement: replacement}}, Outlook{Rule: "d", Since: at, Next: "cp deletes cp-1 when cp-4 is ready", Until: at.Add(20 * time.Minute), Then: thenCancelled}},
-		"removing":      {[]Event{marked, decided, requested, ReplacementReady{Replacement: replacement}}, Outlook{Rule: "d", Since: at, Next: "cp deletes cp-1", Until: at.Add(time.Hour), Then: thenCancelled}},
-		"settling":      {[]Event{marked, decided, requested, ReplacementObserved{Replacement: replacement}, VictimGone{}}, Outlook{Rule: "d", Since: at, Next: "cp-4 becomes ready", Until: at.Add(25 * time.Minute), Then: "it ends as Cancelled"}},
-		"deleting":      {[]Event{marked, decided, requested, VictimDeleting{}}, Outlook{Rule: "d", Since: at, Next: "cp-1 is gone, and its replacement is ready", Until: at.Add(time.Hour), Then: "it is frozen until the machine is gone; find out what blocks the deletion"}},
+		"asked":         {[]Event{marked, decided, requested}, Outlook{Rule: "d", Since: at, Next: "cp was asked for one more machine", Until: at.Add(5 * time.Minute), Then: thenCancelled}},
+		"handed over":   {[]Event{marked, HandedOver{Machine: victim}}, Outlook{Since: at, Next: "cp was asked to remediate: it deletes the machine, and creates another", Until: at.Add(5 * time.Minute), Then: thenCancelled}},
+		"replacing":     {[]Event{marked, decided, requested, ReplacementObserved{Replacement: replacement}}, Outlook{Rule: "d", Since: at, Next: "replacement cp-4 exists, and is not ready", Until: at.Add(20 * time.Minute), Then: thenCancelled}},
+		"removing":      {[]Event{marked, decided, requested, ReplacementReady{Replacement: replacement}}, Outlook{Rule: "d", Since: at, Next: "replacement cp-4 is ready; cp must delete the machine", Until: at.Add(time.Hour), Then: thenCancelled}},
+		"settling":      {[]Event{marked, decided, requested, ReplacementObserved{Replacement: replacement}, VictimGone{}}, Outlook{Rule: "d", Since: at, Next: "the machine is gone; waiting until its replacement is ready", Until: at.Add(25 * time.Minute), Then: "it ends as Cancelled"}},
+		"deleting":      {[]Event{marked, decided, requested, VictimDeleting{}}, Outlook{Rule: "d", Since: at, Next: "cp is deleting the machine", Until: at.Add(time.Hour), Then: "it is frozen until the machine is gone; find out what blocks the deletion"}},
 		"cancelling": {
 			[]Event{marked, decided, SurgeRequested{Machine: victim, Method: RolloutSurge, Attempt: 1, Trigger: TriggerCertificates, TriggerValue: "now"}, CancelStarted{Cause: TimedOut}},
-			Outlook{Rule: "d", Since: at, Next: "the replacement is cancelled: the request to cp is undone, and it must observe that; if this lasts, check that its controller runs"},
+			Outlook{Rule: "d", Since: at, Next: "cancelling the replacement: "},
 		},
 		"sparing": {
 			[]Event{marked, decided, requested, ReplacementObserved{Replacement: replacement}, CancelStarted{Cause: TimedOut}, VictimSpared{}},
-			Outlook{Rule: "d", Since: at, Next: "cp deletes cp-4", Until: at.Add(time.Hour), Then: "it ends as Cancelled, and scute decides again about all machines"},
+			Outlook{Rule: "d", Since: at, Next: "cancelling the replacement: ; cp must delete the new machines (cp-4) until none is surplus", Until: at.Add(time.Hour), Then: "it ends as Cancelled, and scute decides again about all machines"},
 		},
 		"frozen":         {[]Event{marked, decided, requested, Frozen{Rule: "paused", Reason: "cluster prod is paused"}}, Outlook{Rule: "paused", Since: at, Next: "it continues when this has passed: cluster prod is paused", Frozen: true}},
 		"held":           {[]Event{marked, HoldSet{Machine: victim, Until: at.Add(time.Hour)}, waits("hold")}, Outlook{Rule: "hold", Since: at, Next: "something else comes first", Until: at.Add(time.Hour), Then: "scute decides again", Held: true}},
@@ -68,11 +68,11 @@ func TestAhead(t *testing.T) {
 				f.Machines = slices.Clone(machines)
 				f.Machines[0].Deleting, f.Machines[0].DeletingSince = true, at
 			}
-			if s.Active != nil && s.Active.Step == Cancelling {
+			if s.Active != nil && s.Active.Step == cancelling {
 				f.Machines = slices.Clone(machines)
 				f.Machines[0].Certificates = s.Active.Request.TriggerValue
 			}
-			if s.Active != nil && s.Active.Step == Settling {
+			if s.Active != nil && s.Active.Step == settling {
 				f.Machines = machines[1:]
 			}
 			got, ok := OutlookOf(s, victim.UID, f, at)
@@ -124,7 +124,7 @@ func TestAheadOfWindows(t *testing.T) {
 	victim := Subject{Name: "cp-1", UID: "1"}
 	begun := func(namespace, policy string, minutes ...int) *State {
 		s := &State{Owner: Owner{Kind: string(ControlPlane), Namespace: namespace, Name: "cp", UID: "9"}}
-		s.History = []PastRemediation{{Evidence: Evidence{PolicyName: policy}}}
+		s.History = []pastRemediation{{Evidence: Evidence{PolicyName: policy}}}
 		for _, m := range minutes {
 			s.Starts = append(s.Starts, at.Add(-time.Duration(m)*time.Minute))
 		}
@@ -189,65 +189,6 @@ func TestAheadOfCooldowns(t *testing.T) {
 	}
 }
 
-// TestAheadOfBlockers checks that a machine that waits for a limit on concurrent remediations lists the blocking
-// remediations, and waits until the first of them stops counting.
-func TestAheadOfBlockers(t *testing.T) {
-	at := time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC)
-	victim := Subject{Name: "cp-1", UID: "1"}
-	ago := func(minutes int) time.Time { return at.Add(-time.Duration(minutes) * time.Minute) }
-	begun := func(namespace, policy, machine, domain string, minutes int) *State {
-		s := &State{Owner: Owner{Kind: string(ControlPlane), Namespace: namespace, Name: "cp", UID: types.UID(machine)}}
-		m := Subject{Name: machine, UID: types.UID(machine)}
-		for _, e := range []Event{
-			MachineMarked{Machine: m, State: Unhealthy, FailureDomain: domain},
-			Decided{Machine: m, Evidence: Evidence{PolicyName: policy}},
-			HandedOver{Machine: m, Attempt: 1},
-		} {
-			s.Apply(e, ago(minutes))
-		}
-		return s
-	}
-	step := begun("fleet", "a", "e", "z", 0)
-	step.Active, step.Unhealthy["e"].EscalationStep, step.Unhealthy["e"].EscalationSince = nil, "reboot", ago(5)
-	others := []*State{
-		begun("fleet", "a", "m-1", "z", 30), begun("fleet", "b", "m-2", "y", 60), begun("other", "a", "m-3", "z", 90), begun("other", "a", "m-4", "z", 241), step,
-	}
-	const m1, m2, m3, e = "fleet/m-1 since 2026-07-30T11:30:00Z", "fleet/m-2 since 2026-07-30T11:00:00Z", "other/m-3 since 2026-07-30T10:30:00Z", "fleet/e since 2026-07-30T11:55:00Z"
-	for name, c := range map[string]struct {
-		rule   string
-		limits FleetLimits
-		places string
-		until  time.Time
-	}{
-		"of the policy":               {ruleAtOnce, FleetLimits{}, m1 + ", " + e, ago(30).Add(CountsFor)},
-		"of the fleet":                {ruleFleetAtOnce, FleetLimits{AtOnce: 4}, m3 + ", " + m2 + ", " + m1 + ", and 1 more", ago(90).Add(CountsFor)},
-		"of the fleet, lowered":       {ruleFleetAtOnce, FleetLimits{AtOnce: 3}, m3 + ", " + m2 + ", " + m1 + ", and 1 more", ago(60).Add(CountsFor)},
-		"of the fleet, others first":  {ruleFleetAtOnce, FleetLimits{AtOnce: 5}, "", time.Time{}},
-		"of a failure domain":         {ruleDomainAtOnce, FleetLimits{DomainAtOnce: 3}, m3 + ", " + m1 + ", " + e, ago(90).Add(CountsFor)},
-		"of a share, in an older log": {"namespace-share", FleetLimits{AtOnce: 6}, "", time.Time{}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := &State{Owner: Owner{Kind: string(ControlPlane), Namespace: "fleet", Name: "cp", UID: "9"}}
-			s.Apply(MachineMarked{Machine: victim, State: Unhealthy, Since: at}, at)
-			s.Apply(Decided{Machine: victim, Decision: Decision{Verdict: Wait, Rule: c.rule, Reason: "no place", Domain: "z"}, Evidence: Evidence{PolicyName: "a"}}, at)
-			f := &Facts{Owner: OwnerFacts{Owner: s.Owner, Found: true}, Policy: Policy{Name: "a", Limits: Limits{AtOnce: 2}}, Machines: []Machine{{Name: victim.Name, UID: victim.UID, FailureDomain: "z"}}}
-			f.Fleet.Limits = c.limits
-			f.CountStarted(s, append(others, s), at)
-			want := Outlook{Rule: c.rule, Since: at, Next: "no place", Until: c.until}
-			if c.places != "" {
-				want.Next += "; in progress: " + c.places
-			}
-			if !c.until.IsZero() {
-				want.Then = thenDecided
-			}
-			got, _ := OutlookOf(s, victim.UID, f, at)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
 // TestAheadOfASurgeThatWorsens checks that the outlook works without asking etcd: according to the evidence of the
 // decision, a surge is cancelled after a minute if the owner can no longer create its machine.
 func TestAheadOfASurgeThatWorsens(t *testing.T) {
@@ -300,7 +241,7 @@ func TestBecauseOfTheAttemptThatIsMeant(t *testing.T) {
 	at := time.Date(2026, 7, 30, 12, 0, 0, 0, time.UTC)
 	p := Policy{Attempts: 3, Limits: Limits{Cooldown: 10 * time.Minute}}
 	u := &UnhealthyMachine{Subject: Subject{Name: "cp-1", UID: "1"}, Attempts: 1, LastAttempt: at}
-	s := &State{History: []PastRemediation{
+	s := &State{History: []pastRemediation{
 		{Victim: u.Subject, Outcome: EndCancelled, Cause: TimedOut, Note: "cp-4 was not ready", EndedAt: at},
 		{Victim: Subject{Name: "cp-2", UID: "2"}, Outcome: EndCancelled, Cause: TimedOut, Note: "cp did not act", EndedAt: at.Add(time.Hour)},
 	}}

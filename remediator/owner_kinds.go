@@ -31,29 +31,16 @@ func profileOf(kind string) profile {
 	case Deployment, Set:
 		return profile{}
 	}
-	const asks = "scute cannot ask etcd on its machines, so it does not know whether quorum is kept without one"
+	const asks, byHand = "scute cannot ask etcd on its machines, so it does not know whether quorum is kept without one", "check that etcd keeps its quorum without the machine, then replace it by hand"
 	switch name, _, _ := strings.Cut(kind, "."); name {
-	case "RKE2ControlPlane": // from v0.15; up to v0.25, updateManagedEtcdConditions considers each member healthy whose Node exists
-		return profile{
-			why:  asks + "; its own remediation counts Nodes, not the members of etcd that answer",
-			next: "check that etcd keeps its quorum without the machine, then delete it by hand (kubectl delete machine): the RKE2ControlPlane removes its member and creates another",
-		}
+	case "RKE2ControlPlane", "TalosControlPlane":
+		return profile{why: asks, next: byHand + " (kubectl delete machine)"}
 	case "KThreesControlPlane": // from v0.2; updateManagedEtcdConditions queries each member
-		return profile{
-			why:  asks,
-			next: "create a MachineHealthCheck without a templateRef that selects the machine: the KThreesControlPlane then asks its etcd, deletes the machine and creates another; or replace it by hand",
-		}
-	case "TalosControlPlane":
-		return profile{why: asks, next: "check that etcd keeps its quorum without the machine, then replace it by hand"}
+		return profile{why: asks, next: "create a MachineHealthCheck without a templateRef that selects the machine; or replace it by hand"}
 	case "EtcdadmCluster": // only etcd, without a kubelet
-		return profile{nodeless: true, why: asks, next: "check that etcd keeps its quorum without the machine, then replace it by hand"}
-	case "MachinePool":
-		return profile{
-			why:  "a MachinePool does not remediate a machine because of a condition",
-			next: "delete the machine by hand (kubectl delete machine): the infrastructure provider of the pool creates another",
-		}
+		return profile{nodeless: true, why: asks, next: byHand}
 	default:
-		return profile{why: "scute does not know how to ask it for a replacement", next: "replace the machine by hand"}
+		return profile{why: "scute does not know how to ask it for a replacement", next: "replace the machine by hand (kubectl delete machine)"}
 	}
 }
 

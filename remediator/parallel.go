@@ -54,7 +54,7 @@ func (a *Active) created(m *Machine) bool { return a.Replacement.UID == m.UID ||
 func (a *Active) isResting(f *Facts) bool {
 	victim, replacement := f.machine(a.Victim), f.machine(a.Replacement)
 	stays := func(m *Machine) bool { return m != nil && !m.Deleting && m.DeleteAnnotation == "" }
-	return a.Request.Method == Surge && a.raisedBy() == 1 && a.Step == Replacing && a.Scale == ScaleUp && a.Frozen == "" && len(a.Extras) == 0 &&
+	return a.Request.Method == Surge && a.raisedBy() == 1 && a.Step == replacing && a.Scale == scaleRaised && a.Frozen == "" && len(a.Extras) == 0 &&
 		stays(victim) && stays(replacement)
 }
 
@@ -119,7 +119,7 @@ func (s *State) interference(f *Facts) string {
 		return "the owner is being deleted"
 	case f.setProblem() != "":
 		return f.setProblem()
-	case replicas != view.Active.Request.From && (replicas != view.Active.Request.To || a.Scale == ScaleBack):
+	case replicas != view.Active.Request.From && (replicas != view.Active.Request.To || a.Scale == scaleRestored):
 		return "another client set the replicas"
 	case others != int(view.Active.Request.From)-1:
 		return "another client deleted a machine"
@@ -207,7 +207,7 @@ func (s *State) merge(e Merged, at time.Time) {
 		return
 	}
 	a, other := s.Active, s.Resting[i]
-	s.finish(other, PastRemediation{Outcome: EndCancelled, Cause: Superseded, Note: e.Reason}, at)
+	s.finish(other, pastRemediation{Outcome: EndCancelled, Cause: Superseded, Note: e.Reason}, at)
 	s.recordOf(other.Victim).revertAttempt()
 	a.addRequest(other, at)
 }
@@ -217,18 +217,18 @@ func (a *Active) addRequest(other *Active, at time.Time) {
 	a.Request.Baseline = slices.DeleteFunc(slices.Clone(a.Request.Baseline), func(m Subject) bool {
 		return m == other.Replacement || slices.Contains(other.Extras, m)
 	})
-	if a.Scale == ScaleBack {
+	if a.Scale == scaleRestored {
 		a.Request.To = a.Request.From
 	}
-	a.Request.To, a.Scale, a.Merged = a.Request.To+other.raisedBy(), ScaleUp, true
+	a.Request.To, a.Scale, a.Merged = a.Request.To+other.raisedBy(), scaleRaised, true
 	a.Extras = append(a.Extras, other.Extras...)
 	if a.Replacement.UID == "" {
 		a.Replacement, a.Ready = other.Replacement, false
-		a.advance(Replacing, at)
+		a.advance(replacing, at)
 	} else if other.Replacement.UID != "" {
 		a.Extras = append(a.Extras, other.Replacement)
 	}
-	if a.Step == Sparing { // replicas are raised again: the machine keeps its delete annotation until they are restored
-		a.Step, a.Since = Cancelling, at
+	if a.Step == sparing { // replicas are raised again: the machine keeps its delete annotation until they are restored
+		a.Step, a.Since = cancelling, at
 	}
 }

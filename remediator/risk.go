@@ -12,7 +12,7 @@ import (
 	"scute.dev/kube/object"
 )
 
-// risk is what a control plane would lose without a machine, and what a human can do about it. The zero value means no risk.
+// risk is why something would be dangerous or pointless now, and what a human can do about it. The zero value means no risk.
 type risk struct{ why, next string }
 
 func (r risk) none() bool { return r.why == "" }

@@ -15,8 +15,8 @@ import (
 
 // Names of rules that are used in several places. docs/remediation.md describes every rule.
 const (
-	// RulePolicyMassFailure is the rule by which machines wait for the end of a mass failure of the policy.
-	RulePolicyMassFailure = "policy-mass-failure"
+	// rulePolicyMassFailure is the rule by which machines wait for the end of a mass failure of the policy.
+	rulePolicyMassFailure = "policy-mass-failure"
 
 	ruleAnotherBroken   = "another-broken" // components of other machines are broken
 	ruleAttempts        = "attempts"
@@ -61,7 +61,7 @@ func OfLimit(rule string) bool {
 }
 
 // nextAtLimit is what users can do about the remediations in progress that use up a limit.
-const nextAtLimit = "run `scutectl get machines` to see which they are, and until when they count; if one takes long, find out why"
+const nextAtLimit = "run `scutectl get machines` to see them; if one takes long, find out why"
 
 func (p Policy) unreadableReason() string {
 	return "RepairPolicy " + p.Name + " cannot be read: " + p.Unreadable
@@ -207,10 +207,8 @@ func (s *State) checkConsent(u *UnhealthyMachine, m *Machine, f *Facts, now time
 	switch {
 	case f.Policy.Unreadable != "":
 		return &Decision{Verdict: Freeze, Rule: ruleUnreadable, Reason: f.Policy.unreadableReason() + "; nothing starts", Next: f.Policy.correctAdvice()}
-	case len(f.Fleet.Limits.Paused) > 0:
-		return waitForHuman("remove the pause requests from RepairLimits default", ruleFleetPaused, "RepairLimits default has pause requests: %s", strings.Join(f.Fleet.Limits.Paused, "; "))
-	case len(f.Policy.Paused) > 0:
-		return waitForHuman("remove the pause requests from the policy", rulePauseRequests, "RepairPolicy %s has pause requests: %s", f.Policy.Name, strings.Join(f.Policy.Paused, "; "))
+	case f.checkPauseRequests() != nil:
+		return f.checkPauseRequests()
 	case m.Skip:
 		return waitForHuman("remove the annotation", "skip-remediation", "the machine has the annotation cluster.x-k8s.io/skip-remediation")
 	case m.Paused:
@@ -218,13 +216,27 @@ func (s *State) checkConsent(u *UnhealthyMachine, m *Machine, f *Facts, now time
 	case u.Aborted:
 		return &Decision{Verdict: Wait, Rule: "aborted", Reason: "an operator aborted it: nothing starts for the machine", Next: "release the machine, and scute decides again"}
 	case u.held(now):
-		return waitForHuman("release the machine when you no longer need it", ruleHold, "%s", u.describeHold())
+		return waitForHuman(nextRelease, ruleHold, "%s", u.describeHold())
 	case now.Before(u.UnhealthyAt.Add(f.Policy.Hold)):
 		return wait(rulePolicyHold, "the policy holds each machine for %s before it is replaced", view.Duration(f.Policy.Hold))
 	default:
 		return nil
 	}
 }
+
+// checkPauseRequests returns a wait if pause requests of the policy or of RepairLimits ask to start nothing.
+func (f *Facts) checkPauseRequests() *Decision {
+	switch {
+	case len(f.Fleet.Limits.Paused) > 0:
+		return waitForHuman("remove the pause requests", ruleFleetPaused, "RepairLimits default has pause requests: %s", strings.Join(f.Fleet.Limits.Paused, "; "))
+	case len(f.Policy.Paused) > 0:
+		return waitForHuman("remove the pause requests", rulePauseRequests, "RepairPolicy %s has pause requests: %s", f.Policy.Name, strings.Join(f.Policy.Paused, "; "))
+	default:
+		return nil
+	}
+}
+
+const nextRelease = "release the machine when you no longer need it"
 
 func (u *UnhealthyMachine) describeHold() string {
 	return "an operator holds the machine" + formatUntil(u.HoldUntil) + formatReason(u.HoldReason)
@@ -288,7 +300,7 @@ func (s *State) checkLimits(u *UnhealthyMachine, m *Machine, f *Facts, now time.
 	switch {
 	case f.inMassFailure():
 		return waitForHuman(fmt.Sprintf("look for the common cause, for example in the network or the infrastructure; the wait ends %s after fewer are unhealthy (limits.massFailure.cooldown)", view.Duration(l.MassFailure.Cooldown)),
-			RulePolicyMassFailure, "a mass failure: at least %s and %d %% of the selected machines are unhealthy at once, probably for a common cause", view.Count(l.MassFailure.Floor, "machine"), l.MassFailure.Percent)
+			rulePolicyMassFailure, "a mass failure: at least %s and %d %% of the selected machines are unhealthy at once, probably for a common cause", view.Count(l.MassFailure.Floor, "machine"), l.MassFailure.Percent)
 	case now.Before(s.massFailureCooldownEnd(f)):
 		return wait(rulePolicyCooldown, "a mass failure ended at %s; nothing starts for %s", utc(s.massFailureEnded(f)), view.Duration(l.MassFailure.Cooldown))
 	case f.Ledger.Active+len(s.InProgress()) >= l.AtOnce:

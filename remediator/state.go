@@ -30,23 +30,23 @@ type State struct {
 	// remediations at once.
 	Resting []*Active
 	// History holds the last ended remediations, the newest last.
-	History []PastRemediation
+	History []pastRemediation
 	// Starts are the times at which remediations started, the newest last. Machines that recovered without one are not included.
 	Starts []time.Time
 	// Chain holds the number of replacements in a row that led to each existing machine.
-	Chain map[types.UID]Link
+	Chain map[types.UID]chainLink
 
 	// InMassFailure means that the owner waits for a mass failure of its policy to end.
 	// MassFailureEnded is the end of the last mass failure. Mass holds the mass failures of the
 	// fleet and of failure domains.
 	InMassFailure    bool
 	MassFailureEnded time.Time
-	Mass             MassFailures
+	Mass             massFailures
 
 	// Etcd is the last recorded report of the members of etcd.
-	Etcd EtcdReport
+	Etcd etcdReport
 	// Maintenance is the record of the maintenance of their databases.
-	Maintenance EtcdMaintenance
+	Maintenance etcdMaintenance
 
 	Failure      string
 	FailingSince time.Time
@@ -56,8 +56,8 @@ type State struct {
 // a control plane's own minHealthyPeriod.
 const provenAfter = time.Hour
 
-// Link is the position of a machine in a chain of replacements that failed in turn.
-type Link struct {
+// chainLink is the position of a machine in a chain of replacements that failed in turn.
+type chainLink struct {
 	Length int
 	At     time.Time // when the remediation that created it ended
 }
@@ -120,13 +120,13 @@ type Active struct {
 	Replacement Subject
 	Extras      []Subject  // surplus new machines
 	Ready       bool       // whether the replacement is ready
-	Scale       ScaleState // state of the requested replicas
+	Scale       scaleState // state of the requested replicas
 	// Merged means that it includes the requests of other remediations.
 	Merged bool
 	// SkipsDrain and SkipsDetach mean that the deletion of the victim must no longer wait for the drain, or for volumes.
 	SkipsDrain, SkipsDetach bool
 
-	Cause  Cause // of the cancellation
+	Cause  cause // of the cancellation
 	Reason string
 	// Resumed is how often it continued after its cancellation had started.
 	Resumed int
@@ -143,46 +143,46 @@ type Step string
 
 // Steps of a remediation.
 const (
-	Requesting Step = "requesting"
-	Replacing  Step = "replacing"
-	Removing   Step = "removing"
-	Deleting   Step = "deleting"
-	Settling   Step = "settling"
-	Cancelling Step = "cancelling"
-	Sparing    Step = "sparing"
+	requesting Step = "requesting"
+	replacing  Step = "replacing"
+	removing   Step = "removing"
+	deleting   Step = "deleting"
+	settling   Step = "settling"
+	cancelling Step = "cancelling"
+	sparing    Step = "sparing"
 )
 
-// ScaleState is the state of the requested replicas.
-type ScaleState string
+// scaleState is the state of the requested replicas.
+type scaleState string
 
 // States of the requested replicas.
 const (
-	ScaleUnobserved ScaleState = ""         // not observed yet
-	ScaleUp         ScaleState = "raised"   // observed
-	ScaleBack       ScaleState = "restored" // at the original value again
+	scaleUnobserved scaleState = ""         // not observed yet
+	scaleRaised     scaleState = "raised"   // observed
+	scaleRestored   scaleState = "restored" // at the original value again
 )
 
-func (a *Active) isCancelling() bool { return a.Step == Cancelling || a.Step == Sparing }
+func (a *Active) isCancelling() bool { return a.Step == cancelling || a.Step == sparing }
 
-// Outcome is the result of a remediation.
-type Outcome string
+// outcome is the result of a remediation.
+type outcome string
 
 // Outcomes of a remediation.
 const (
-	EndSucceeded Outcome = "Succeeded"
-	EndCancelled Outcome = "Cancelled"
-	EndRecovered Outcome = "Recovered" // the mark was removed before anything started; Cause is the reason
+	EndSucceeded outcome = "Succeeded"
+	EndCancelled outcome = "Cancelled"
+	EndRecovered outcome = "Recovered" // the mark was removed before anything started; Cause is the reason
 )
 
-// PastRemediation is a remediation that has ended.
-type PastRemediation struct {
+// pastRemediation is a remediation that has ended.
+type pastRemediation struct {
 	Victim      Subject
 	Replacement Subject
 	Extras      []Subject // surplus new machines
 	Method      Verdict
 	Relaxed     bool
-	Outcome     Outcome
-	Cause       Cause
+	Outcome     outcome
+	Cause       cause
 	Note        string
 	Decision    Decision
 	Evidence    Evidence
@@ -235,7 +235,7 @@ func (s *State) Clone() *State {
 	for _, a := range s.Resting {
 		c.Resting = append(c.Resting, a.clone())
 	}
-	c.Mass = MassFailures{Pending: maps.Clone(s.Mass.Pending), Ended: maps.Clone(s.Mass.Ended)}
+	c.Mass = massFailures{Pending: maps.Clone(s.Mass.Pending), Ended: maps.Clone(s.Mass.Ended)}
 	c.Maintenance.Done = maps.Clone(s.Maintenance.Done)
 	c.History, c.Starts, c.Chain = slices.Clone(s.History), slices.Clone(s.Starts), maps.Clone(s.Chain)
 	return &c

@@ -69,7 +69,7 @@ func Status(s *State, uid types.UID) (out v1alpha1.SurgeRemediationStatus, ok bo
 	return out, true
 }
 
-func (s *State) lastEnd(uid types.UID) *PastRemediation {
+func (s *State) lastEnd(uid types.UID) *pastRemediation {
 	for i := len(s.History) - 1; i >= 0; i-- {
 		if s.History[i].Victim.UID == uid {
 			return &s.History[i]
@@ -94,17 +94,9 @@ func (s *State) machineStatus(u *UnhealthyMachine) v1alpha1.SurgeRemediationStat
 		return out
 	}
 	out.Decision, out.Message, out.Next, out.Quorum = d.Words(), s.decisionReason(u), d.Next, quorumStatus(u.Evidence)
-	switch {
-	case d.Rule == ruleHold || d.Rule == rulePolicyHold:
+	phases := map[Verdict]v1alpha1.RemediationPhase{Freeze: v1alpha1.RemediationFrozen, Escalate: v1alpha1.RemediationEscalating, CannotRemediate: v1alpha1.RemediationFailed}
+	if out.Phase = cmp.Or(phases[d.Verdict], v1alpha1.RemediationWaiting); d.Rule == ruleHold || d.Rule == rulePolicyHold {
 		out.Phase = v1alpha1.RemediationHeld
-	case d.Verdict == Freeze:
-		out.Phase = v1alpha1.RemediationFrozen
-	case d.Verdict == Escalate:
-		out.Phase = v1alpha1.RemediationEscalating
-	case d.Verdict == CannotRemediate:
-		out.Phase = v1alpha1.RemediationFailed
-	default:
-		out.Phase = v1alpha1.RemediationWaiting
 	}
 	if u.Evidence.DryRun && d.acts() {
 		out.Message = "dry run, nothing is changed: it would be " + d.Words() + ": " + d.Reason
@@ -142,7 +134,7 @@ func (s *State) activeStatus(a *Active, u *UnhealthyMachine) v1alpha1.SurgeRemed
 		Reason:   u.Mark.Reason, Quorum: quorumStatus(u.Evidence), Policy: u.Evidence.PolicyName,
 	}
 	out.Phase, out.Message, out.Next = a.progress(s.Owner.Name)
-	if a != s.Active && a.Step == Replacing && (s.Active.Step == Removing || s.Active.Step == Deleting) {
+	if a != s.Active && a.Step == replacing && (s.Active.Step == removing || s.Active.Step == deleting) {
 		out.Message = "replacement " + a.Replacement.Name + " exists; machine " + s.Active.Victim.Name + " is deleted first"
 	}
 	if a.Frozen != "" {
@@ -158,31 +150,26 @@ func (s *State) activeStatus(a *Active, u *UnhealthyMachine) v1alpha1.SurgeRemed
 // progress returns the phase of the remediation, a message about its progress, and what a human can do.
 func (a *Active) progress(owner string) (phase v1alpha1.RemediationPhase, message, next string) {
 	switch a.Step {
-	case Requesting:
+	case requesting:
 		if a.Request.Method == OwnerRemediation {
 			return v1alpha1.RemediationRemoving, owner + " was asked to remediate: it deletes the machine, and creates another", ""
 		}
 		return v1alpha1.RemediationSurging, owner + " was asked for one more machine", ""
-	case Replacing:
+	case replacing:
 		return v1alpha1.RemediationReplacing, "replacement " + a.Replacement.Name + " exists, and is not ready", ""
-	case Removing:
+	case removing:
 		return v1alpha1.RemediationRemoving, "replacement " + a.Replacement.Name + " is ready; " + owner + " must delete the machine", ""
-	case Deleting:
+	case deleting:
 		return v1alpha1.RemediationRemoving, owner + " is deleting the machine", ""
-	case Settling:
+	case settling:
 		return v1alpha1.RemediationReplacing, "the machine is gone; waiting until its replacement is ready", ""
-	default: // Cancelling, Sparing
+	default: // cancelling, sparing
 		phase, message = v1alpha1.RemediationCancelling, "cancelling the replacement: "+a.Reason
-		switch {
-		case a.Step == Cancelling || a.Replacement.Name == "":
+		if a.Step == cancelling || a.Replacement.Name == "" {
 			return phase, message, ""
-		case len(a.Extras) > 0:
-			return phase, message + "; " + owner + " must delete the surplus of " + a.newNames(),
-				"if they are not deleted, find out why, and delete those with the annotation cluster.x-k8s.io/delete-machine by hand"
-		default:
-			return phase, message + "; " + owner + " must delete " + a.Replacement.Name,
-				"if it is not deleted, find out why, and delete machine " + a.Replacement.Name + " by hand"
 		}
+		return phase, message + "; " + owner + " must delete the new machines (" + a.newNames() + ") until none is surplus",
+			"if it is not deleted, find out why, and delete the new machine with the annotation cluster.x-k8s.io/delete-machine by hand"
 	}
 }
 
@@ -195,7 +182,7 @@ func (a *Active) newNames() string {
 	return strings.Join(names, ", then ")
 }
 
-func endedStatus(e *PastRemediation) v1alpha1.SurgeRemediationStatus {
+func endedStatus(e *pastRemediation) v1alpha1.SurgeRemediationStatus {
 	out := v1alpha1.SurgeRemediationStatus{
 		Reason: e.Reason, Replacement: e.Replacement.Name, Attempts: e.Attempts, Policy: e.Evidence.PolicyName, Quorum: quorumStatus(e.Evidence),
 		Decision: e.Decision.Words(), MarkedAt: metaTime(e.MarkedAt), StartedAt: metaTime(e.StartedAt), FinishedAt: metaTime(e.EndedAt),
@@ -205,7 +192,7 @@ func endedStatus(e *PastRemediation) v1alpha1.SurgeRemediationStatus {
 		out.Phase = v1alpha1.RemediationSucceeded
 		out.Message = strings.TrimSuffix(fmt.Sprintf("replaced by %s; %s", cmp.Or(e.Replacement.Name, "its owner"), e.Note), "; ")
 	case e.Outcome == EndRecovered:
-		phases := map[Cause]v1alpha1.RemediationPhase{Deselected: v1alpha1.RemediationUnselected, MachineGone: v1alpha1.RemediationCancelled}
+		phases := map[cause]v1alpha1.RemediationPhase{Deselected: v1alpha1.RemediationUnselected, MachineGone: v1alpha1.RemediationCancelled}
 		out.Phase, out.Message = cmp.Or(phases[e.Cause], v1alpha1.RemediationRecovered), e.Note
 	default:
 		out.Phase, out.Message = v1alpha1.RemediationCancelled, "cancelled: "+e.Note
@@ -218,7 +205,7 @@ func quorumStatus(seen Evidence) *v1alpha1.QuorumStatus {
 	if seen.Voters == 0 && !seen.External {
 		return nil
 	}
-	q := Quorum{Voters: seen.Voters, Answering: seen.Voters - len(seen.Silent)}
+	q := quorum{Voters: seen.Voters, Answering: seen.Voters - len(seen.Silent)}
 	return &v1alpha1.QuorumStatus{Voters: q.Voters, Responding: q.Answering, Tolerates: q.Tolerance(), External: seen.External, Leader: seen.Leader, Learners: seen.Joining}
 }
 

@@ -1,7 +1,6 @@
 package remediator
 
 import (
-	"fmt"
 	"slices"
 	"time"
 )
@@ -14,15 +13,14 @@ const spareAfter = 30 * time.Second
 
 var (
 	stepCancelling = step{
-		name:    Cancelling,
+		name:    cancelling,
 		meaning: "The requests are undone. The machine keeps its delete annotation.",
-		awaits:  remediation.awaitsCancel,
 		writes:  cancellingActions,
 		exits:   []transition{ownerGone, victimGone, victimDeletionStarted, another, lateReady, raised, restored, spared},
 	}
 
 	lateReady = transition{
-		when: "the replacement has timed out, and the new machine is ready now; the old machine is still unhealthy, no rule prevents its replacement, the owner is not asked to remediate a new machine, and neither unhealthy components of another machine nor a surplus new machine keep the owner from deleting it", event: ReplacementReady{}, to: Removing,
+		when: "the replacement has timed out, and the new machine is ready now; the old machine is still unhealthy, no rule prevents its replacement, the owner is not asked to remediate a new machine, and neither unhealthy components of another machine nor a surplus new machine keep the owner from deleting it", event: ReplacementReady{}, to: removing,
 		events: func(r remediation) []Event {
 			if m := r.lateReplacement(); m != nil && r.unopposed(r.now) {
 				return []Event{ReplacementReady{Replacement: m.subject()}}
@@ -35,7 +33,7 @@ var (
 		}, then: "it continues, because the new machine is ready"},
 	}
 	spared = transition{
-		when: "replicas, rollout trigger and conditions are restored, the owner has observed it, and each surplus new machine has a delete annotation", event: VictimSpared{}, to: Sparing,
+		when: "replicas, rollout trigger and conditions are restored, the owner has observed it, and each surplus new machine has a delete annotation", event: VictimSpared{}, to: sparing,
 		events: func(r remediation) []Event {
 			now, due := r.mayBeSpared()
 			return eventIf(now || r.reached(due), VictimSpared{})
@@ -47,19 +45,6 @@ var (
 	}
 )
 
-func (r remediation) awaitsCancel() string {
-	switch {
-	case r.in(Cancelling) && r.victim != nil && !r.method.undone(r):
-		return fmt.Sprintf("the replacement is cancelled: the request to %s is undone, and it must observe that; if this lasts, check that its controller runs", r.facts.Owner.Name)
-	case r.in(Cancelling) || r.Replacement.Name == "":
-		return "the replacement is cancelled"
-	case len(r.Extras) > 0:
-		return fmt.Sprintf("%s deletes the surplus of %s", r.facts.Owner.Name, r.newNames())
-	default:
-		return fmt.Sprintf("%s deletes %s", r.facts.Owner.Name, r.Replacement.Name)
-	}
-}
-
 // cancellingActions returns the writes that undo the request. They begin with the delete annotations of the new machines and end with that of the unhealthy
 // machine.
 func cancellingActions(r remediation) []Action {
@@ -68,15 +53,15 @@ func cancellingActions(r remediation) []Action {
 		switch {
 		case m.DeleteAnnotation == "" && r.mustDeleteNew():
 			actions = append(actions, Action{Type: SetDelete, Machine: m.subject(), Value: DeleteValue})
-		case m.DeleteAnnotation == DeleteValue && r.in(Sparing) && !r.mustDeleteNew() && r.method.undone(r):
+		case m.DeleteAnnotation == DeleteValue && r.in(sparing) && !r.mustDeleteNew() && r.method.undone(r):
 			actions = append(actions, Action{Type: SetDelete, Machine: m.subject()}) // users want the machine now
 		}
 	}
 	actions = slices.Concat(actions, r.removeRelaxed(), r.method.undo(r), r.removeSurplus(), r.clearStaleRelaxed())
-	if r.in(Sparing) && r.victim != nil && r.victim.DeleteAnnotation == DeleteValue && !r.isOldSurplus() {
+	if r.in(sparing) && r.victim != nil && r.victim.DeleteAnnotation == DeleteValue && !r.isOldSurplus() {
 		actions = append(actions, r.set(SetDelete, ""))
 	}
-	return append(actions, r.touch(!r.in(Sparing) || len(r.newMachines) > 0 && r.tooMany(), "-cancel")...)
+	return append(actions, r.touch(!r.in(sparing) || len(r.newMachines) > 0 && r.tooMany(), "-cancel")...)
 }
 
 // isOldSurplus reports whether the machine is a surplus one of an earlier remediation, which has set its delete annotation. Asking the owner to
@@ -106,7 +91,7 @@ func (r remediation) resumable() bool {
 	case r.stuck() || r.outranked():
 		return false // its owner would not delete the machine either
 	default: // a new machine that was ready before can be deleted, unless components of the unhealthy machine are broken
-		return !r.Ready || r.in(Sparing) && r.facts.isBroken(r.victim)
+		return !r.Ready || r.in(sparing) && r.facts.isBroken(r.victim)
 	}
 }
 
@@ -150,9 +135,8 @@ func (r remediation) replacesOther() bool {
 
 var (
 	stepSparing = step{
-		name:    Sparing,
+		name:    sparing,
 		meaning: "No additional machine is requested any more. The delete annotation of the machine is removed, and new machines are deleted.",
-		awaits:  remediation.awaitsCancel,
 		writes:  cancellingActions,
 		exits:   []transition{ownerGone, victimGone, victimDeletionStarted, another, lateReady, raised, restored, cancelled, abandoned},
 	}

@@ -10,9 +10,8 @@ import (
 
 var (
 	stepRemoving = step{
-		name:    Removing,
+		name:    removing,
 		meaning: "The new machine is ready. The owner must delete the unhealthy machine.",
-		awaits:  func(r remediation) string { return fmt.Sprintf("%s deletes %s", r.facts.Owner.Name, r.Victim.Name) },
 		writes:  requestingActions,
 		exits:   slices.Concat(victimTransitions, []transition{replacementObserved, another}, replicaTransitions, cancelTransitions, []transition{blocked, notRemoved, consumed}),
 	}
@@ -31,9 +30,8 @@ var (
 
 var (
 	stepDeleting = step{
-		name:    Deleting,
+		name:    deleting,
 		meaning: "The owner, or another client, is deleting the machine.",
-		awaits:  func(r remediation) string { return r.Victim.Name + " is gone, and its replacement is ready" },
 		writes:  deletingActions,
 		exits:   []transition{ownerGone, victimGone, another, replacementReady.withTarget(same), raised, restored, drainOverdue, detachOverdue, hanging},
 	}
@@ -92,7 +90,7 @@ var (
 // suspension restricts writes, because a user may still need the workload, which ends with the
 // machine.
 func (r remediation) waitTimeout(skipped bool, since time.Time, limit time.Duration) time.Time {
-	free := !skipped && !r.victim.Skip && !r.unhealthy.Aborted && !r.facts.pauseRequested() && (r.by == nil || r.by.writes == writesAll)
+	free := !skipped && !r.victim.Skip && !r.unhealthy.Aborted && r.facts.checkPauseRequests() == nil && (r.by == nil || r.by.writes == writesAll)
 	due := r.countFrom(since).Add(limit)
 	if u := r.unhealthy; u.held(r.now) {
 		free, due = free && !u.HoldUntil.IsZero(), later(due, u.HoldUntil)

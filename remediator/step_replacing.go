@@ -10,13 +10,10 @@ import (
 
 var (
 	stepReplacing = step{
-		name:    Replacing,
+		name:    replacing,
 		meaning: "A new machine exists and is not ready. The unhealthy machine still exists.",
-		awaits: func(r remediation) string {
-			return fmt.Sprintf("%s deletes %s when %s is ready", r.facts.Owner.Name, r.Victim.Name, r.Replacement.Name)
-		},
-		writes: requestingActions,
-		exits:  slices.Concat(victimTransitions, []transition{another, replacementReady}, replicaTransitions, cancelTransitions, []transition{superseded, notReady, consumed}),
+		writes:  requestingActions,
+		exits:   slices.Concat(victimTransitions, []transition{another, replacementReady}, replicaTransitions, cancelTransitions, []transition{superseded, notReady, consumed}),
 	}
 
 	notReady = expires("the new machine is not ready within `timeouts.ready`", TimedOut, func(r remediation) time.Time {
@@ -27,7 +24,7 @@ var (
 	consumed = transition{
 		when: "replicas are restored, and there are no more machines than requested: the new machine has replaced another one", event: SurgeConsumed{}, to: ended,
 		events: func(r remediation) []Event {
-			if !r.scales() || r.Scale != ScaleBack || len(r.deleting) > 0 || r.tooMany() || r.Replacement.UID == "" {
+			if !r.scales() || r.Scale != scaleRestored || len(r.deleting) > 0 || r.tooMany() || r.Replacement.UID == "" {
 				return nil
 			}
 			if r.wrongMachineDeleted() {

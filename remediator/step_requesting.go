@@ -13,16 +13,10 @@ import (
 
 var (
 	stepRequesting = step{
-		name:    Requesting,
+		name:    requesting,
 		meaning: "The owner is asked for a replacement. No new machine was observed yet.",
-		awaits: func(r remediation) string {
-			if r.Request.Method == OwnerRemediation {
-				return fmt.Sprintf("%s deletes %s, and creates another machine", r.facts.Owner.Name, r.Victim.Name)
-			}
-			return r.facts.Owner.Name + " creates another machine"
-		},
-		writes: requestingActions,
-		exits:  slices.Concat(victimTransitions, []transition{replacementObserved, another}, replicaTransitions, cancelTransitions, []transition{relaxed, worsenedTimeout, superseded, held, becameUnsafe, noReplacement}),
+		writes:  requestingActions,
+		exits:   slices.Concat(victimTransitions, []transition{replacementObserved, another}, replicaTransitions, cancelTransitions, []transition{relaxed, worsenedTimeout, superseded, held, becameUnsafe, noReplacement}),
 	}
 
 	relaxed = transition{

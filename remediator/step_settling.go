@@ -1,16 +1,14 @@
 package remediator
 
 import (
-	"cmp"
 	"slices"
 	"time"
 )
 
 var (
 	stepSettling = step{
-		name:    Settling,
+		name:    settling,
 		meaning: "The unhealthy machine is gone. Its replacement must become ready, and everything that scute wrote must be removed.",
-		awaits:  func(r remediation) string { return cmp.Or(r.Replacement.Name, "another machine") + " becomes ready" },
 		writes:  settlingActions,
 		exits:   []transition{ownerGone, another, replacementReady.withTarget(same), raised, restored, succeeded, notSettled},
 	}
@@ -22,16 +20,9 @@ var (
 			return eventIf(ok && r.isClean(), Succeeded{Note: note, Gone: r.Replacement.UID != "" && r.facts.machine(r.Replacement) == nil})
 		},
 	}
-	notSettled = transition{
-		when: "everything that scute wrote is removed, and the replacement is not ready within `timeouts.ready` and `timeouts.scaleUp` together; within `timeouts.scaleUp` if a machine that never joined keeps the owner from creating one", event: Cancelled{Cause: TimedOut}, to: ended,
-		events: func(r remediation) []Event {
-			if !r.reached(r.settleDeadline()) {
-				return nil
-			}
-			return []Event{CancelStarted{Cause: TimedOut, Reason: "the machine is gone, and its replacement is not ready in time"}, Cancelled{Cause: TimedOut}}
-		},
-		deadline: deadline{due: remediation.settleDeadline, then: "it ends as Cancelled"},
-	}
+	notSettled = ends("everything that scute wrote is removed, and the replacement is not ready within `timeouts.ready` and `timeouts.scaleUp` together; within `timeouts.scaleUp` if a machine that never joined keeps the owner from creating one", TimedOut, func(r remediation) string {
+		return formatIf(r.reached(r.settleDeadline()), "the machine is gone, and its replacement is not ready in time")
+	}).by(remediation.settleDeadline, "it ends as Cancelled")
 )
 
 // settlingActions returns the writes that remove everything that scute wrote, after the machine is gone.

@@ -9,7 +9,6 @@ import "time"
 type step struct {
 	name    Step
 	meaning string
-	awaits  func(remediation) string // what happens next, for users
 	writes  func(remediation) []Action
 	exits   []transition
 }
@@ -96,6 +95,12 @@ func (t transition) withTarget(to Step) transition {
 	return t
 }
 
+// by adds the time at which the transition is due even if no fact changes.
+func (t transition) by(due func(remediation) time.Time, then string) transition {
+	t.deadline = deadline{due: due, then: then}
+	return t
+}
+
 func eventIf(so bool, e Event) []Event {
 	if !so {
 		return nil
@@ -120,27 +125,25 @@ func timed[E Event](when string, to Step, due func(remediation) time.Time, then 
 }
 
 // expires returns a transition that starts a cancellation when a time has come. say returns the reason.
-func expires(when string, cause Cause, due func(remediation) time.Time, say func(remediation) string) transition {
-	t := cancels(when, cause, func(r remediation) string {
+func expires(when string, cause cause, due func(remediation) time.Time, say func(remediation) string) transition {
+	return cancels(when, cause, func(r remediation) string {
 		if !r.reached(due(r)) {
 			return ""
 		}
 		return say(r)
-	})
-	t.deadline = deadline{due: due, then: thenCancelled}
-	return t
+	}).by(due, thenCancelled)
 }
 
 // cancels returns a transition that starts a cancellation when why returns a reason.
-func cancels(when string, cause Cause, why func(remediation) string) transition {
-	return transition{when: when, event: CancelStarted{Cause: cause}, to: Cancelling, events: func(r remediation) []Event {
+func cancels(when string, cause cause, why func(remediation) string) transition {
+	return transition{when: when, event: CancelStarted{Cause: cause}, to: cancelling, events: func(r remediation) []Event {
 		reason := why(r)
 		return eventIf(reason != "", CancelStarted{Cause: cause, Reason: reason})
 	}}
 }
 
 // ends returns a transition that ends the remediation, because there is nothing to undo.
-func ends(when string, cause Cause, why func(remediation) string) transition {
+func ends(when string, cause cause, why func(remediation) string) transition {
 	return transition{when: when, event: Cancelled{Cause: cause}, to: ended, events: func(r remediation) []Event {
 		reason := why(r)
 		if reason == "" {

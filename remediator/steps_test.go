@@ -9,12 +9,12 @@ import (
 // TestSteps checks the table of steps against Apply: each transition leads to the step in the table, every step can be
 // entered and left, and a new step resets the time.
 func TestSteps(t *testing.T) {
-	reached := map[Step]bool{Requesting: true}
+	reached := map[Step]bool{requesting: true}
 	for _, from := range steps {
 		for _, tr := range from.exits {
 			began := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 			at := began.Add(time.Minute)
-			s := State{Active: &Active{Victim: Subject{Name: "m1", UID: "1"}, Step: from.name, Since: began, Ready: from.name == Removing}}
+			s := State{Active: &Active{Victim: Subject{Name: "m1", UID: "1"}, Step: from.name, Since: began, Ready: from.name == removing}}
 			s.Apply(tr.event, at)
 			switch {
 			case tr.to == ended:

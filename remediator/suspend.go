@@ -2,7 +2,6 @@ package remediator
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -52,107 +51,99 @@ type suspension struct {
 	rule   string
 	when   string
 	writes writeExtent
-	// applies returns the reason and what a human can do. ok is false if the suspension does not apply.
-	applies func(r remediation) (reason, next string, ok bool)
+	// applies returns the reason, or no risk if the suspension does not apply.
+	applies func(r remediation) risk
 	// due returns when the suspension starts to apply without another change. It is nil if time alone never causes that.
 	due func(r remediation) time.Time
 }
 
 // suspensions are in the order of their priority: the first suspension that applies is recorded.
 var suspensions = []suspension{
-	{freezeMove, "the log has a move of the cluster in progress", writesNothing, func(r remediation) (string, string, bool) {
-		return "the cluster is being moved: " + r.facts.Move, "it continues when the move has ended", r.facts.Move != ""
+	{freezeMove, "the log has a move of the cluster in progress", writesNothing, func(r remediation) risk {
+		return riskIf(r.facts.Move != "", "the cluster is being moved: "+r.facts.Move, "it continues when the move has ended")
 	}, nil},
-	{freezePaused, "the Cluster is paused: it may be on its way to another management cluster", writesNothing, func(r remediation) (string, string, bool) {
-		return r.pausedOwner(), untilUnpaused, r.facts.Cluster.Paused
+	{freezePaused, "the Cluster is paused: it may be on its way to another management cluster", writesNothing, func(r remediation) risk {
+		return riskIf(r.facts.Cluster.Paused, r.pausedOwner(), untilUnpaused)
 	}, nil},
-	{freezePaused, "the machine is paused", writesUndo, func(r remediation) (string, string, bool) {
-		if r.victim == nil || !r.victim.Paused {
-			return "", "", false
-		}
-		return "machine " + r.victim.Name + " is paused", "it continues when the pause of the machine is removed", true
+	{freezePaused, "the machine is paused", writesUndo, func(r remediation) risk {
+		return riskIf(r.victim != nil && r.victim.Paused, "machine "+r.Victim.Name+" is paused", untilUnpaused)
 	}, nil},
-	{freezePaused, "the owner is paused", writesMarks, func(r remediation) (string, string, bool) {
-		return r.pausedOwner(), untilUnpaused, r.facts.Owner.Paused
+	{freezePaused, "the owner is paused", writesMarks, func(r remediation) risk {
+		return riskIf(r.facts.Owner.Paused, r.pausedOwner(), untilUnpaused)
 	}, nil},
-	{freezePolicy, "the RepairPolicy cannot be read, the machine is not gone, and nothing is being cancelled", writesUndo, func(r remediation) (string, string, bool) {
+	{freezePolicy, "the RepairPolicy cannot be read, the machine is not gone, and nothing is being cancelled", writesUndo, func(r remediation) risk {
 		p := r.facts.Policy
-		if p.Unreadable == "" || r.in(Cancelling, Sparing, Settling) {
-			return "", "", false
-		}
-		return p.unreadableReason(), p.correctAdvice() + "; or abort the remediation", true
+		return riskIf(p.Unreadable != "" && !r.in(cancelling, sparing, settling), p.unreadableReason(), p.correctAdvice()+"; or abort the remediation")
 	}, nil},
-	{freezePolicy, "the RepairPolicy cannot be read, the machine is gone, and its replacement is not ready", writesAll, func(r remediation) (string, string, bool) {
+	{freezePolicy, "the RepairPolicy cannot be read, the machine is gone, and its replacement is not ready", writesAll, func(r remediation) risk {
 		_, done := r.complete()
-		return "the machine is gone, and its replacement is not ready; " + r.facts.Policy.unreadableReason(), r.facts.Policy.correctAdvice(), r.in(Settling) && r.facts.Policy.Unreadable != "" && !done
+		return riskIf(r.in(settling) && r.facts.Policy.Unreadable != "" && !done,
+			"the machine is gone, and its replacement is not ready; "+r.facts.Policy.unreadableReason(), r.facts.Policy.correctAdvice())
 	}, nil},
-	{freezeForeign, "replicas are neither the original nor the requested value, or were restored before a new machine existed", writesMarks, func(r remediation) (string, string, bool) {
-		next := "make the client that sets the replicas (a GitOps tool, an autoscaler) ignore them"
-		if r.facts.isControlPlane() {
-			next += ", or allow RolloutSurge"
+	{freezeForeign, "replicas are neither the original nor the requested value, or were restored before a new machine existed", writesMarks, func(r remediation) risk {
+		n := r.facts.excludedReplicas
+		why := fmt.Sprintf("another client set the replicas to %d, and scute requested %d instead of %d", r.replicas+n, r.Request.To+n, r.Request.From+n)
+		return riskIf(r.foreignReplicas(), why, "make the client that sets the replicas (a GitOps tool, an autoscaler) ignore them"+
+			formatIf(r.facts.isControlPlane(), ", or allow RolloutSurge")+"; scute undoes its request soon")
+	}, nil},
+	{freezeHeld, "the machine is being deleted, blocked by a deletion hook that the policy does not allow", writesAll, func(r remediation) risk {
+		if r.victim == nil || !r.victim.Deleting {
+			return risk{}
 		}
-		return fmt.Sprintf("another client set the replicas to %d, and scute requested %d instead of %d", r.replicas+r.facts.excludedReplicas, r.Request.To+r.facts.excludedReplicas, r.Request.From+r.facts.excludedReplicas),
-			next + "; scute undoes its request soon", r.foreignReplicas()
+		hooks := r.facts.Policy.blockingHooks(r.victim)
+		return riskIf(len(hooks) > 0, "the machine is being deleted"+formatHooks(hooks), "find out who set the hook; nothing else happens for "+r.facts.Owner.Name+" meanwhile")
 	}, nil},
-	{freezeHeld, "the machine is being deleted, blocked by a deletion hook that the policy does not allow", writesAll, func(r remediation) (string, string, bool) {
-		if r.victim == nil || !r.victim.Deleting || len(r.facts.Policy.blockingHooks(r.victim)) == 0 {
-			return "", "", false
-		}
-		return "the machine is being deleted" + formatHooks(r.facts.Policy.blockingHooks(r.victim)), "find out who set the hook; nothing else happens for " + r.facts.Owner.Name + " meanwhile", true
-	}, nil},
-	{freezeHeld, "the machine is being deleted for longer than `timeouts.removal`", writesAll, func(r remediation) (string, string, bool) {
+	{freezeHeld, "the machine is being deleted for longer than `timeouts.removal`", writesAll, func(r remediation) risk {
 		if !r.reached(r.removalDeadline(r.victim)) {
-			return "", "", false
+			return risk{}
 		}
-		return fmt.Sprintf("%s has been deleting it for more than %s%s", r.facts.Owner.Name, view.Duration(r.facts.Policy.Timeouts.Removal), formatHooks(r.victim.Hooks)), "find out what blocks the deletion: the drain, volumes or the infrastructure", true
+		return risk{fmt.Sprintf("%s has been deleting it for more than %s%s", r.facts.Owner.Name, view.Duration(r.facts.Policy.Timeouts.Removal), formatHooks(r.victim.Hooks)), nextDeletion}
 	}, func(r remediation) time.Time { return r.removalDeadline(r.victim) }},
-	{freezeHeld, "the machine is gone, or has lost its delete annotation, and the deletion of another machine (of a control plane, or a new one) is blocked by a hook, or lasts longer than `timeouts.removal`", writesAll, func(r remediation) (string, string, bool) {
-		m, gone := r.hangingMachine(), ""
+	{freezeHeld, "the machine is gone, or has lost its delete annotation, and the deletion of another machine (of a control plane, or a new one) is blocked by a hook, or lasts longer than `timeouts.removal`", writesAll, func(r remediation) risk {
+		m := r.hangingMachine()
 		if m == nil {
-			return "", "", false
+			return risk{}
 		}
-		if r.in(Settling) {
-			gone = "the machine is gone; "
-		}
-		return gone + "machine " + m.Name + " is being deleted" + formatHooks(m.Hooks), "find out what blocks the deletion of machine " + m.Name + " (hooks, the drain, volumes or the infrastructure); nothing else happens for " + r.facts.Owner.Name + " meanwhile", true
+		return risk{formatIf(r.in(settling), "the machine is gone; ") + "machine " + m.Name + " is being deleted" + formatHooks(m.Hooks), nextDeletion + "; nothing else happens for " + r.facts.Owner.Name + " meanwhile"}
 	}, remediation.hangDeadline},
-	{freezeQuorum, "the API server or etcd of a control plane could not be asked for ten seconds, or quorum is lost; the machine is not gone", writesUndo, func(r remediation) (string, string, bool) {
+	{freezeQuorum, "the API server or etcd of a control plane could not be asked for ten seconds, or quorum is lost; the machine is not gone", writesUndo, func(r remediation) risk {
+		d := checkBlind(r.facts)
 		switch {
 		case r.facts.withinGracePeriod() && r.Frozen == freezeQuorum:
-			return r.FrozenReason, r.FrozenNext, true
-		case checkBlind(r.facts) == nil || r.in(Settling) || r.facts.withinGracePeriod():
-			return "", "", false
+			return risk{r.FrozenReason, r.FrozenNext}
+		case d == nil || r.in(settling) || r.facts.withinGracePeriod():
+			return risk{}
 		}
-		d := checkBlind(r.facts)
-		return d.Reason, d.Next, true
+		return risk{d.Reason, d.Next}
 	}, nil},
-	{freezeRisk, "nothing was requested yet, or the owner has not acted on the request to remediate, and it is no longer safe: the members of etcd do not allow it, the owner would first remediate a machine that another client requests and that etcd cannot spare, another machine is being deleted, or no other machine serves the API", writesUndo, func(r remediation) (string, string, bool) {
-		risk := r.requestRisk()
-		return risk.why, risk.next, !risk.none()
-	}, nil},
-	{freezeRequest, "nothing was requested yet, and the RepairPolicy or RepairLimits have pause requests", writesUndo, func(r remediation) (string, string, bool) {
-		p, fleet := r.facts.Policy, r.facts.Fleet.Limits.Paused
-		if len(fleet) > 0 {
-			return "RepairLimits default has pause requests: " + strings.Join(fleet, "; "), "remove the pause requests to continue", r.notRequested()
+	{freezeRisk, "nothing was requested yet, or the owner has not acted on the request to remediate, and it is no longer safe: the members of etcd do not allow it, the owner would first remediate a machine that another client requests and that etcd cannot spare, another machine is being deleted, or no other machine serves the API", writesUndo, remediation.requestRisk, nil},
+	{freezeRequest, "nothing was requested yet, and the RepairPolicy or RepairLimits have pause requests", writesUndo, func(r remediation) risk {
+		d := r.facts.checkPauseRequests()
+		if d == nil || !r.notRequested() {
+			return risk{}
 		}
-		return "RepairPolicy " + p.Name + " has pause requests: " + strings.Join(p.Paused, "; "), "remove the pause requests to continue", r.notRequested() && len(p.Paused) > 0
+		return risk{d.Reason, d.Next}
 	}, nil},
-	{freezeHold, "nothing was requested yet, or the owner has not acted on the request to remediate, and an operator holds the machine", writesUndo, func(r remediation) (string, string, bool) {
-		if !r.notRequested() && !r.awaitsOwner() || !r.unhealthy.held(r.now) {
-			return "", "", false
-		}
-		return r.unhealthy.describeHold(), "release the machine when you no longer need it", true
+	{freezeHold, "nothing was requested yet, or the owner has not acted on the request to remediate, and an operator holds the machine", writesUndo, func(r remediation) risk {
+		return riskIf((r.notRequested() || r.awaitsOwner()) && r.unhealthy.held(r.now), r.unhealthy.describeHold(), nextRelease)
 	}, nil},
-	{freezeRefused, "replicas are raised, no new machine exists, the policy does not accept that the machine is deleted first, and the owner reports what keeps it from creating one: its preflight checks, a quota, a webhook; or it defers the requested remediation of a worker", writesAll, func(r remediation) (string, string, bool) {
+	{freezeRefused, "replicas are raised, no new machine exists, the policy does not accept that the machine is deleted first, and the owner reports what keeps it from creating one: its preflight checks, a quota, a webhook; or it defers the requested remediation of a worker", writesAll, func(r remediation) risk {
 		if r.deferred() {
-			return r.facts.Owner.Name + " defers the remediation: the condition OwnerRemediated has the reason", nextFix, true
+			return risk{r.facts.Owner.Name + " defers the remediation: the condition OwnerRemediated has the reason", nextFix}
 		}
-		return r.facts.Owner.Name + " creates no machine: " + r.facts.Owner.Refused, nextFix,
-			r.facts.Owner.Refused != "" && !r.facts.Policy.AllowsDeleteFirst && r.in(Requesting) && r.scales() && r.method.requesting(r) && len(r.newMachines) == 0
+		return riskIf(r.facts.Owner.Refused != "" && !r.facts.Policy.AllowsDeleteFirst && r.in(requesting) && r.scales() && r.method.requesting(r) && len(r.newMachines) == 0,
+			r.facts.Owner.Name+" creates no machine: "+r.facts.Owner.Refused, nextFix)
 	}, nil},
-	{freezeDenied, "nothing was requested yet, because the API server has rejected the write for a minute", writesAll, func(r remediation) (string, string, bool) {
-		return "the request cannot be written: " + r.state.Failure, "fix what rejects it (RBAC, an admission policy, a quota), and scute continues by itself; or abort the remediation", r.reached(r.deniedFrom())
+	{freezeDenied, "nothing was requested yet, because the API server has rejected the write for a minute", writesAll, func(r remediation) risk {
+		return riskIf(r.reached(r.deniedFrom()), "the request cannot be written (RBAC, an admission policy, a quota): "+r.state.Failure, nextFix)
 	}, remediation.deniedFrom},
+}
+
+func riskIf(so bool, why, next string) risk {
+	if !so {
+		return risk{}
+	}
+	return risk{why, next}
 }
 
 // deniedFrom returns when writes have failed for so long that they will probably not succeed soon. It returns zero while they succeed.
@@ -163,7 +154,7 @@ func (r remediation) deniedFrom() time.Time {
 // hangingMachine returns another machine that must be gone before the remediation ends, and whose deletion does not end. It returns nil if there is none.
 func (r remediation) hangingMachine() *Machine {
 	return pick(r.deleting, func(m *Machine) bool {
-		return r.in(Settling, Sparing) && (len(m.Hooks) > 0 || r.reached(r.removalDeadline(m)))
+		return r.in(settling, sparing) && (len(m.Hooks) > 0 || r.reached(r.removalDeadline(m)))
 	})
 }
 
@@ -171,7 +162,7 @@ func (r remediation) hangingMachine() *Machine {
 func (r remediation) hangDeadline() time.Time {
 	var first time.Time
 	for _, m := range r.deleting {
-		if due := r.removalDeadline(m); r.in(Settling, Sparing) && !due.IsZero() && (first.IsZero() || due.Before(first)) {
+		if due := r.removalDeadline(m); r.in(settling, sparing) && !due.IsZero() && (first.IsZero() || due.Before(first)) {
 			first = due
 		}
 	}
@@ -180,12 +171,12 @@ func (r remediation) hangDeadline() time.Time {
 
 // notRequested reports whether nothing of the request is visible in the cluster yet.
 func (r remediation) notRequested() bool {
-	return r.in(Requesting) && r.victim != nil && !r.victim.Deleting && len(r.newMachines) == 0 && r.Scale == ScaleUnobserved && r.method.undone(r)
+	return r.in(requesting) && r.victim != nil && !r.victim.Deleting && len(r.newMachines) == 0 && r.Scale == scaleUnobserved && r.method.undone(r)
 }
 
 // awaitsOwner reports whether the owner is asked to remediate the machine and has not started to delete it.
 func (r remediation) awaitsOwner() bool {
-	return r.Request.Method == OwnerRemediation && r.in(Requesting) && r.victim != nil && !r.victim.Deleting
+	return r.Request.Method == OwnerRemediation && r.in(requesting) && r.victim != nil && !r.victim.Deleting
 }
 
 // deferred reports whether the MachineSet of a worker postpones the remediation because of its preflight checks or other remediations in progress.
@@ -218,25 +209,26 @@ func (r remediation) requestRisk() risk {
 const (
 	untilUnpaused = "it continues when the pause is removed"
 	nextFix       = "fix the cause, and scute continues by itself; or abort the remediation"
+	nextDeletion  = "find out what blocks the deletion: hooks, the drain, volumes or the infrastructure"
 )
 
 func (r remediation) pausedOwner() string {
 	return "the cluster or its " + r.facts.Owner.Kind + " is paused"
 }
 
+// suspended is the suspension that applies, with its reason. by is nil if none applies.
+type suspended struct {
+	by *suspension
+	risk
+}
+
 func (r remediation) suspension() suspended {
 	for i := range suspensions {
-		if reason, next, ok := suspensions[i].applies(r); ok {
-			return suspended{by: &suspensions[i], reason: reason, next: next}
+		if why := suspensions[i].applies(r); !why.none() {
+			return suspended{by: &suspensions[i], risk: why}
 		}
 	}
 	return suspended{}
-}
-
-// suspended is the suspension that applies, with its reason. by is nil if none applies.
-type suspended struct {
-	by           *suspension
-	reason, next string
 }
 
 // suspend returns the event that freezes or thaws a remediation. For the same rule, it returns
@@ -246,20 +238,20 @@ func (r remediation) suspend() []Event {
 	switch {
 	case r.by == nil && r.Frozen == "":
 		return nil
-	case r.by != nil && r.by.rule == r.Frozen && r.next == r.FrozenNext && (r.reason == r.FrozenReason || !comparesReason(r.by.rule)):
+	case r.by != nil && r.by.rule == r.Frozen && r.next == r.FrozenNext && (r.why == r.FrozenReason || !comparesReason(r.by.rule)):
 		return nil
 	case r.by == nil:
 		return []Event{Thawed{}}
 	default:
-		return []Event{Frozen{Rule: r.by.rule, Reason: r.reason, Next: r.next}}
+		return []Event{Frozen{Rule: r.by.rule, Reason: r.why, Next: r.next}}
 	}
 }
 
 // foreignReplicas reports whether replicas are neither the original nor the requested value, or another client restored them before a new machine existed.
 // After the request is undone, no more machines are requested, and replicas may have any value.
 func (r remediation) foreignReplicas() bool {
-	if !r.scales() || r.Scale == ScaleBack || r.isCancelling() || r.in(Settling) || r.method.requesting(r) {
+	if !r.scales() || r.Scale == scaleRestored || r.isCancelling() || r.in(settling) || r.method.requesting(r) {
 		return false
 	}
-	return r.replicas != r.Request.From || r.Scale == ScaleUp && r.Replacement.UID == "" && len(r.newMachines) == 0 && !r.ownerRollingOut()
+	return r.replicas != r.Request.From || r.Scale == scaleRaised && r.Replacement.UID == "" && len(r.newMachines) == 0 && !r.ownerRollingOut()
 }

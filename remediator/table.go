@@ -50,7 +50,7 @@ func decideControlPlane(m *Machine, f *Facts, stranded []*Machine) Decision {
 type tableCase struct {
 	m       *Machine
 	f       *Facts
-	quorum  Quorum
+	quorum  quorum
 	answers bool     // the victim's etcd member answers, or etcd is external
 	broken  []string // broken components of the victim
 	others  []string // other machines with broken components
@@ -204,12 +204,8 @@ func (c tableCase) deleteFirst(rule, why string) Decision {
 // checkLearner returns a wait for a joining member, until it becomes a voter or its machine is gone.
 func (c tableCase) checkLearner() *Decision {
 	member := find(c.f.Etcd.Members, func(member *Member) bool { return member.Learner })
-	if m := c.f.machineOf(*member); m != nil {
-		return waitForHuman("find out why etcd on machine "+m.Name+" does not catch up; if it never does, scute replaces the machine when it is unhealthy",
-			"learner", "etcd has a learner, %s: it votes when it has caught up", member.Node)
-	}
-	return waitForHuman("check whether a machine is still joining; if none is, remove the member (etcdctl member list, etcdctl member remove)",
-		"learner", "etcd has a learner, %s, of no machine that has joined: it votes when its machine has joined, and is removed when its machine is gone", member.Node)
+	return waitForHuman("find out why it does not catch up; if it belongs to no machine, and none is joining, remove it (etcdctl member list, etcdctl member remove)",
+		"learner", "etcd has a learner, %s: it votes when it has caught up, and is removed when its machine is gone", member.Node)
 }
 
 // leadsUnreachable reports whether the machine's member is the leader, as the other members report, but cannot be reached. Such a member is alive,
@@ -260,16 +256,8 @@ func (c tableCase) checkSilentVoter() *Decision {
 	if member == nil {
 		return nil
 	}
-	if m := c.f.machineOf(*member); m != nil {
-		return waitForHuman("bring back etcd on machine "+m.Name+", or have that machine replaced first",
-			"silent-member", "etcd accepts no new member while %s does not answer, so a replacement would never join", member.Node)
-	}
-	if member.Namesake != "" {
-		return waitForHuman("remove that member (etcdctl member list, etcdctl member remove)", "silent-member",
-			"etcd accepts no new member while %s does not answer, and %s does not remove it while a machine has its name", member.Node, c.f.Owner.Name)
-	}
-	return waitForHuman(fmt.Sprintf("if this lasts, find out why %s does not remove that member, or remove it yourself (etcdctl member list, etcdctl member remove)", c.f.Owner.Name),
-		"silent-member", "etcd accepts no new member while %s, of no machine, does not answer, so a replacement would never join", member.Node)
+	return waitForHuman("bring it back, or have its machine replaced first; if its machine is gone, remove it (etcdctl member list, etcdctl member remove)",
+		"silent-member", "etcd accepts no new member while %s does not answer, so a replacement would never join", member.Node)
 }
 
 // relaxed implements rule e, for example for a dead kubelet.

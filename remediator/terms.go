@@ -12,26 +12,26 @@ type Subject struct {
 	UID  types.UID `json:"uid"`
 }
 
-// MarkState is the severity of the mark that a machine has while it is unhealthy (event
+// markState is the severity of the mark that a machine has while it is unhealthy (event
 // MachineMarked).
-type MarkState string
+type markState string
 
 // States of the mark of a machine.
 const (
-	Failing   MarkState = "Failing"                   // a check fails, but its timeout has not expired
-	Unhealthy MarkState = "Unhealthy"                 // the timeout has expired
-	Scheduled MarkState = v1alpha1.UnhealthyScheduled // its replacement has started
+	Failing   markState = "Failing"                   // a check fails, but its timeout has not expired
+	Unhealthy markState = "Unhealthy"                 // the timeout has expired
+	Scheduled markState = v1alpha1.UnhealthyScheduled // its replacement has started
 )
 
-// Source is what caused the mark of a machine.
-type Source string
+// source is what caused the mark of a machine.
+type source string
 
 // Sources of the marks of machines.
 const (
-	FromHealthCheck Source = "MachineHealthCheck"
-	FromOperator    Source = "Operator"
-	FromPolicy      Source = "Policy"
-	FromNotice      Source = "Notice" // the machine is healthy, and about to stop
+	FromHealthCheck source = "MachineHealthCheck"
+	FromOperator    source = "Operator"
+	FromPolicy      source = "Policy"
+	FromNotice      source = "Notice" // the machine is healthy, and about to stop
 )
 
 // Verdict is the result of a decision.
@@ -84,15 +84,15 @@ type Evidence struct {
 	DryRun     bool     `json:"dryRun,omitempty"`
 }
 
-// StepOutcome is how an escalation step ended.
-type StepOutcome string
+// stepOutcome is how an escalation step ended.
+type stepOutcome string
 
 // Outcomes of an escalation step.
 const (
-	StepFailed    StepOutcome = "Failed"
-	StepTimedOut  StepOutcome = "TimedOut"
-	StepCancelled StepOutcome = "Cancelled" // by an operator, or because the policy no longer has the step
-	StepRecovered StepOutcome = "Recovered" // only in events of version 1; later versions clear the mark
+	stepFailed    stepOutcome = "Failed"
+	stepTimedOut  stepOutcome = "TimedOut"
+	stepCancelled stepOutcome = "Cancelled" // by an operator, or because the policy no longer has the step
+	stepRecovered stepOutcome = "Recovered" // only in events of version 1; later versions clear the mark
 )
 
 // DefragmentationOutcome is how a defragmentation ended.
@@ -123,21 +123,21 @@ const (
 	AtTopology Where = "topology"
 )
 
-// Cause is the reason of a cancellation, or of the removal of a mark.
-type Cause string
+// cause is the reason of a cancellation, or of the removal of a mark.
+type cause string
 
 // Causes of cancellations and removed marks.
 const (
-	Recovered  Cause = "Recovered"  // the victim is healthy again
-	TimedOut   Cause = "TimedOut"   // the replacement, or the deletion of the victim, took too long
-	Aborted    Cause = "Aborted"    // an operator asked for it
-	OwnerGone  Cause = "OwnerGone"  // the owner is gone, or it or the Cluster is being deleted
-	Deselected Cause = "Deselected" // no policy selects it any more
-	Reverted   Cause = "Reverted"   // another client changed the requested replicas
-	Superseded Cause = "Superseded" // a rollout or an upgrade started meanwhile and takes long, or the remediation was merged
-	Held       Cause = "Held"       // an operator holds the machine, and nothing was requested yet
-	Worsened   Cause = "Worsened"   // the machine got worse: its owner does not act on the request, but may on another one
-	Unsafe     Cause = "Unsafe"     // the request was not safe, or is no longer
+	Recovered  cause = "Recovered"  // the victim is healthy again
+	TimedOut   cause = "TimedOut"   // the replacement, or the deletion of the victim, took too long
+	Aborted    cause = "Aborted"    // an operator asked for it
+	OwnerGone  cause = "OwnerGone"  // the owner is gone, or it or the Cluster is being deleted
+	Deselected cause = "Deselected" // no policy selects it any more
+	Reverted   cause = "Reverted"   // another client changed the requested replicas
+	Superseded cause = "Superseded" // a rollout or an upgrade started meanwhile and takes long, or the remediation was merged
+	Held       cause = "Held"       // an operator holds the machine, and nothing was requested yet
+	Worsened   cause = "Worsened"   // the machine got worse: its owner does not act on the request, but may on another one
+	Unsafe     cause = "Unsafe"     // the request was not safe, or is no longer
 
-	MachineGone Cause = "MachineGone" // another client deleted the machine
+	MachineGone cause = "MachineGone" // another client deleted the machine
 )

@@ -17,12 +17,12 @@ var (
 	ownerDeleted = ends("the owner or its Cluster is being deleted, and no replicas are raised in the topology", OwnerGone, func(r remediation) string {
 		return formatIf((r.facts.Owner.Deleting || r.facts.Cluster.Deleting) && !r.orphaned(), "the owner is being deleted")
 	})
-	victimGone            = observes("the machine is gone", VictimGone{}, Settling, func(r remediation) bool { return r.victim == nil })
-	victimDeletionStarted = observes("the machine is being deleted", VictimDeleting{}, Deleting, func(r remediation) bool {
+	victimGone            = observes("the machine is gone", VictimGone{}, settling, func(r remediation) bool { return r.victim == nil })
+	victimDeletionStarted = observes("the machine is being deleted", VictimDeleting{}, deleting, func(r remediation) bool {
 		return r.victim != nil && r.victim.Deleting
 	})
 	replacementObserved = transition{
-		when: "a new machine exists, and no other one was observed before", event: ReplacementObserved{}, to: Replacing,
+		when: "a new machine exists, and no other one was observed before", event: ReplacementObserved{}, to: replacing,
 		events: remediation.newMachineEvents,
 	}
 	another = transition{
@@ -30,17 +30,17 @@ var (
 		events: remediation.newMachineEvents,
 	}
 	replacementReady = transition{
-		when: "the new machine has joined, and is ready", event: ReplacementReady{}, to: Removing,
+		when: "the new machine has joined, and is ready", event: ReplacementReady{}, to: removing,
 		events: func(r remediation) []Event {
 			m := r.facts.machine(r.Replacement)
 			return eventIf(!r.Ready && m != nil && r.facts.ready(m), ReplacementReady{Replacement: r.Replacement})
 		},
 	}
 	raised = observes("the owner has the requested replicas", ScaleRaised{}, same, func(r remediation) bool {
-		return r.scales() && r.Scale == ScaleUnobserved && r.replicas == r.Request.To
+		return r.scales() && r.Scale == scaleUnobserved && r.replicas == r.Request.To
 	})
 	restored = observes("the owner has its original replicas again", ScaleRestored{}, same, func(r remediation) bool {
-		return r.scales() && r.Scale == ScaleUp && r.replicas == r.Request.From && r.Frozen != freezeForeign
+		return r.scales() && r.Scale == scaleRaised && r.replicas == r.Request.From && r.Frozen != freezeForeign
 	})
 	aborted = cancels("an operator aborts it", Aborted, func(r remediation) string {
 		return formatIf(r.unhealthy.Aborted, "an operator aborted it")
@@ -98,7 +98,7 @@ func formatIf(so bool, format string, args ...any) string {
 // moved without a Move, the replicas are still raised in the target management cluster, where no
 // object records the original value.
 func (r remediation) raisedHint() string {
-	return formatIf(r.scales() && r.Scale != ScaleBack && (r.facts.Cluster.Paused || !r.facts.Cluster.Found),
+	return formatIf(r.scales() && r.Scale != scaleRestored && (r.facts.Cluster.Paused || !r.facts.Cluster.Found),
 		"; scute requested %d replicas instead of %d: if the Cluster was moved, restore them there by hand", r.Request.To, r.Request.From)
 }
 
@@ -136,7 +136,7 @@ func (r remediation) newMachineEvents() []Event {
 			events = append(events, ReplacementObserved{Replacement: replacement.subject()})
 		}
 	}
-	if replacement == nil || !r.scales() || r.ownerRollingOut() || r.isCancelling() || r.in(Settling) && !r.tooMany() {
+	if replacement == nil || !r.scales() || r.ownerRollingOut() || r.isCancelling() || r.in(settling) && !r.tooMany() {
 		return events
 	}
 	for _, m := range r.newMachines {

@@ -66,7 +66,7 @@ func (r remediation) removeUnneededAnnotations() []Action {
 // be able to delete the unhealthy machine once the others are gone.
 func (r remediation) removeSurplus() []Action {
 	switch {
-	case !r.facts.isControlPlane() || r.facts.Owner.ExternalEtcd || !r.in(Sparing, Settling):
+	case !r.facts.isControlPlane() || r.facts.Owner.ExternalEtcd || !r.in(sparing, settling):
 		return nil
 	case !r.tooMany():
 		return r.cancelHandOvers() // before the machine being deleted is gone, because the owner remediates at once then
@@ -78,7 +78,7 @@ func (r remediation) removeSurplus() []Action {
 	for _, m := range r.byRemovalOrder() {
 		safe := checkBlind(r.facts) == nil && r.facts.riskOfRemoval(m).none()
 		switch {
-		case r.in(Settling) && !r.isSurplus(m):
+		case r.in(settling) && !r.isSurplus(m):
 		case handedOver(m) && !safe && !r.facts.withinGracePeriod():
 			return r.withdrawHandOvers() // the owner has not started, and the cluster can no longer spare the machine
 		case !safe || !r.obstructed(m) || r.facts.Owner.Relaxed != "":
@@ -96,7 +96,7 @@ func (r remediation) removeSurplus() []Action {
 // ownerObserved reports whether the owner has observed that the unhealthy machine has no delete annotation. Before that it may delete the unhealthy
 // machine, and would remediate the new machine next.
 func (r remediation) ownerObserved() bool {
-	return r.victim == nil || r.victim.DeleteAnnotation == "" && (!r.in(Sparing) || r.reached(r.Since.Add(spareAfter)))
+	return r.victim == nil || r.victim.DeleteAnnotation == "" && (!r.in(sparing) || r.reached(r.Since.Add(spareAfter)))
 }
 
 // byRemovalOrder returns the new machines: first the machines whose remediation is requested, then
@@ -110,7 +110,7 @@ func (r remediation) byRemovalOrder() []*Machine {
 // deletionDeadline returns when a control plane must have deleted the new machines, or zero without a timeout.
 func (r remediation) deletionDeadline() time.Time {
 	limit := r.facts.Policy.Timeouts.Removal
-	return dueIf(r.facts.isControlPlane() && r.in(Sparing) && limit > 0, r.deadlineAfter(limit))
+	return dueIf(r.facts.isControlPlane() && r.in(sparing) && limit > 0, r.deadlineAfter(limit))
 }
 
 // withdrawHandOvers withdraws the requests to remediate new machines. Nothing else would after the remediation has ended: the owner could remediate a machine
@@ -131,7 +131,7 @@ func (r remediation) cancelHandOvers() []Action {
 // remediate no other machine.
 func (r remediation) clearStaleRelaxed() []Action {
 	name, ok := r.facts.orphan()
-	mine := r.in(Settling) && r.Victim.Name == name || !slices.ContainsFunc(r.Request.Baseline, func(m Subject) bool { return m.Name == name })
+	mine := r.in(settling) && r.Victim.Name == name || !slices.ContainsFunc(r.Request.Baseline, func(m Subject) bool { return m.Name == name })
 	return actionIf(ok && mine && !r.tooFew(), Action{Type: SetRelaxed, Machine: Subject{Name: name}})
 }
 
@@ -218,13 +218,8 @@ func (g gate) consents(a Action) bool {
 	case a.Type == HandOver:
 		return true
 	default:
-		return u.UID != "" && !g.facts.pauseRequested()
+		return u.UID != "" && g.facts.checkPauseRequests() == nil
 	}
-}
-
-// pauseRequested reports whether pause requests of the policy or of RepairLimits ask to start nothing.
-func (f *Facts) pauseRequested() bool {
-	return len(f.Policy.Paused) > 0 || len(f.Fleet.Limits.Paused) > 0
 }
 
 // isSafe reports whether the control plane is at no risk without the machine: quorum is kept, another machine serves the API, and no machine is being

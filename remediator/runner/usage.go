@@ -261,7 +261,7 @@ func (r *Runner) withOthers(self *tracker, f *remediator.Facts) *remediator.Fact
 	defer r.mu.Unlock()
 	known.Ledger = r.ledger(self, f, now)
 	known.Fleet = r.usedByOthers(self, f.Fleet, now)
-	known.Fleet.Machines, known.Fleet.Unhealthy = remediator.NewMassEvidence(f.Fleet.Selected, r.marked).For(f.Owner.Namespace)
+	known.Fleet.Machines, known.Fleet.Unhealthy = remediator.MassEvidence(f.Fleet.Selected, r.marked)(f.Owner.Namespace)
 	known.Fleet.MassFailuresEnded = r.massFailuresEnded(f.Owner.Namespace)
 	known.Maintenance = remediator.MaintenanceFacts{Attempted: self.attempted, Err: self.attemptErr}
 	known.Maintenance.OtherOwner, known.Maintenance.FreeAt = r.queuedBefore(self, now)
@@ -412,16 +412,16 @@ func (r *Runner) Fleet(seen remediator.Fleet) remediator.Fleet {
 	defer r.mu.Unlock()
 	r.load()
 	f := r.usedByOthers(nil, seen, now)
-	evidence := remediator.NewMassEvidence(seen.Selected, r.marked)
+	countFor := remediator.MassEvidence(seen.Selected, r.marked)
 	f.MassFailuresEnded = r.massFailuresEnded("")
 	f.FailingDomains = make(map[string]bool)
 	for _, counts := range []remediator.NamespaceCounts{seen.Selected, r.marked} {
 		for group := range counts {
 			one := remediator.Fleet{Limits: seen.Limits}
-			one.Machines, one.Unhealthy = evidence.For(group.Namespace)
+			one.Machines, one.Unhealthy = countFor(group.Namespace)
 			one.AddFailing(f.FailingDomains)
 		}
 	}
-	f.Machines, f.Unhealthy = evidence.For("")
+	f.Machines, f.Unhealthy = countFor("")
 	return f
 }

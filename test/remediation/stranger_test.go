@@ -24,7 +24,7 @@ func anotherKind(ctx context.Context, t *testing.T) {
 	namespace := namespaceOf(t)
 	harness.Must(t, shared.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
 	next := map[string]string{
-		"RKE2ControlPlane":    "check that etcd keeps its quorum without the machine, then delete it by hand",
+		"RKE2ControlPlane":    "check that etcd keeps its quorum without the machine, then replace it by hand",
 		"KThreesControlPlane": "create a MachineHealthCheck without a templateRef that selects the machine",
 		"TalosControlPlane":   "check that etcd keeps its quorum without the machine, then replace it by hand",
 	}

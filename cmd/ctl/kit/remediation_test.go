@@ -36,7 +36,7 @@ func TestWordsOfRemediations(t *testing.T) {
 		remediator.AbortRequested{Machine: m},
 		remediator.EscalationStarted{Machine: m, Step: "reboot"},
 		remediator.EscalationEnded{Machine: m, Step: "reboot"},
-		remediator.EscalationEnded{Machine: m, Step: "reboot", Outcome: remediator.StepFailed, Reason: ".status.phase is Failed"},
+		remediator.EscalationEnded{Machine: m, Step: "reboot", Outcome: "Failed", Reason: ".status.phase is Failed"},
 		remediator.SurgeRequested{Machine: m, Method: remediator.RolloutSurge, Relaxed: true, From: 3, To: 3, Where: remediator.AtOwner, Trigger: remediator.TriggerCertificates, Original: "o", TriggerValue: "p", Baseline: []remediator.Subject{m}, Attempt: 1},
 		remediator.SurgeRequested{Machine: m, Method: remediator.Surge, From: 3, To: 5, Where: remediator.AtTopology, Baseline: []remediator.Subject{m, n}, Attempt: 2},
 		remediator.HandedOver{Machine: m, Baseline: []remediator.Subject{m, n}, Attempt: 1},

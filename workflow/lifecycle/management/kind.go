@@ -55,8 +55,8 @@ func (k *Kind) Create(c *provider.Context) (access.ClusterRef, error) {
 	}
 	if there {
 		c.Progress("using the existing bootstrap cluster " + name)
-		if _, err = k.run(c, "export", "kubeconfig", "--name", name, "--kubeconfig", ref.Kubeconfig); err == nil {
-			err = waitForOwnServer(c, ref)
+		if err = k.export(c, name); err == nil {
+			err = waitForServer(c, ref)
 		}
 		switch {
 		case err == nil:
@@ -84,18 +84,13 @@ func (k *Kind) Create(c *provider.Context) (access.ClusterRef, error) {
 	if _, err := k.run(c, args...); err != nil {
 		return ref, err
 	}
-	if err := waitForOwnServer(c, ref); err != nil {
+	if err := os.Chmod(ref.Kubeconfig, 0o600); err != nil {
+		return ref, fmt.Errorf("protecting the kubeconfig of the bootstrap cluster: %w", err)
+	}
+	if err := waitForServer(c, ref); err != nil {
 		return ref, err
 	}
 	return ref, recordReady(c, name)
-}
-
-// waitForOwnServer protects the kubeconfig that kind has written, and waits until the API server responds.
-func waitForOwnServer(c *provider.Context, ref access.ClusterRef) error {
-	if err := os.Chmod(ref.Kubeconfig, 0o600); err != nil {
-		return fmt.Errorf("protecting the kubeconfig of the bootstrap cluster: %w", err)
-	}
-	return waitForServer(c, ref)
 }
 
 func recordReady(c *provider.Context, name string) error {
@@ -131,6 +126,14 @@ func (k *Kind) kubeconfig(name string) string { return filepath.Join(k.folder, n
 func clusterName(run string) string {
 	sum := sha256.Sum256([]byte(run))
 	return fmt.Sprintf("scute-%x", sum[:5])
+}
+
+func (k *Kind) export(c *provider.Context, name string) error {
+	_, err := k.run(c, "export", "kubeconfig", "--name", name, "--kubeconfig", k.kubeconfig(name))
+	if err == nil {
+		err = os.Chmod(k.kubeconfig(name), 0o600)
+	}
+	return err
 }
 
 // run runs kind. The error contains the last lines of kind's output, which contains no secret.

@@ -65,8 +65,8 @@ func preUpgrade(folder string, p UpgradeProvider) provider.Step[Managed, Connect
 	}
 }
 
-// NewDelete constructs the workflow that deletes a workload cluster. The provider may implement provider.Cleaner. The result depends only on the arguments.
-func NewDelete(d Deps, p any, spec provider.Cluster, management access.ClusterRef) (task.NamedWorkflow, []workflow.Problem) {
+// NewDelete constructs the workflow that deletes a workload cluster. The result depends only on the arguments.
+func NewDelete(d Deps, p DeleteProvider, spec provider.Cluster, management access.ClusterRef) (task.NamedWorkflow, []workflow.Problem) {
 	deleteCluster := provider.Do(DeleteCluster, provider.ClusterTimeout,
 		func(c *Managed) error {
 			if err := c.target().Delete(p, func() error { return nil }); err != nil {

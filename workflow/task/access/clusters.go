@@ -224,9 +224,7 @@ func connect(config *rest.Config, kinds meta.RESTMapper) (*Cluster, error) {
 		return nil, err
 	}
 	if kinds == nil {
-		var mapper meta.RESTMapper
-		mapper, err = apiutil.NewDynamicRESTMapper(k.Config, k.HTTPClient)
-		kinds = exactKinds{mapper}
+		kinds, err = newExactKinds(k.Config, k.HTTPClient)
 	}
 	var c client.WithWatch
 	if err == nil {
@@ -241,6 +239,11 @@ func connect(config *rest.Config, kinds meta.RESTMapper) (*Cluster, error) {
 // exactKinds refuses a kind that is not spelled as the API server spells it. The mapper of client-go also finds kinds in lower case, but the objects keep
 // that spelling: "secret" would not be treated as a Secret.
 type exactKinds struct{ meta.RESTMapper }
+
+func newExactKinds(config *rest.Config, client *http.Client) (meta.RESTMapper, error) {
+	mapper, err := apiutil.NewDynamicRESTMapper(config, client)
+	return exactKinds{mapper}, err
+}
 
 // RESTMapping returns the mapping of a kind. The error for a wrong spelling is a bad request, which is not retried.
 func (m exactKinds) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {

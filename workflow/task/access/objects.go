@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -101,16 +102,17 @@ func (cl *Cluster) Find(ctx context.Context, ref ObjectRef) (*unstructured.Unstr
 
 // Type returns how the server serves the kind of an object.
 func (cl *Cluster) Type(ctx context.Context, ref object.Ref) (typ kube.Type, err error) {
-	m, known, err := cl.Mapping(ctx, schema.GroupVersionKind{Group: ref.Group, Kind: ref.Kind})
-	switch {
-	case err != nil:
-		return typ, err
-	case !known:
-		return typ, apierrors.NewNotFound(schema.GroupResource{Group: ref.Group, Resource: ref.Kind}, ref.Name)
-	}
-	return kube.Type{
-		Group: ref.Group, Kind: ref.Kind, Plural: m.Resource.Resource, Versions: []string{m.Resource.Version}, Namespaced: m.Scope.Name() == meta.RESTScopeNameNamespace,
-	}, nil
+	err = cl.Kube.Do(ctx, "get "+ref.String(), func(context.Context) error {
+		m, err := cl.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: ref.Group, Kind: ref.Kind})
+		if err != nil {
+			return notFoundIfUnserved(err)
+		}
+		typ = kube.Type{
+			Group: ref.Group, Kind: ref.Kind, Plural: m.Resource.Resource, Versions: []string{m.Resource.Version}, Namespaced: m.Scope.Name() == meta.RESTScopeNameNamespace,
+		}
+		return nil
+	})
+	return typ, err
 }
 
 // Get reads an object in the version that its server prefers.
@@ -124,6 +126,15 @@ func (cl *Cluster) Get(ctx context.Context, ref object.Ref) (*unstructured.Unstr
 	return u, cl.Kube.Do(ctx, "get "+ref.String(), func(ctx context.Context) error {
 		return cl.Client.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, u)
 	})
+}
+
+// notFoundIfUnserved converts the mapper's error for an unknown kind into NotFound, because it would otherwise be retried as transient.
+func notFoundIfUnserved(err error) error {
+	var none *meta.NoKindMatchError
+	if errors.As(err, &none) {
+		return apierrors.NewNotFound(schema.GroupResource{Group: none.GroupKind.Group, Resource: none.GroupKind.Kind}, "kind "+none.GroupKind.String())
+	}
+	return err
 }
 
 // Remove deletes the object with this UID, and waits until it is gone if wait is set. It ignores another object with the same name.

@@ -52,14 +52,7 @@ func connectLocal(ctx context.Context, config *rest.Config, dir string) (*Cluste
 	path := filepath.Join(dir, ownClusterFile)
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		data, _ = json.Marshal(ownCluster{UID: uid, Server: config.Host}) // strings can always be encoded
-		if err = os.MkdirAll(dir, 0o700); err == nil {
-			err = atomicfile.WriteBytes(path, data)
-		}
-		if err != nil {
-			return own, fmt.Errorf("recording the cluster of the run: %w", err)
-		}
-		return own, nil
+		return own, writeOwnCluster(path, ownCluster{UID: uid, Server: config.Host})
 	}
 	var began ownCluster
 	if err == nil {
@@ -74,4 +67,18 @@ func connectLocal(ctx context.Context, config *rest.Config, dir string) (*Cluste
 			"To continue it here, for example because the run changed nothing there or the cluster was restored, remove %s", began.Server, config.Host, path)
 	}
 	return own, nil
+}
+
+func writeOwnCluster(path string, own ownCluster) error {
+	data, err := json.Marshal(own)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(path), 0o700)
+	}
+	if err == nil {
+		err = atomicfile.WriteBytes(path, data)
+	}
+	if err != nil {
+		return fmt.Errorf("recording the cluster of the run: %w", err)
+	}
+	return nil
 }

@@ -1,0 +1,16 @@
+package remediator
+
+// Names for the tests in package remediator_test.
+type (
+	Cause     = cause
+	MarkState = markState
+	Quorum    = quorum
+)
+
+const (
+	RulePolicyMassFailure = rulePolicyMassFailure
+
+	Cancelling = cancelling
+	Settling   = settling
+	Sparing    = sparing
+)
