@@ -9,20 +9,20 @@ import (
 	"scute.dev/cmd/ctl/kit"
 )
 
-// ActionLink is a link to the page that confirms an action.
-type ActionLink struct{ Word, Link string }
+// actionLink is a link to the page that confirms an action.
+type actionLink struct{ Word, Link string }
 
 // actionLink returns a link to the confirmation of an action. It returns nil on pages of the past, where an action has no use.
-func (v *view) actionLink(word string, a kit.Action) []ActionLink {
+func (v *view) actionLink(word string, a kit.Action) []actionLink {
 	if v.Past || !v.site.Actions {
 		return nil
 	}
 	q := url.Values{"do": {a.Do}, "kind": {a.Kind}, "namespace": {a.Namespace}, "name": {a.Name}, "id": {a.ID}}
-	return []ActionLink{{Word: word + "…", Link: "/act?" + q.Encode()}}
+	return []actionLink{{Word: word + "…", Link: "/act?" + q.Encode()}}
 }
 
 // acts returns links to the confirmations of actions.
-func (v *view) acts(actions []kit.Action) (out []ActionLink) {
+func (v *view) acts(actions []kit.Action) (out []actionLink) {
 	for _, a := range actions {
 		out = append(out, v.actionLink(strings.ToUpper(a.Do[:1])+a.Do[1:], a)...)
 	}
@@ -30,7 +30,7 @@ func (v *view) acts(actions []kit.Action) (out []ActionLink) {
 }
 
 // policyActions returns the actions on the policies of open cases. Both are offered, because the log does not record whether a policy is paused.
-func (v *view) policyActions(namespace string, cases []Case) (out []ActionLink) {
+func (v *view) policyActions(namespace string, cases []machineCase) (out []actionLink) {
 	var seen []string
 	for _, c := range cases {
 		policy := c.Remediation.Status.Policy
@@ -76,7 +76,7 @@ func (s *Site) Confirm(c Confirmation) ([]byte, error) {
 	p := struct {
 		Confirmation
 		Verb, Wrong, Back string
-	}{Confirmation: c, Back: objectPage(c.Action)}
+	}{Confirmation: c, Back: backTo(c.Action)}
 	if c.Err != nil {
 		p.Wrong = cmp.Or(strings.TrimSpace(c.Err.Error()), "the action was refused")
 	}
@@ -86,8 +86,8 @@ func (s *Site) Confirm(c Confirmation) ([]byte, error) {
 	return render("act.html", p)
 }
 
-// objectPage returns the page of the object that an action changed.
-func objectPage(a kit.Action) string {
+// backTo returns the page of the object that an action changed.
+func backTo(a kit.Action) string {
 	switch a.Kind {
 	case "run", "move", "pause":
 		return "/" + a.Kind + "?" + url.Values{"id": {a.ID}}.Encode()

@@ -17,18 +17,18 @@ import (
 // maxData is the maximum number of bytes of an event's data on a page.
 const maxData = 256 << 10
 
-// Cause is the event that caused another. Link is "" if it was not found.
-type Cause struct{ ID, Place, What, Link string }
+// cause is the event that caused another. Link is "" if it was not found.
+type cause struct{ ID, Place, What, Link string }
 
 type eventPage struct {
-	Fact
+	fact
 	ID, Type, Correlation string
 	Stored                time.Time
-	Cause                 *Cause
+	Cause                 *cause
 	Data                  string
 	Cut                   bool
 	// Others are the other events of the commit.
-	Others []Fact
+	Others []fact
 	// Leaf is the hash that seals the commit, and Proof is the page that proves it.
 	Leaf, Proof string
 	Commands    []string
@@ -60,7 +60,7 @@ func event(v *view) (any, error) {
 		return nil, fmt.Errorf("%w: commit %d has no event %d, only %d", feed.ErrNotFound, r.Seq, n, len(events))
 	}
 	e, fact := events[n], told[n]
-	p := eventPage{Fact: fact, ID: e.ID, Type: e.Type, Correlation: e.Correlation, Stored: r.Stored, Others: slices.Delete(told, n, n+1)}
+	p := eventPage{fact: fact, ID: e.ID, Type: e.Type, Correlation: e.Correlation, Stored: r.Stored, Others: slices.Delete(told, n, n+1)}
 	p.Leaf = new(seal.Hasher).Hash(r).String()
 	if !v.site.NoCommands {
 		p.Commands = []string{v.site.kit.Hint("", "log", "show", fmt.Sprintf("%d/%d", r.Seq, n)) + " shows it in a terminal"}
@@ -81,7 +81,7 @@ func event(v *view) (any, error) {
 }
 
 // cause finds the event that caused another event of the same aggregate.
-func (v *view) cause(r eventlog.Record, id string) (*Cause, error) {
+func (v *view) cause(r eventlog.Record, id string) (*cause, error) {
 	if id == "" {
 		return nil, nil //nolint:nilnil // no cause is recorded
 	}
@@ -93,9 +93,9 @@ func (v *view) cause(r eventlog.Record, id string) (*Cause, error) {
 		}
 		for i, e := range kit.Events(earlier) {
 			if e.ID == id {
-				return &Cause{ID: id, Place: fmt.Sprintf("%d/%d", seq, i), What: cmp.Or(e.Line.Name, e.Type), Link: eventLink(seq, i)}, nil
+				return &cause{ID: id, Place: fmt.Sprintf("%d/%d", seq, i), What: cmp.Or(e.Line.Name, e.Type), Link: eventLink(seq, i)}, nil
 			}
 		}
 	}
-	return &Cause{ID: id}, nil
+	return &cause{ID: id}, nil
 }

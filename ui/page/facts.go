@@ -18,9 +18,9 @@ const (
 	maxCommitsSearched = 50_000 // that are searched for matching facts
 )
 
-// Fact is an event of the log in a list.
-type Fact struct {
-	Chip
+// fact is an event of the log in a list.
+type fact struct {
+	chip
 	Seq    uint64
 	Index  int    // within its commit
 	Event  string // address of the event's page
@@ -37,14 +37,14 @@ type factFilter struct {
 	Kind, Text, Actor string
 }
 
-func (f factFilter) matches(e Fact) bool {
+func (f factFilter) matches(e fact) bool {
 	has := func(text, part string) bool { return strings.Contains(strings.ToLower(text), strings.ToLower(part)) }
 	return (f.Kind == "" || f.Kind == e.Kind) && (f.Actor == "" || has(e.Actor, f.Actor)) &&
 		(f.Text == "" || has(e.About, f.Text) || has(e.Detail, f.Text) || has(e.Word, f.Text))
 }
 
 type factsPage struct {
-	Facts []Fact
+	Facts []fact
 	// Whole reports whether the search reached the beginning of the log.
 	Whole bool
 }
@@ -57,7 +57,7 @@ func facts(v *view) (any, error) {
 }
 
 // lastFacts returns the last matching facts, newest first, and whether these are all.
-func (v *view) lastFacts(f factFilter, most int) (list []Fact, whole bool, err error) {
+func (v *view) lastFacts(f factFilter, most int) (list []fact, whole bool, err error) {
 	commits := v.site.feed.Commits
 	seq := v.Seq
 	for asked := 0; seq > 0 && asked < maxCommitsSearched; seq-- {
@@ -86,8 +86,8 @@ func (v *view) lastFacts(f factFilter, most int) (list []Fact, whole bool, err e
 type subject struct {
 	ID       string
 	Commands []string
-	Acts     []ActionLink
-	Facts    []Fact
+	Acts     []actionLink
+	Facts    []fact
 	// Earlier is the number of commits that contain the facts omitted.
 	Earlier int
 }
@@ -100,7 +100,7 @@ func (v *view) about(commands []string, actions []kit.Action) (s subject, err er
 }
 
 // lastFactsAbout returns the last facts about an aggregate, newest first, and how many commits contain the facts omitted.
-func (v *view) lastFactsAbout(a eventlog.Aggregate) (list []Fact, earlier int, err error) {
+func (v *view) lastFactsAbout(a eventlog.Aggregate) (list []fact, earlier int, err error) {
 	of := v.site.feed.Commits.Sequences(a, v.Seq)
 	for i, seq := range slices.Backward(of) {
 		if len(list) >= maxFactsOfItem {
@@ -120,26 +120,12 @@ func (v *view) lastFactsAbout(a eventlog.Aggregate) (list []Fact, earlier int, e
 }
 
 // factsOf returns the facts of a commit in their order.
-func (v *view) factsOf(r eventlog.Record) (list []Fact) {
+func (v *view) factsOf(r eventlog.Record) (list []fact) {
 	for i, e := range kit.Events(r) {
-		list = append(list, Fact{
-			Chip: chip(e.Line.Name), Seq: e.Seq, Index: i, Event: eventLink(e.Seq, i), At: e.Time, Kind: string(e.Aggregate.Kind), About: e.Aggregate.ID, Link: v.link(e.Aggregate),
+		list = append(list, fact{
+			chip: newChip(e.Line.Name), Seq: e.Seq, Index: i, Event: eventLink(e.Seq, i), At: e.Time, Kind: string(e.Aggregate.Kind), About: e.Aggregate.ID, Link: v.link(e.Aggregate),
 			Detail: e.Text(), Actor: kit.Actor(e.Actor),
 		})
 	}
 	return list
-}
-
-// link returns the address of an aggregate's page, "" if there is none.
-func (v *view) link(a eventlog.Aggregate) string {
-	switch a.Kind {
-	case eventlog.KindRun, eventlog.KindMove, eventlog.KindPause:
-		return v.To("/"+string(a.Kind), "id", a.ID)
-	case eventlog.KindRemediation:
-		return v.To("/owner", "id", a.ID)
-	}
-	if feed.NewFold(a) == nil { // of the daemon, or written by a later version
-		return ""
-	}
-	return v.To("/object", "kind", string(a.Kind), "id", a.ID)
 }

@@ -17,9 +17,9 @@ const (
 	ganttTries = 20
 )
 
-// Try is an attempt, drawn as a bar.
-type Try struct {
-	Chip
+// attemptBar is an attempt, drawn as a bar.
+type attemptBar struct {
+	chip
 	X, Width    int
 	Undo        bool
 	Label       string // for screen readers
@@ -29,25 +29,25 @@ type Try struct {
 	Description string
 }
 
-// Row is a task with its attempts.
-type Row struct {
+// ganttTask is a task with its attempts.
+type ganttTask struct {
 	Name, Link string
 	Y          int
-	Tries      []Try
+	Tries      []attemptBar
 }
 
-// Gantt is the picture of attempts over the time of a run.
-type Gantt struct {
+// gantt is the picture of attempts over the time of a run.
+type gantt struct {
 	Width, Height, Names int
-	Rows                 []Row
+	Rows                 []ganttTask
 	Ticks                []draw.Tick
 	Left                 int // number of omitted tasks
 	Cut                  int // number of attempts shown of a task with more, 0 if none has more
 }
 
 // gantt draws the attempts of the named tasks, and reports whether there are any.
-func (v *view) gantt(r *runs.Run, names []string) (g Gantt, drawn bool) {
-	var rows []Row
+func (v *view) gantt(r *runs.Run, names []string) (g gantt, drawn bool) {
+	var rows []ganttTask
 	axis := draw.Axis{Width: ganttWidth - ganttNames - 60}
 	axis.Begin, axis.End = extent(r, names, v.Moment)
 	for _, name := range names {
@@ -55,7 +55,7 @@ func (v *view) gantt(r *runs.Run, names []string) (g Gantt, drawn bool) {
 			if len(tries) > ganttTries {
 				tries, g.Cut = tries[len(tries)-ganttTries:], ganttTries
 			}
-			rows = append(rows, Row{Name: name, Tries: tries, Link: v.With("task", name) + "#task"})
+			rows = append(rows, ganttTask{Name: name, Tries: tries, Link: v.With("task", name) + "#task"})
 		}
 	}
 	if len(rows) == 0 {
@@ -92,7 +92,7 @@ func endOf(a runs.Attempt, now time.Time) time.Time {
 	return a.Ended
 }
 
-func bars(axis draw.Axis, t runs.TaskHistory, now time.Time) (tries []Try) {
+func bars(axis draw.Axis, t runs.TaskHistory, now time.Time) (tries []attemptBar) {
 	for _, a := range t.Attempts {
 		try := tryOf(a, now)
 		try.X, try.Width = axis.Bar(a.Started, endOf(a, now))

@@ -12,21 +12,21 @@ import (
 // maxEnded is the maximum number of ended objects in the list.
 const maxEnded = 12
 
-// Item is an object in a list.
-type Item struct {
-	Chip
+// item is an object in a list.
+type item struct {
+	chip
 	Document kit.Document
 	Link     string
 	Commands []string
-	Acts     []ActionLink
+	Acts     []actionLink
 }
 
 type nowPage struct {
-	Waiting, Busy, Ended []Item // Waiting and Busy are one page of each list
-	OfWaiting, OfBusy    Pages
+	Waiting, Busy, Ended []item // Waiting and Busy are one page of each list
+	OfWaiting, OfBusy    position
 	MoreEnded            int
-	Unreadable           []Item
-	Facts                []Fact
+	Unreadable           []item
+	Facts                []fact
 	Whole                bool
 }
 
@@ -39,17 +39,17 @@ func now(v *view) (any, error) {
 		}
 	}
 	for a, err := range v.Unreadable() {
-		p.Unreadable = append(p.Unreadable, Item{Chip: chip("not readable"), Document: kit.Document{Kind: string(a.Kind), Name: a.ID, Message: err.Error()}})
+		p.Unreadable = append(p.Unreadable, item{chip: newChip("not readable"), Document: kit.Document{Kind: string(a.Kind), Name: a.ID, Message: err.Error()}})
 	}
-	slices.SortStableFunc(p.Ended, func(a, b Item) int { return b.Document.Since.Compare(a.Document.Since) })
+	slices.SortStableFunc(p.Ended, func(a, b item) int { return b.Document.Since.Compare(a.Document.Since) })
 	var err error
-	if p.Waiting, p.OfWaiting, err = paged(v, Long{Param: "waiting", Label: "Pages of resources that wait for you", Rows: rowsPerPage}, p.Waiting); err != nil {
+	if p.Waiting, p.OfWaiting, err = paged(v, longList{Param: "waiting", Label: "Pages of resources that wait for you", Rows: rowsPerPage}, p.Waiting); err != nil {
 		return nil, err
 	}
 	if v.Title = "Now"; p.OfWaiting.All > 0 {
 		v.Title = fmt.Sprintf("(%d) Now", p.OfWaiting.All)
 	}
-	if p.Busy, p.OfBusy, err = paged(v, Long{Param: "busy", Label: "Pages of resources in progress", Rows: rowsPerPage}, p.Busy); err != nil {
+	if p.Busy, p.OfBusy, err = paged(v, longList{Param: "busy", Label: "Pages of resources in progress", Rows: rowsPerPage}, p.Busy); err != nil {
 		return nil, err
 	}
 	p.MoreEnded = max(0, len(p.Ended)-maxEnded)
@@ -61,7 +61,7 @@ func now(v *view) (any, error) {
 // add adds an object to its list.
 func (p *nowPage) add(v *view, a eventlog.Aggregate, d kit.Document) {
 	d.Name = d.Namespace + "/" + d.Name
-	t := Item{Chip: chip(d.Phase), Document: d, Link: v.link(a), Acts: v.acts(d.Actions)}
+	t := item{chip: newChip(d.Phase), Document: d, Link: v.link(a), Acts: v.acts(d.Actions)}
 	switch d.State {
 	case kit.Ended:
 		p.Ended = append(p.Ended, t)

@@ -1,35 +1,90 @@
 package page
 
 import (
+	"fmt"
+	"slices"
+
 	"scute.dev/cmd/ctl/kit"
+	"scute.dev/eventlog"
 	"scute.dev/ui/feed"
 )
 
-// genericPage is the page of an object of a kind without a page of its own.
-type genericPage struct {
+// maxRows is the maximum number of rows of a table of objects on a page.
+const maxRows = 100
+
+// objectContent is the page of an object of a kind without a page of its own.
+type objectContent struct {
 	Document kit.Document
 	subject
-	Chip   Chip
-	Fields []kit.DocumentField
-	Table  kit.DocumentTable
+	Chip   chip
+	Fields []kit.Field
+	Stages []stage
+	Counts []kit.Count
+	Tables []table
 	Log    string // the aggregate
+	// Cluster is the cluster whose objects are shown, "" for all.
+	Cluster string
 }
 
-func generic(v *view) (any, error) {
+// stage is a phase in the sequence of an object's phases.
+type stage struct {
+	chip
+	// Return is set for the last phase before the point of no return.
+	Return bool
+}
+
+// table is a list of an object. More is the number of omitted rows.
+type table struct {
+	kit.Table
+	All, More int
+}
+
+func objectOf(v *view) (any, error) {
 	a := v.aggregate()
 	f, err := feed.Find[feed.Fold](v.Snapshot, a.Kind, a.ID)
 	if err != nil {
 		return nil, err
 	}
-	p := genericPage{Log: a.String()}
-	p.Document.Kind, p.Document.Name = string(a.Kind), a.ID // of an aggregate without objects
-	for _, d := range f.Documents(v.site.kit) {
-		p.Document, p.Chip = d, chip(d.Phase)
-		if d.Details != nil {
-			p.Fields, p.Table = d.Details()
+	documents := f.Documents(v.site.kit)
+	if len(documents) == 0 {
+		return nil, fmt.Errorf("%w: %s was not requested up to commit %d", feed.ErrNotFound, a, v.Seq)
+	}
+	p := objectContent{Document: documents[0], Chip: newChip(documents[0].Phase), Log: a.String(), Cluster: v.Query.Get("cluster")}
+	if p.Document.Details != nil {
+		d := p.Document.Details()
+		p.Fields, p.Counts = d.Fields, d.Counts
+		for _, s := range d.Stages {
+			p.Stages = append(p.Stages, stage{chip: chip{tone{map[string]string{"✓": "ok", "▶": "busy", "✗": "bad", "‖": "warn", "·": "idle"}[s.Sign], s.Sign}, s.Name}, Return: s.Return})
+		}
+		for _, t := range d.Tables {
+			p.Tables = append(p.Tables, p.table(t))
 		}
 	}
 	v.Title = p.Document.Kind + " " + p.Document.Name
 	p.subject, err = v.about(p.Document.Commands, p.Document.Actions)
 	return p, err
+}
+
+// table returns the first rows of a table, or the first ones of the chosen cluster.
+func (p *objectContent) table(t kit.Table) table {
+	if t.Cluster > 0 && p.Cluster != "" {
+		t.Rows = slices.DeleteFunc(t.Rows, func(row []string) bool { return row[t.Cluster] != p.Cluster })
+	}
+	out := table{Table: t, All: len(t.Rows), More: max(0, len(t.Rows)-maxRows)}
+	out.Rows = t.Rows[:out.All-out.More]
+	return out
+}
+
+// link returns the address of an aggregate's page, "" if there is none.
+func (v *view) link(a eventlog.Aggregate) string {
+	switch a.Kind {
+	case eventlog.KindRun, eventlog.KindMove, eventlog.KindPause:
+		return v.To("/"+string(a.Kind), "id", a.ID)
+	case eventlog.KindRemediation:
+		return v.To("/owner", "id", a.ID)
+	}
+	if feed.NewFold(a) == nil { // of the daemon, or written by a later version
+		return ""
+	}
+	return v.To("/object", "kind", string(a.Kind), "id", a.ID)
 }

@@ -3,6 +3,7 @@ package page
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -13,15 +14,15 @@ import (
 	"scute.dev/ui/feed"
 )
 
-// Case is a marked machine: its state and decision, with the rule and the facts of the decision.
-type Case struct {
-	Chip
+// machineCase is a marked machine: its state and decision, with the rule and the facts of the decision.
+type machineCase struct {
+	chip
 	Remediation                   *v1alpha1.SurgeRemediation
 	Decision, Rule, Because, Seen string
 	Decided                       time.Time
 	Open                          bool
 	Commands                      []string
-	Acts                          []ActionLink
+	Acts                          []actionLink
 }
 
 type ownerPage struct {
@@ -29,9 +30,9 @@ type ownerPage struct {
 	Owner  remediator.Owner
 	Holder string
 	Active []*remediator.Active
-	Cases  []Case
+	Cases  []machineCase
 	Mass   []string
-	Pauses []Holder
+	Pauses []holder
 }
 
 func owner(v *view) (any, error) {
@@ -63,18 +64,16 @@ func massFailureWaits(s *remediator.State) (out []string) {
 }
 
 // cases returns the machines of an owner, open cases first.
-func (v *view) cases(f *remediation.Fold) (out []Case) {
+func (v *view) cases(f *remediation.Fold) (out []machineCase) {
 	for _, r := range f.Items() {
-		c := Case{Chip: chip(r.Status.Phase), Remediation: r, Open: remediation.IsOpen(r)}
-		if d, seen, at := f.LastDecision(r.Name); d.Verdict != "" {
-			c.Decision, c.Rule, c.Because, c.Seen, c.Decided = d.Words(), d.Rule, d.Reason, seen.Text(), at
-		}
+		c := machineCase{chip: newChip(r.Status.Phase), Remediation: r, Open: remediation.IsOpen(r)}
+		c.setDecision(&f.State, r.Name)
 		if c.Open {
 			c.Commands, c.Acts = v.commands(remediation.Hints(v.site.kit, r)), v.acts(remediation.Actions(r))
 		}
 		out = append(out, c)
 	}
-	slices.SortStableFunc(out, func(a, b Case) int {
+	slices.SortStableFunc(out, func(a, b machineCase) int {
 		if a.Open != b.Open {
 			return map[bool]int{true: -1, false: 1}[a.Open]
 		}
@@ -83,9 +82,30 @@ func (v *view) cases(f *remediation.Fold) (out []Case) {
 	return out
 }
 
-// Health is an owner in the list of the fleet.
-type Health struct {
-	Chip
+// setDecision sets the last decision about a machine, its rule and its evidence.
+func (c *machineCase) setDecision(s *remediator.State, machine string) {
+	for _, past := range s.History {
+		if past.Victim.Name == machine {
+			c.setEvidence(past.Decision, past.Evidence, past.StartedAt)
+		}
+	}
+	for _, uid := range slices.Sorted(maps.Keys(s.Unhealthy)) {
+		if u := s.Unhealthy[uid]; u.Name == machine && u.Decision.Verdict != "" {
+			c.setEvidence(u.Decision, u.Evidence, u.DecidedAt)
+		}
+	}
+}
+
+func (c *machineCase) setEvidence(d remediator.Decision, seen remediator.Evidence, at time.Time) {
+	if d.Verdict == "" {
+		return
+	}
+	c.Decision, c.Rule, c.Because, c.Seen, c.Decided = d.Words(), d.Rule, d.Reason, seen.Text(), at
+}
+
+// ownerRow is an owner in the list of the fleet.
+type ownerRow struct {
+	chip
 	Link, Owner, Cluster string
 	Open, Ended          int
 	Worst                string
@@ -93,16 +113,16 @@ type Health struct {
 	Mass, Limits         []string
 }
 
-// Cluster is a cluster with its owners.
-type Cluster struct {
+// clusterRow is a cluster with its owners.
+type clusterRow struct {
 	Name   string
-	Pauses []Holder
-	Owners []Health
+	Pauses []holder
+	Owners []ownerRow
 }
 
 type fleetPage struct {
-	Clusters []Cluster // one page of the list
-	Of       Pages
+	Clusters []clusterRow // one page of the list
+	Of       position
 	Open     int
 	Mass     []string
 	// Limits are how many machines wait for an exhausted limit, by its rule.
@@ -112,7 +132,7 @@ type fleetPage struct {
 func fleet(v *view) (any, error) {
 	v.Title = "Fleet"
 	p := fleetPage{Limits: make(map[string]int)}
-	byName, holders := make(map[string]*Cluster), v.holders()
+	byName, holders := make(map[string]*clusterRow), v.holders()
 	for a, f := range feed.All[*remediation.Fold](v.Snapshot) {
 		h := v.health(a, f)
 		for _, rule := range h.Limits {
@@ -120,33 +140,33 @@ func fleet(v *view) (any, error) {
 		}
 		name := f.State.Owner.Namespace + "/" + f.State.Owner.Cluster
 		if byName[name] == nil {
-			byName[name] = &Cluster{Name: name, Pauses: holders[name]}
+			byName[name] = &clusterRow{Name: name, Pauses: holders[name]}
 		}
 		byName[name].Owners = append(byName[name].Owners, h)
 		p.Open, p.Mass = p.Open+h.Open, append(p.Mass, h.Mass...)
 	}
 	for _, c := range byName {
-		slices.SortFunc(c.Owners, func(a, b Health) int { return cmp.Compare(a.Owner, b.Owner) })
+		slices.SortFunc(c.Owners, func(a, b ownerRow) int { return cmp.Compare(a.Owner, b.Owner) })
 		p.Clusters = append(p.Clusters, *c)
 	}
-	open := func(c Cluster) (n int) {
+	open := func(c clusterRow) (n int) {
 		for _, h := range c.Owners {
 			n += h.Open
 		}
 		return n
 	}
-	slices.SortFunc(p.Clusters, func(a, b Cluster) int { return cmp.Or(cmp.Compare(open(b), open(a)), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(p.Clusters, func(a, b clusterRow) int { return cmp.Or(cmp.Compare(open(b), open(a)), cmp.Compare(a.Name, b.Name)) })
 	slices.Sort(p.Mass)
 	p.Mass = slices.Compact(p.Mass)
 	var err error
-	p.Clusters, p.Of, err = paged(v, Long{Param: "page", Label: "Pages of the clusters", Rows: rowsPerPage}, p.Clusters)
+	p.Clusters, p.Of, err = paged(v, longList{Param: "page", Label: "Pages of the clusters", Rows: rowsPerPage}, p.Clusters)
 	return p, err
 }
 
-func (v *view) health(a eventlog.Aggregate, f *remediation.Fold) Health {
+func (v *view) health(a eventlog.Aggregate, f *remediation.Fold) ownerRow {
 	o := f.State.Owner
-	h := Health{
-		Chip: Chip{Tone{"ok", "✓"}, "well"}, Link: v.link(a), Owner: o.Kind + " " + o.Name, Cluster: o.Cluster, Mass: massFailureWaits(&f.State),
+	h := ownerRow{
+		chip: chip{tone{"ok", "✓"}, "well"}, Link: v.link(a), Owner: o.Kind + " " + o.Name, Cluster: o.Cluster, Mass: massFailureWaits(&f.State),
 	}
 	for _, c := range v.cases(f) {
 		if !c.Open {
@@ -158,7 +178,7 @@ func (v *view) health(a eventlog.Aggregate, f *remediation.Fold) Health {
 			h.Limits = append(h.Limits, c.Rule)
 		}
 		if h.Open == 1 { // newest first
-			h.Chip, h.Worst, h.Quorum = c.Chip, fmt.Sprintf("%s: %s", c.Remediation.Name, c.Remediation.Status.Message), c.Remediation.Status.Quorum
+			h.chip, h.Worst, h.Quorum = c.chip, fmt.Sprintf("%s: %s", c.Remediation.Name, c.Remediation.Status.Message), c.Remediation.Status.Quorum
 		}
 	}
 	return h

@@ -10,9 +10,9 @@ import (
 	"scute.dev/workflow"
 )
 
-// Box is one or several tasks in the picture of a run.
-type Box struct {
-	Chip
+// box is one or several tasks in the picture of a run.
+type box struct {
+	chip
 	draw.Point
 	Name, Kind string
 	Link       string
@@ -21,24 +21,24 @@ type Box struct {
 	Several    bool
 }
 
-// Line is an edge of the picture.
-type Line struct {
+// line is an edge of the picture.
+type line struct {
 	Path  string
 	Class string
 }
 
-// Picture is the drawn graph of a run.
-type Picture struct {
+// picture is the drawn graph of a run.
+type picture struct {
 	Width, Height        int
 	BoxWidth, BoxHeight  int
-	Boxes                []Box
-	Lines                []Line
+	Boxes                []box
+	Lines                []line
 	Tasks                int
 	Folded               bool
 	Alternatives, Staged bool
 }
 
-func (v *view) picture(tasks []workflow.Task, status []v1alpha1.TaskStatus) Picture {
+func (v *view) picture(tasks []workflow.Task, status []v1alpha1.TaskStatus) picture {
 	edges, needs := edgesOf(tasks)
 	groups := bundles(tasks, edges)
 	of := make([]int, len(tasks))
@@ -49,9 +49,9 @@ func (v *view) picture(tasks []workflow.Task, status []v1alpha1.TaskStatus) Pict
 	}
 	folded, classes := lines(edges, needs, of, status)
 	g := draw.Layout(len(groups), folded)
-	p := Picture{Width: g.Width, Height: g.Height, BoxWidth: draw.BoxWidth, BoxHeight: draw.BoxHeight, Tasks: len(tasks), Folded: len(groups) < len(tasks)}
+	p := picture{Width: g.Width, Height: g.Height, BoxWidth: draw.BoxWidth, BoxHeight: draw.BoxHeight, Tasks: len(tasks), Folded: len(groups) < len(tasks)}
 	for i, path := range g.Paths {
-		p.Lines = append(p.Lines, Line{path, classes[i]})
+		p.Lines = append(p.Lines, line{path, classes[i]})
 		p.Alternatives = p.Alternatives || strings.Contains(classes[i], "failure")
 		p.Staged = p.Staged || strings.Contains(classes[i], "stage")
 	}
@@ -96,12 +96,12 @@ func class(n workflow.Need, from v1alpha1.TaskPhase) string {
 	return c
 }
 
-func (v *view) box(g bundle, n int, at draw.Point, tasks []workflow.Task, status []v1alpha1.TaskStatus) Box {
+func (v *view) box(g bundle, n int, at draw.Point, tasks []workflow.Task, status []v1alpha1.TaskStatus) box {
 	first := g.tasks[0]
 	if len(g.tasks) == 1 {
 		s := status[first]
-		return Box{
-			Chip: chip(s.Phase), Point: at, Name: s.Name, Kind: s.Kind, Chosen: v.Query.Get("task") == s.Name,
+		return box{
+			chip: newChip(s.Phase), Point: at, Name: s.Name, Kind: s.Kind, Chosen: v.Query.Get("task") == s.Name,
 			Link: v.With("task", s.Name, "group", "", "page", "") + "#task",
 		}
 	}
@@ -110,8 +110,8 @@ func (v *view) box(g bundle, n int, at draw.Point, tasks []workflow.Task, status
 		phases[status[t].Phase]++
 	}
 	group := fmt.Sprint(n + 1)
-	return Box{
-		Chip: chip(worst(phases)), Point: at, Name: g.name, Kind: tasks[first].Kind(), Tally: tally(phases), Several: true,
+	return box{
+		chip: newChip(worst(phases)), Point: at, Name: g.name, Kind: tasks[first].Kind(), Tally: tally(phases), Several: true,
 		Chosen: v.Query.Get("group") == group, Link: v.With("group", group, "task", "", "page", "") + "#tasks",
 	}
 }

@@ -12,21 +12,21 @@ const (
 	printedBytes    = 16 << 10
 )
 
-// Printed is the last output of a task's commands and Jobs.
-type Printed struct {
+// printed is the last output of a task's commands and Jobs.
+type printed struct {
 	List        []runs.Printout
 	Note, Wrong string
 }
 
 // printed reads the output from files beside a log in a folder. It returns nil if there is none, and on pages of the past, because the files do not
 // record earlier contents.
-func (v *view) printed(r *runs.Run, task string) *Printed {
+func (v *view) printed(r *runs.Run, task string) *printed {
 	dir := v.site.kit.Flags.Dir
 	if dir == "" || v.Past {
 		return nil
 	}
 	list, earlier, err := runs.Printouts(dir, r.ID, task, printedAttempts, printedBytes)
-	switch p := (&Printed{List: list}); {
+	switch p := (&printed{List: list}); {
 	case err != nil:
 		p.Wrong = err.Error()
 		return p

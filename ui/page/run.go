@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/kit"
 	runs "scute.dev/cmd/ctl/run"
 	"scute.dev/eventlog"
 	"scute.dev/ui/feed"
@@ -21,9 +22,9 @@ const (
 	maxAttempts = 100
 )
 
-// Task is a row in the list of tasks.
-type Task struct {
-	Chip
+// taskRow is a row in the list of tasks.
+type taskRow struct {
+	chip
 	Name, Kind, Link, Message string
 	Attempts                  int
 	Started                   time.Time
@@ -35,17 +36,17 @@ type Task struct {
 type runPage struct {
 	subject
 	Run     *runs.Run
-	Phase   Chip
+	Phase   chip
 	Holder  string
 	Policy  string
 	Ended   time.Time
-	Counts  []Count
-	Picture Picture
-	Gantt   *Gantt
-	Task    *Panel
-	Tasks   []Task
+	Counts  []kit.Count
+	Picture picture
+	Gantt   *gantt
+	Task    *panel
+	Tasks   []taskRow
 	// Of is the position in the list of All tasks. Group is the name of the box whose tasks are listed, "" for all.
-	Of         Pages
+	Of         position
 	All        int
 	Group      string
 	Words      []runs.Decision
@@ -73,7 +74,7 @@ func run(v *view) (any, error) {
 		return nil, err
 	}
 	r := f.Refresh()
-	p := &runPage{Run: r, Phase: chip(r.Phase()), Holder: r.State.Holder, Policy: string(r.State.Policy), Words: r.History.Words, Migrations: migrations(r.History.Migrations)}
+	p := &runPage{Run: r, Phase: newChip(r.Phase()), Holder: r.State.Holder, Policy: string(r.State.Policy), Words: r.History.Words, Migrations: migrations(r.History.Migrations)}
 	v.Title = "run " + r.Name
 	if at := r.Status.FinishedAt; at != nil {
 		p.Ended = at.Time
@@ -97,15 +98,15 @@ func run(v *view) (any, error) {
 }
 
 // taskCounts returns the counts that are not zero.
-func taskCounts(c v1alpha1.TaskCounts) (out []Count) {
-	for _, one := range []Count{
-		{"Done", c.Succeeded + c.Ignored + c.Skipped, c.Tasks},
-		{"Running", c.Running, 0},
-		{"Paused", c.Paused, 0},
-		{"Failed", c.Failed, 0},
-		{"Ignored", c.Ignored, 0},
-		{"Skipped", c.Skipped, 0},
-		{"Undone", c.Undone, 0},
+func taskCounts(c v1alpha1.TaskCounts) (out []kit.Count) {
+	for _, one := range []kit.Count{
+		{Name: "Done", Done: c.Succeeded + c.Ignored + c.Skipped, Of: c.Tasks},
+		{Name: "Running", Done: c.Running},
+		{Name: "Paused", Done: c.Paused},
+		{Name: "Failed", Done: c.Failed},
+		{Name: "Ignored", Done: c.Ignored},
+		{Name: "Skipped", Done: c.Skipped},
+		{Name: "Undone", Done: c.Undone},
 	} {
 		if one.Done > 0 || one.Of > 0 {
 			out = append(out, one)
@@ -152,7 +153,7 @@ func (p *runPage) list(v *view, tasks []workflow.Task, status []v1alpha1.TaskSta
 		list = slices.Clone(list)
 		slices.SortStableFunc(list, func(a, b v1alpha1.TaskStatus) int { return cmp.Compare(rank(a.Phase), rank(b.Phase)) })
 	}
-	if list, p.Of, err = paged(v, Long{Param: "page", Label: "Pages of the list", Anchor: "#tasks", Rows: maxTasks}, list); err != nil {
+	if list, p.Of, err = paged(v, longList{Param: "page", Label: "Pages of the list", Anchor: "#tasks", Rows: maxTasks}, list); err != nil {
 		return err
 	}
 	for _, t := range list {
@@ -161,9 +162,9 @@ func (p *runPage) list(v *view, tasks []workflow.Task, status []v1alpha1.TaskSta
 	return nil
 }
 
-func (v *view) task(t v1alpha1.TaskStatus) Task {
-	row := Task{
-		Chip: chip(t.Phase), Name: t.Name, Kind: t.Kind, Message: t.Message, Attempts: t.Attempts, Chosen: v.Query.Get("task") == t.Name,
+func (v *view) task(t v1alpha1.TaskStatus) taskRow {
+	row := taskRow{
+		chip: newChip(t.Phase), Name: t.Name, Kind: t.Kind, Message: t.Message, Attempts: t.Attempts, Chosen: v.Query.Get("task") == t.Name,
 		Link: v.With("task", t.Name) + "#task",
 	}
 	if !t.StartedAt.IsZero() {
@@ -176,35 +177,35 @@ func (v *view) task(t v1alpha1.TaskStatus) Task {
 	return row
 }
 
-// Panel shows the details of one task.
-type Panel struct {
-	Task
+// panel shows the details of one task.
+type panel struct {
+	taskRow
 	Needs    []workflow.Need
 	Policy   string
 	From     string
 	Return   bool
 	Input    string
 	Output   string
-	Steps    []Step
+	Steps    []stepRow
 	Words    []runs.Decision
 	Commands []string
-	Printed  *Printed
+	Printed  *printed
 }
 
-// Step is a hook of a task, or the task's main step (""), with its last attempts. Earlier is the number of omitted attempts.
-type Step struct {
+// stepRow is a hook of a task, or the task's main step (""), with its last attempts. Earlier is the number of omitted attempts.
+type stepRow struct {
 	Name, Kind string
-	Tries      []Try
+	Tries      []attemptBar
 	Earlier    int
 }
 
-func (v *view) panel(r *runs.Run, tasks []workflow.Task, name string) (*Panel, error) {
+func (v *view) panel(r *runs.Run, tasks []workflow.Task, name string) (*panel, error) {
 	i := slices.IndexFunc(tasks, func(t workflow.Task) bool { return t.Name == name })
 	if i < 0 {
 		return nil, fmt.Errorf("%w: the run has no task %q at this moment", ErrQuery, name)
 	}
 	t, s := &tasks[i], r.State.TaskStatus(i)
-	p := &Panel{Task: v.task(s), Needs: t.Needs, Policy: string(t.Policy), From: t.PolicySource, Return: t.PointOfNoReturn}
+	p := &panel{taskRow: v.task(s), Needs: t.Needs, Policy: string(t.Policy), From: t.PolicySource, Return: t.PointOfNoReturn}
 	if _, with, ok := r.State.CurrentInputs(name); ok {
 		p.Input = indented(with)
 	}
@@ -213,7 +214,7 @@ func (v *view) panel(r *runs.Run, tasks []workflow.Task, name string) (*Panel, e
 	}
 	h := r.History.Task(name)
 	for _, step := range t.Steps {
-		one := Step{Name: step.Name, Kind: step.Kind}
+		one := stepRow{Name: step.Name, Kind: step.Kind}
 		for _, a := range h.Attempts {
 			if a.Step == step.Name {
 				one.Tries = append(one.Tries, tryOf(a, v.Moment))
@@ -230,8 +231,8 @@ func (v *view) panel(r *runs.Run, tasks []workflow.Task, name string) (*Panel, e
 	return p, nil
 }
 
-func tryOf(a runs.Attempt, now time.Time) Try {
-	t := Try{Chip: chip(a.Outcome), Undo: a.Undo, Began: a.Started, Took: endOf(a, now).Sub(a.Started), Attempt: a.N, Description: a.Message}
+func tryOf(a runs.Attempt, now time.Time) attemptBar {
+	t := attemptBar{chip: newChip(a.Outcome), Undo: a.Undo, Began: a.Started, Took: endOf(a, now).Sub(a.Started), Attempt: a.N, Description: a.Message}
 	if a.Outcome == "" {
 		t.Word = "in progress"
 	}

@@ -61,10 +61,10 @@ func New(f *feed.Feed, k *kit.Kit, where string) (*Site, error) {
 	}{
 		"/":       {file: "now.html", build: now},
 		"/run":    {file: "run.html", build: run},
-		"/move":   {file: "move.html", build: move},
-		"/pause":  {file: "pause.html", build: buildPause},
+		"/move":   {file: "object.html", build: objectOf},
+		"/pause":  {file: "object.html", build: objectOf},
 		"/owner":  {file: "owner.html", build: owner},
-		"/object": {file: "object.html", build: generic},
+		"/object": {file: "object.html", build: objectOf},
 		"/fleet":  {file: "fleet.html", build: fleet},
 		"/facts":  {file: "facts.html", build: facts, commits: true},
 		"/event":  {file: "event.html", build: event, commits: true},

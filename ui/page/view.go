@@ -166,16 +166,16 @@ func (v *view) number(name string) (int, error) {
 // stream is a list of facts on a page.
 type stream struct {
 	View  *view
-	Facts []Fact
+	Facts []fact
 	// Alone is set if all facts are about the page's subject.
 	Alone bool
 }
 
 // Stream returns a list of facts about any subject.
-func (f frame) Stream(facts []Fact) stream { return stream{View: f.view, Facts: facts} }
+func (f frame) Stream(facts []fact) stream { return stream{View: f.view, Facts: facts} }
 
 // Alone returns a list of facts about the page's subject.
-func (f frame) Alone(facts []Fact) stream { return stream{View: f.view, Facts: facts, Alone: true} }
+func (f frame) Alone(facts []fact) stream { return stream{View: f.view, Facts: facts, Alone: true} }
 
 // within is a part of a page with the view, which it needs for links.
 type within struct {
@@ -205,26 +205,26 @@ func (v *view) Kinds() []choice {
 // rowsPerPage is the number of rows of one page of a long list.
 const rowsPerPage = 50
 
-// Long is a long list, shown in pages of Rows. Param is the parameter with the number of the page, and Anchor the list's anchor, for example "#list".
-type Long struct {
+// longList is a long list, shown in pages of Rows. Param is the parameter with the number of the page, and Anchor the list's anchor, for example "#list".
+type longList struct {
 	Param, Label, Anchor string
 	Rows                 int
 }
 
-// Pages is the position in a list of All elements, with links to the previous and next page.
-type Pages struct {
+// position is the position in a list of All elements, with links to the previous and next page.
+type position struct {
 	Label            string
 	All, Page, Pages int
 	Before, Next     string
 }
 
 // paged returns the rows of the page that a parameter selects, by default the first page.
-func paged[T any](v *view, of Long, list []T) ([]T, Pages, error) {
+func paged[T any](v *view, of longList, list []T) ([]T, position, error) {
 	page, err := v.number(of.Param)
 	if err != nil {
-		return nil, Pages{}, err
+		return nil, position{}, err
 	}
-	p := Pages{Label: of.Label, All: len(list), Pages: (len(list) + of.Rows - 1) / of.Rows}
+	p := position{Label: of.Label, All: len(list), Pages: (len(list) + of.Rows - 1) / of.Rows}
 	p.Page = min(page, max(p.Pages-1, 0))
 	switch p.Page {
 	case 0:

@@ -88,7 +88,7 @@ func statusLines(v kit.View, b *v1alpha1.BackupSchedule) []string {
 	}
 	out = append(out, v.Untrusted(s.Conditions)...)
 	out = append(out, v.Outlook(false, s.Phase == "", s.Message, s.Next)...)
-	return append(out, v.Section("Backups", &cli.Table{Header: []string{"TAKEN", "CLUSTERS", "OBJECTS", "BYTES", "PATH"}, Rows: backups(b)})...)
+	return append(out, v.Tables([]kit.Table{backups(b)})...)
 }
 
 func when(b *v1alpha1.BackupSchedule) string {
@@ -103,12 +103,13 @@ func destination(b *v1alpha1.BackupSchedule) string {
 	return "the volume of scuted"
 }
 
-// backups returns the rows of a table of the last backups.
-func backups(b *v1alpha1.BackupSchedule) (rows [][]string) {
+// backups returns the backups of a schedule.
+func backups(b *v1alpha1.BackupSchedule) kit.Table {
+	t := kit.Table{Title: "Backups", Header: []string{"Taken", "Clusters", "Objects", "Bytes", "Path"}}
 	for _, r := range b.Status.Backups {
-		rows = append(rows, []string{cli.Second(r.TakenAt.Time), fmt.Sprint(r.Clusters), fmt.Sprint(r.Objects), fmt.Sprint(r.Bytes), cli.Clean(r.Path)})
+		t.Rows = append(t.Rows, []string{cli.Second(r.TakenAt.Time), fmt.Sprint(r.Clusters), fmt.Sprint(r.Objects), fmt.Sprint(r.Bytes), r.Path})
 	}
-	return rows
+	return t
 }
 
 // Fold is a schedule as the log records it.
@@ -182,7 +183,7 @@ func (f *Fold) Documents(k *kit.Kit) (out []kit.Document) {
 		d := kit.Document{
 			Kind: "backupschedule", Namespace: b.Namespace, Name: b.Name, ID: f.id, Phase: string(cmp.Or(s.Phase, v1alpha1.BackupScheduled)),
 			Message: s.Message, Next: s.Next, Progress: fmt.Sprintf("%d kept", s.Kept), Began: "last success",
-			Details:  func() ([]kit.DocumentField, kit.DocumentTable) { return details(b) },
+			Details:  func() kit.Details { return details(b) },
 			Commands: []string{k.Hint(b.Namespace, "describe", "backupschedule", b.Name) + " shows its backups and what happened"},
 		}
 		if s.LastSuccessfulTime != nil {
@@ -200,14 +201,12 @@ func (f *Fold) Documents(k *kit.Kit) (out []kit.Document) {
 }
 
 // details returns the properties of a schedule for a page, and its backups.
-func details(b *v1alpha1.BackupSchedule) ([]kit.DocumentField, kit.DocumentTable) {
-	fields := []kit.DocumentField{
-		{Name: "Schedule", Value: when(b)}, {Name: "Destination", Value: destination(b)}, {Name: "Backups kept", Value: fmt.Sprint(b.Status.Kept)},
-	}
+func details(b *v1alpha1.BackupSchedule) kit.Details {
+	fields := []kit.Field{{Name: "Schedule", Value: when(b)}, {Name: "Destination", Value: destination(b)}, {Name: "Backups kept", Value: fmt.Sprint(b.Status.Kept)}}
 	if next := b.Status.NextScheduleTime; next != nil {
-		fields = append(fields, kit.DocumentField{Name: "Next backup", Value: cli.Second(next.Time)})
+		fields = append(fields, kit.Field{Name: "Next backup", Value: cli.Second(next.Time)})
 	}
-	return fields, kit.DocumentTable{Title: "Backups", Header: []string{"Taken (UTC)", "Clusters", "Objects", "Bytes", "Location"}, Rows: backups(b)}
+	return kit.Details{Fields: fields, Tables: []kit.Table{backups(b)}}
 }
 
 // fromLog returns the BackupSchedule from which a spec in the log was created, with its status.

@@ -16,8 +16,8 @@ type Document struct {
 	Began string
 	Since time.Time
 	State documentState
-	// Details returns the properties of an object without a separate page, and its list; nil if there are none.
-	Details func() ([]DocumentField, DocumentTable)
+	// Details returns what the object's page shows in addition; nil if there is nothing, or if the kind has a separate page.
+	Details func() Details
 	// Commands are the commands about the object, each with its effect. Actions are what users can do now.
 	Commands []string
 	Actions  []Action
@@ -35,16 +35,6 @@ const (
 	// Ended means that the object has ended.
 	Ended
 )
-
-// DocumentField is a property with a name.
-type DocumentField struct{ Name, Value string }
-
-// DocumentTable is a list with a title.
-type DocumentTable struct {
-	Title  string
-	Header []string
-	Rows   [][]string
-}
 
 // Action is an operation on an object that users can do now: "pause" of a "run".
 type Action struct{ Do, Kind, Namespace, Name, ID string }

@@ -151,21 +151,6 @@ func (v View) Bar(as cli.Style, done, total int) string {
 	return fmt.Sprintf("%s %*d/%d", cli.Bar(v.Paint, as, done, total, barColumns), len(fmt.Sprint(total)), done, total)
 }
 
-// Path renders phases in one line, each with its mark and the mark's color. If the line does not fit, it omits the names and shows at, which is the
-// number of phases reached.
-func (v View) Path(phases []string, at int, mark func(i int) (string, cli.Style)) string {
-	marks, words := make([]string, len(phases)), make([]string, len(phases))
-	for i, phase := range phases {
-		mark, as := mark(i)
-		marks[i], words[i] = v.Paint.Text(as, mark), v.Paint.Text(as, mark+" "+phase)
-	}
-	long := strings.Join(words, " ")
-	if v.Width > 0 && cli.Width(long) > v.Width-label {
-		return fmt.Sprintf("%s %d of %d", strings.Join(marks, ""), at, len(phases))
-	}
-	return long
-}
-
 // Row is a row of a table. Wide cells are shown with -o wide only.
 type Row struct {
 	Namespace   string

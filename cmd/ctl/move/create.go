@@ -214,9 +214,8 @@ func (o *createOptions) awaitPreflight(ctx context.Context, p *session, m *v1alp
 
 // printPreflight prints the result of the preflight.
 func (o *createOptions) printPreflight(m *v1alpha1.Move, look string) error {
-	v := output{o.View()}
 	if m.Status.Phase == mover.PhaseFailed && m.Status.FinishedAt != nil {
-		if err := cmp.Or(o.Env.Linef("move %s refused: nothing was changed", key(m)), o.Print(v.findings(m.Status.Findings))); err != nil {
+		if err := cmp.Or(o.Env.Linef("move %s refused: nothing was changed", key(m)), o.Print(o.View().Tables(tables(m)))); err != nil {
 			return err
 		}
 		return errors.New("fix the findings, then create a Move with another name, or delete this one first")
@@ -228,5 +227,5 @@ func (o *createOptions) printPreflight(m *v1alpha1.Move, look string) error {
 	if m.Status.Phase == mover.PhaseSucceeded {
 		said = m.Status.Message
 	}
-	return cmp.Or(o.Env.Linef("move %s: %s", key(m), said), o.Print(v.lists(m)))
+	return cmp.Or(o.Env.Linef("move %s: %s", key(m), said), o.Print(o.View().Tables(tables(m))))
 }

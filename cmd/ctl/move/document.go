@@ -1,6 +1,7 @@
 package move
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -14,7 +15,8 @@ func (f *Fold) Documents(k *kit.Kit) []kit.Document {
 	m := f.Resource()
 	d := kit.Document{
 		Kind: "move", Namespace: m.Namespace, Name: m.Name, ID: f.ID, Phase: string(m.Status.Phase), Message: m.Status.Message, Next: m.Status.Next,
-		Progress: progress(m), Began: "since", Since: f.State.PhaseSince, Commands: Hints(k, m), Actions: Actions(f.ID, m),
+		Progress: progress(m), Began: "since", Since: f.State.PhaseSince, Commands: hints(k, m), Actions: actionsOf(f.ID, m),
+		Details: func() kit.Details { return f.details(m) },
 	}
 	switch {
 	case f.State.Finished():
@@ -25,6 +27,45 @@ func (f *Fold) Documents(k *kit.Kit) []kit.Document {
 	return []kit.Document{d}
 }
 
+// details returns the details of the move, with the objects of its plan by level: owners are first.
+func (f *Fold) details(m *v1alpha1.Move) kit.Details {
+	d, s := details(m), &f.State
+	if s.Holder != "" {
+		d.Fields = append(d.Fields, kit.Field{Name: "Driven by", Value: s.Holder})
+	}
+	plan := s.Plan
+	if len(plan) == 0 {
+		plan = s.Draft
+	}
+	for i, items := range mover.Levels(plan) {
+		t := kit.Table{
+			Title: fmt.Sprintf("Level %d", i), Cluster: 1,
+			Header: []string{"Object", "Cluster", "Acknowledged the pause", "On the target", "On the source", "Reconciling"},
+		}
+		for _, item := range items {
+			row := []string{item.Ref.Short(), item.Cluster, cmp.Or(string(s.Acks[item.Ref]), "not yet"), "·", "present", "·"}
+			if _, created := s.Created[item.Ref]; created {
+				row[3] = "✓ created"
+			}
+			switch {
+			case s.Deleted[item.Ref]:
+				row[4] = "✓ deleted"
+			case item.KeepReason != "":
+				row[4] = "stays: " + item.KeepReason
+			}
+			if s.Resumed[item.Ref] {
+				row[5] = "✓"
+			}
+			t.Rows = append(t.Rows, row)
+		}
+		d.Tables = append(d.Tables, t)
+	}
+	if len(plan) == 0 && s.Finished() && m.Status.Counts.Objects > 0 {
+		d.Tables = append(d.Tables, kit.Table{Title: "Objects", Note: "The list of objects is not kept after a move has ended. Choose an earlier moment to see it."})
+	}
+	return d
+}
+
 func progress(m *v1alpha1.Move) string {
 	c := m.Status.Counts
 	if c.ToDelete == 0 {
@@ -33,8 +74,8 @@ func progress(m *v1alpha1.Move) string {
 	return fmt.Sprintf("%d/%d created, %d/%d deleted", c.Created, c.Objects, c.Deleted, c.ToDelete)
 }
 
-// Hints returns the commands about a move, each with its effect.
-func Hints(k *kit.Kit, m *v1alpha1.Move) []string {
+// hints returns the commands about a move, each with its effect.
+func hints(k *kit.Kit, m *v1alpha1.Move) []string {
 	line := func(verb, effect string) string { return k.Hint(m.Namespace, verb, "move", m.Name) + " " + effect }
 	lines := []string{line("describe", "shows what happened")}
 	if m.Status.FinishedAt != nil {
@@ -50,8 +91,8 @@ func Hints(k *kit.Kit, m *v1alpha1.Move) []string {
 	return lines
 }
 
-// Actions returns what users can do with a move now.
-func Actions(id string, m *v1alpha1.Move) []kit.Action {
+// actionsOf returns what users can do with a move now.
+func actionsOf(id string, m *v1alpha1.Move) []kit.Action {
 	if m.Status.FinishedAt != nil || slices.Contains([]mover.Phase{
 		mover.PhaseVerified, mover.PhaseDeleting, mover.PhaseResuming, mover.PhaseRollingBack, mover.PhaseStranded,
 	}, m.Status.Phase) {

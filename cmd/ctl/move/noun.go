@@ -44,10 +44,8 @@ func newNoun() *noun {
 		Describe: func(_ context.Context, p *session, m *v1alpha1.Move) ([]string, error) {
 			return Describe(p.View(), m), nil
 		},
-		StatusLines: func(v kit.View, m *v1alpha1.Move) []string {
-			return append(output{v}.statusLines(m), output{v}.lists(m)...)
-		},
-		Updates: updates, IsFinished: finished,
+		StatusLines: func(v kit.View, m *v1alpha1.Move) []string { return v.Status(output{v}.status(m)) },
+		Updates:     updates, IsFinished: finished,
 		HasFailed:  func(m *v1alpha1.Move) bool { return m.Status.Phase != mover.PhaseSucceeded },
 		AfterWatch: "the move continues",
 		WatchLong:  "Exit status: 0 the move succeeded, 1 it failed or was rolled back, 130 interrupted (the move continues).",

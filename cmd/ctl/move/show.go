@@ -3,6 +3,7 @@ package move
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"scute.dev/api/v1alpha1"
@@ -15,85 +16,58 @@ import (
 type output struct{ kit.View }
 
 // Describe returns the description of a Move without its timeline.
-func Describe(of kit.View, m *v1alpha1.Move) []string {
-	v := output{of}
-	out := append(v.Head("Move", m.Namespace, m.Name, "move", m.Status.MoveID), v.Field("Moves", selection(m)), v.Field("Target", target(m)))
+func Describe(v kit.View, m *v1alpha1.Move) []string {
+	return v.Describe(v.Head("Move", m.Namespace, m.Name, "move", m.Status.MoveID), output{v}.status(m))
+}
+
+func (v output) status(m *v1alpha1.Move) kit.Status {
+	s := m.Status
+	return kit.Status{
+		Phase: v.phase(m), Since: s.PhaseSince, Started: s.StartedAt, Finished: s.FinishedAt, Message: s.Message, Next: s.Next, Unseen: s.Phase == "",
+		Conditions: s.Conditions, Details: details(m),
+	}
+}
+
+func details(m *v1alpha1.Move) kit.Details {
+	d := kit.Details{Fields: []kit.Field{{Name: "Moves", Value: selection(m)}, {Name: "Target", Value: target(m)}}, Stages: stages(m), Counts: counts(m), Tables: tables(m)}
 	if options := options(m); options != "" {
-		out = append(out, v.Field("Options", options))
+		d.Fields = append(d.Fields, kit.Field{Name: "Options", Value: options})
 	}
-	out = append(out, "")
-	out = append(out, v.statusLines(m)...)
-	return append(out, v.lists(m)...)
+	return d
 }
 
-// statusLines returns the state of a Move: the part of a description that changes.
-func (v output) statusLines(m *v1alpha1.Move) []string {
-	s := m.Status
-	out := []string{v.Phase(v.phase(m), s.PhaseSince, s.FinishedAt), v.Field("", v.bar(m))}
-	out = append(out, v.Times(s.StartedAt, s.FinishedAt, cli.Span)...)
-	out = append(out, v.progress(m)...)
-	out = append(out, v.Untrusted(s.Conditions)...)
-	return append(out, v.Outlook(s.FinishedAt != nil, s.Phase == "", s.Message, s.Next)...)
-}
-
-// progress returns a line for each count that is meaningful in the present phase.
-func (v output) progress(m *v1alpha1.Move) []string {
+// counts returns the counts that are meaningful in the present phase.
+func counts(m *v1alpha1.Move) []kit.Count {
 	c := m.Status.Counts
-	if m.Spec.DryRun {
+	list := []kit.Count{{"Acknowledged", c.Acknowledged, c.Acknowledged}, {"Created", c.Created, c.Objects}, {"Deleted", c.Deleted, c.ToDelete}, {"Resumed", c.Resumed, c.ToResume}}
+	switch {
+	case m.Spec.DryRun:
 		return nil
+	case c.ToDelete == 0: // no plan yet: Objects counts the objects that must acknowledge
+		list = []kit.Count{{"Acknowledged", c.Acknowledged, c.Objects}}
 	}
-	var out []string
-	add := func(name string, done, total int) {
-		if total == 0 {
-			return
-		}
-		as := cli.Cyan
-		if done >= total {
-			as = cli.Green
-		}
-		out = append(out, v.Field(name, v.Bar(as, done, total)))
-	}
-	if c.ToDelete == 0 { // no plan yet: Objects counts the objects that must acknowledge
-		add("Acknowledged", c.Acknowledged, c.Objects)
-		return out
-	}
-	add("Acknowledged", c.Acknowledged, c.Acknowledged)
-	add("Created", c.Created, c.Objects)
-	add("Deleted", c.Deleted, c.ToDelete)
-	add("Resumed", c.Resumed, c.ToResume)
-	return out
+	return slices.DeleteFunc(list, func(c kit.Count) bool { return c.Of == 0 })
 }
 
-// lists returns the objects that the move waits for, the findings, and the objects that stay at the source.
-func (v output) lists(m *v1alpha1.Move) []string {
+// tables returns the objects that the move waits for, the findings, and the objects that stay at the source.
+func tables(m *v1alpha1.Move) []kit.Table {
 	s := m.Status
-	var out []string
-	if !finished(m) {
-		out = append(out, v.list("Waiting for", s.WaitingFor)...)
-	}
-	out = append(out, v.findings(s.Findings)...)
-	return append(out, v.list("Not moved", s.NotMoved)...)
-}
-
-func (v output) list(title string, list []v1alpha1.MoveWaiting) []string {
-	t := &cli.Table{Header: []string{"OBJECT", "WHY"}, Wrap: 2}
-	for _, w := range list {
-		t.Add(w.Object, cli.Clean(w.Message))
-	}
-	return v.Section(title, t)
-}
-
-// findings returns the result of the preflight, with a remedy for each finding.
-func (v output) findings(list []v1alpha1.MoveFinding) []string {
-	t := &cli.Table{Header: []string{"SEVERITY", "FIELD", "FINDING", "REMEDY"}, Wrap: 3}
-	for _, f := range list {
-		as := cli.Yellow
-		if f.Severity == string(mover.Error) {
-			as = cli.Red
+	objects := func(title string, list []v1alpha1.MoveWaiting) kit.Table {
+		t := kit.Table{Title: title, Header: []string{"Object", "Why"}, Wrap: 2}
+		for _, w := range list {
+			t.Rows = append(t.Rows, []string{w.Object, w.Message})
 		}
-		t.Add(v.Paint.Text(as, f.Severity), f.Field, cli.Clean(f.Message), cli.Clean(f.Remedy))
+		return t
 	}
-	return v.Section("Findings", t)
+	findings := kit.Table{Title: "Findings", Header: []string{"Severity", "Field", "Finding", "Remedy"}, Wrap: 3}
+	for _, f := range s.Findings {
+		findings.Rows = append(findings.Rows, []string{f.Severity, f.Field, f.Message, f.Remedy})
+	}
+	out := []kit.Table{findings, objects("Not moved", s.NotMoved)}
+	if !finished(m) {
+		out = slices.Insert(out, 0, objects("Waiting for", s.WaitingFor))
+	}
+	return out
 }
 
 func selection(m *v1alpha1.Move) string {

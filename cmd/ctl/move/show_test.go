@@ -46,7 +46,7 @@ func TestPhaseBar(t *testing.T) {
 		{"dry run without a plan", failed, "✓✗ 2 of 2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := output{kit.View{Width: 20, Now: now()}}.bar(c.move)
+			got := kit.View{Width: 20, Now: now()}.Path(stages(c.move))
 			if c.name == "not taken up" {
 				got = strings.TrimLeft(got, "·")
 				c.want = " 0 of 8"
@@ -56,7 +56,7 @@ func TestPhaseBar(t *testing.T) {
 			}
 		})
 	}
-	wide := output{kit.View{Now: now()}}.bar(newMove(mover.PhaseCreating, v1alpha1.MoveCounts{}))
+	wide := kit.View{Now: now()}.Path(stages(newMove(mover.PhaseCreating, v1alpha1.MoveCounts{})))
 	if want := "✓ Preflight ✓ Pausing ✓ AwaitingAcks ✓ Planned ▶ Creating · Verified · Deleting · Resuming"; wide != want {
 		t.Errorf("wide bar = %q", wide)
 	}
@@ -79,7 +79,8 @@ func TestStandingFitsANarrowTerminal(t *testing.T) {
 		"              be reached",
 		"Next:         if the error persists, fix the cause",
 	}
-	if diff := cmp.Diff(want, output{kit.View{Width: 64, Now: now()}}.statusLines(m)); diff != "" {
+	v := output{kit.View{Width: 64, Now: now()}}
+	if diff := cmp.Diff(want, v.Status(v.status(m))); diff != "" {
 		t.Error(diff)
 	}
 }

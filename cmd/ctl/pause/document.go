@@ -1,12 +1,19 @@
 package pause
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
+	"time"
 
 	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
+	"scute.dev/kube/object"
 	"scute.dev/pause/request"
+	"scute.dev/view"
 )
 
 // Documents returns the Pause, unless it is not requested yet.
@@ -18,7 +25,7 @@ func (f *Fold) Documents(k *kit.Kit) []kit.Document {
 	d := kit.Document{
 		Kind: "pause", Namespace: p.Namespace, Name: p.Name, ID: f.id, Phase: string(p.Status.Phase), Message: p.Status.Message, Next: p.Status.Next,
 		Progress: fmt.Sprintf("%d/%d objects", p.Status.Counts.Acknowledged, p.Status.Counts.Objects), Began: "since",
-		Commands: Hints(k, p), Actions: Actions(f.id, p),
+		Commands: hints(k, p), Actions: actions(f.id, p), Details: func() kit.Details { return f.details(p) },
 	}
 	if p.Status.PhaseSince != nil {
 		d.Since = p.Status.PhaseSince.Time
@@ -32,8 +39,62 @@ func (f *Fold) Documents(k *kit.Kit) []kit.Document {
 	return []kit.Document{d}
 }
 
-// Hints returns the commands about a Pause, each with its effect.
-func Hints(k *kit.Kit, p *v1alpha1.Pause) []string {
+// details returns the details of the Pause, with the phases and the acknowledged objects, sorted by cluster.
+func (f *Fold) details(p *v1alpha1.Pause) kit.Details {
+	d := details(p)
+	f.WithState(func(s *request.State) {
+		d.Stages = stages(p.Status, s.Late)
+		if s.Holder != "" {
+			d.Fields = append(d.Fields, kit.Field{Name: "Driven by", Value: s.Holder})
+		}
+		acknowledged := kit.Table{Title: "Acknowledged objects", Header: []string{"Object", "Cluster", "By", "After"}, Cluster: 1}
+		for _, ref := range slices.SortedFunc(maps.Keys(s.Acks), func(a, b object.Ref) int {
+			return cmp.Or(cmp.Compare(s.Acks[a].Cluster, s.Acks[b].Cluster), object.Compare(a, b))
+		}) {
+			ack := s.Acks[ref]
+			row := []string{ref.Short(), ack.Cluster, string(ack.How), view.Duration(time.Duration(ack.After).Round(time.Millisecond))}
+			if ack.BlockMove {
+				row[2] += ", after block-move"
+			}
+			acknowledged.Rows = append(acknowledged.Rows, row)
+		}
+		d.Tables = append(d.Tables, acknowledged)
+	})
+	return d
+}
+
+// stages returns the phases of a Pause, and how far it has come. If it was released before it was acknowledged, the third phase has a warning.
+func stages(status v1alpha1.PauseStatus, late bool) []kit.Stage {
+	phase := status.Phase
+	path := []v1alpha1.PausePhase{v1alpha1.PausePending, v1alpha1.PausePausing, v1alpha1.PauseAcknowledging, v1alpha1.PauseAcknowledged}
+	released := phase == v1alpha1.PauseRestoring || phase == v1alpha1.PauseResuming || phase == v1alpha1.PauseReleased
+	silent := released && status.Counts.Pending > 0
+	if phase == v1alpha1.PauseTimedOut || silent && late {
+		path[2] = v1alpha1.PauseTimedOut
+	}
+	switch {
+	case silent:
+		path = path[:3]
+	case released:
+		path = path[:2]
+	}
+	path = append(path, v1alpha1.PauseRestoring, v1alpha1.PauseResuming, v1alpha1.PauseReleased)
+	sign, as := "▶", cli.Cyan
+	switch phase {
+	case v1alpha1.PauseTimedOut:
+		sign, as = "‖", cli.Yellow
+	case v1alpha1.PauseReleased, v1alpha1.PauseAcknowledged:
+		sign, as = "✓", cli.Green
+	}
+	out := kit.Stages(path, slices.Index(path, phase)+1, sign, as)
+	if silent {
+		out[2].Sign, out[2].Style = "‖", cli.Yellow
+	}
+	return out
+}
+
+// hints returns the commands about a Pause, each with its effect.
+func hints(k *kit.Kit, p *v1alpha1.Pause) []string {
 	describe := k.Hint(p.Namespace, "describe", "pause", p.Name)
 	if p.Status.FinishedAt != nil {
 		return []string{describe + " shows what happened"}
@@ -46,8 +107,8 @@ func Hints(k *kit.Kit, p *v1alpha1.Pause) []string {
 	return append(lines, k.Hint(p.Namespace, "resume", "cluster", p.Name)+" deletes it, which restores the earlier pause state")
 }
 
-// Actions returns what users can do with a Pause now.
-func Actions(id string, p *v1alpha1.Pause) []kit.Action {
+// actions returns what users can do with a Pause now.
+func actions(id string, p *v1alpha1.Pause) []kit.Action {
 	if p.Status.FinishedAt != nil || p.Status.Phase == v1alpha1.PauseRestoring || p.Status.Phase == v1alpha1.PauseResuming {
 		return nil
 	}

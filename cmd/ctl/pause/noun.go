@@ -43,9 +43,7 @@ func newNoun() *noun {
 		Describe: func(_ context.Context, p *session, o *v1alpha1.Pause) ([]string, error) {
 			return Describe(p.View(), o), nil
 		},
-		StatusLines: func(v kit.View, p *v1alpha1.Pause) []string {
-			return append(output{v}.statusLines(p), output{v}.lists(p)...)
-		},
+		StatusLines: func(v kit.View, p *v1alpha1.Pause) []string { return v.Status(output{v}.status(p)) },
 		Updates: func(p *v1alpha1.Pause) []kit.Update {
 			return []kit.Update{{Text: fact(p), ThrottleKey: string(p.Status.Phase)}}
 		},

@@ -3,7 +3,6 @@ package pause
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -20,17 +19,30 @@ type output struct{ kit.View }
 
 // Describe returns the description of a Pause without its timeline.
 func Describe(v kit.View, p *v1alpha1.Pause) []string {
-	out := append(v.Head("Pause", p.Namespace, p.Name, "pause", p.Status.PauseID), v.Field("Pauses", Selection(p)))
-	if p.Spec.Reason != "" {
-		out = append(out, v.Field("Reason", cli.Clean(p.Spec.Reason)))
-	}
-	out = append(out, "")
-	out = append(out, output{v}.statusLines(p)...)
-	return append(out, output{v}.lists(p)...)
+	return v.Describe(v.Head("Pause", p.Namespace, p.Name, "pause", p.Status.PauseID), output{v}.status(p))
 }
 
-// Selection describes the clusters that a Pause selects.
-func Selection(p *v1alpha1.Pause) string {
+func (v output) status(p *v1alpha1.Pause) kit.Status {
+	s := p.Status
+	return kit.Status{
+		Phase: v.phase(p), Since: s.PhaseSince, Started: s.StartedAt, Finished: s.FinishedAt, Message: s.Message, Next: s.Next, Unseen: s.Phase == "",
+		Conditions: s.Conditions, Details: details(p),
+	}
+}
+
+func details(p *v1alpha1.Pause) kit.Details {
+	d := kit.Details{Fields: []kit.Field{{Name: "Pauses", Value: selection(p)}}, Tables: tables(p)}
+	if p.Spec.Reason != "" {
+		d.Fields = append(d.Fields, kit.Field{Name: "Reason", Value: p.Spec.Reason})
+	}
+	if c := p.Status.Counts; c.Objects > 0 {
+		d.Counts = []kit.Count{{Name: "Acknowledged", Done: c.Acknowledged, Of: c.Objects}}
+	}
+	return d
+}
+
+// selection describes the clusters that a Pause selects.
+func selection(p *v1alpha1.Pause) string {
 	var parts []string
 	if len(p.Spec.Clusters) > 0 {
 		parts = append(parts, "clusters "+strings.Join(p.Spec.Clusters, ", "))
@@ -52,45 +64,30 @@ func (v output) phase(p *v1alpha1.Pause) string {
 	return v.Paint.Text(as, string(cmp.Or(p.Status.Phase, v1alpha1.PausePending)))
 }
 
-// statusLines returns the state of a Pause: the part of a description that changes.
-func (v output) statusLines(p *v1alpha1.Pause) []string {
+// tables returns the clusters, the acknowledgements by kind, and the objects that are waited for.
+func tables(p *v1alpha1.Pause) []kit.Table {
 	s := p.Status
-	out := append([]string{v.Phase(v.phase(p), s.PhaseSince, s.FinishedAt)}, v.Times(s.StartedAt, s.FinishedAt, cli.Span)...)
-	if s.Counts.Objects > 0 {
-		as := cli.Cyan
-		switch {
-		case s.Counts.Pending == 0:
-			as = cli.Green
-		case s.FinishedAt != nil:
-			as = cli.Red
-		}
-		out = append(out, v.Field("Acknowledged", v.Bar(as, s.Counts.Acknowledged, s.Counts.Objects)))
-	}
-	out = append(out, v.Untrusted(s.Conditions)...)
-	return append(out, v.Outlook(s.FinishedAt != nil, s.Phase == "", s.Message, s.Next)...)
-}
-
-// lists returns the clusters, the acknowledgements by kind, and the objects that are waited for.
-func (v output) lists(p *v1alpha1.Pause) []string {
-	s := p.Status
-	clusters := &cli.Table{Header: []string{"CLUSTER", "PAUSED", "FOUND PAUSED", "OBJECTS", "ACKNOWLEDGED", "PENDING"}}
+	clusters := kit.Table{Title: "Clusters", Header: []string{"Cluster", "Paused", "Found paused", "Objects", "Acknowledged", "Pending"}}
 	for _, c := range s.Clusters {
-		clusters.Add(c.Name, formatBool(c.Paused), formatBool(c.FoundPaused), fmt.Sprint(c.Objects), fmt.Sprint(c.Acknowledged), fmt.Sprint(c.Pending))
+		clusters.Rows = append(clusters.Rows, []string{
+			c.Name, formatBool(c.Paused), formatBool(c.FoundPaused), fmt.Sprint(c.Objects), fmt.Sprint(c.Acknowledged), fmt.Sprint(c.Pending),
+		})
 	}
-	kinds := &cli.Table{Header: []string{"KIND", "ACKNOWLEDGED", "PENDING", "BY", "SLOWEST"}}
+	if n := len(s.Clusters); n < s.Counts.Clusters {
+		clusters.Note = fmt.Sprintf("The first %d of %d.", n, s.Counts.Clusters)
+	}
+	kinds := kit.Table{Title: "Kinds", Header: []string{"Kind", "Acknowledged", "Pending", "By", "Slowest"}}
 	for _, k := range s.Kinds {
-		kinds.Add(k.Kind, fmt.Sprint(k.Acknowledged), fmt.Sprint(k.Pending), signals(k), slowest(k))
+		kinds.Rows = append(kinds.Rows, []string{k.Kind, fmt.Sprint(k.Acknowledged), fmt.Sprint(k.Pending), signals(k), slowest(k)})
 	}
-	return slices.Concat(v.Section("Clusters", clusters), v.Section("Kinds", kinds), v.objects("Waiting for", s.WaitingFor),
-		v.objects("Had not acknowledged when the pause ended", s.Unacknowledged))
-}
-
-func (v output) objects(title string, list []v1alpha1.PauseWaiting) []string {
-	t := &cli.Table{Header: []string{"OBJECT", "WHY"}, Wrap: 2}
-	for _, w := range list {
-		t.Add(w.Object, cli.Clean(w.Message))
+	objects := func(title string, list []v1alpha1.PauseWaiting) kit.Table {
+		t := kit.Table{Title: title, Header: []string{"Object", "Why"}, Wrap: 2}
+		for _, w := range list {
+			t.Rows = append(t.Rows, []string{w.Object, w.Message})
+		}
+		return t
 	}
-	return v.Section(title, t)
+	return []kit.Table{clusters, kinds, objects("Waiting for", s.WaitingFor), objects("Had not acknowledged when the pause ended", s.Unacknowledged)}
 }
 
 func formatBool(is bool) string {

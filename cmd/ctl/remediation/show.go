@@ -72,20 +72,11 @@ func (v output) bar(r *v1alpha1.SurgeRemediation) string {
 	case s.StartedAt != nil:
 		at = 1
 	}
-	names := make([]string, len(path))
-	for i, phase := range path {
-		names[i] = string(phase)
+	sign, as := phaseSymbol(s.Phase), phaseStyle(s.Phase)
+	if succeeded(s.Phase) {
+		sign, as = "✓", cli.Green
 	}
-	return v.Path(names, at+1, func(i int) (string, cli.Style) {
-		switch {
-		case i < at, i == at && succeeded(s.Phase):
-			return "✓", cli.Green
-		case i == at:
-			return phaseSymbol(s.Phase), phaseStyle(s.Phase)
-		default:
-			return "·", cli.Dim
-		}
-	})
+	return v.Path(kit.Stages(path, at+1, sign, as))
 }
 
 func phaseSymbol(p v1alpha1.RemediationPhase) string {

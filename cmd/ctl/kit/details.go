@@ -1,0 +1,139 @@
+package kit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"scute.dev/cmd/ctl/cli"
+)
+
+// Details are the parts of an object that both its description in a terminal and its page show.
+type Details struct {
+	Fields []Field
+	Stages []Stage
+	Counts []Count
+	Tables []Table
+}
+
+// Field is a property with a name.
+type Field struct{ Name, Value string }
+
+// Stage is a phase in the sequence of an object's phases.
+type Stage struct {
+	Name string
+	// Sign is ✓ for a stage that is over, ▶ for the current one, ✗ for the one that failed, ‖ for one that waits, and · for one to come.
+	Sign  string
+	Style cli.Style
+	// Return is set for the last stage before the point of no return.
+	Return bool
+}
+
+// Stages returns a sequence of phases of which n are reached. current is the sign of the last reached phase.
+func Stages[P ~string](path []P, n int, current string, as cli.Style) (out []Stage) {
+	for i, phase := range path {
+		s := Stage{Name: string(phase), Sign: "✓", Style: cli.Green}
+		switch {
+		case i == n-1:
+			s.Sign, s.Style = current, as
+		case i >= n:
+			s.Sign, s.Style = "·", cli.Dim
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// Count is the progress of a number of objects.
+type Count struct {
+	Name     string
+	Done, Of int
+}
+
+// Table is a list with a title. A page shows a part of a long list.
+type Table struct {
+	Title  string
+	Header []string
+	Rows   [][]string
+	// Wrap is how many of the last columns a terminal may wrap.
+	Wrap int
+	// Cluster is the index of the column by whose value a page filters the rows; 0 means that it does not.
+	Cluster int
+	// Note is a text below the table.
+	Note string
+}
+
+// Status is the part of an object's description that changes.
+type Status struct {
+	Phase                    string // in its color
+	Since, Started, Finished *metav1.Time
+	Message, Next            string
+	Unseen                   bool // no daemon has acted on it
+	Conditions               []metav1.Condition
+	Details
+}
+
+// Status renders the state of an object.
+func (v View) Status(s Status) []string {
+	out := []string{v.Phase(s.Phase, s.Since, s.Finished)}
+	if len(s.Stages) > 0 {
+		out = append(out, v.Field("", v.Path(s.Stages)))
+	}
+	out = append(out, v.Times(s.Started, s.Finished, cli.Span)...)
+	for _, c := range s.Counts {
+		as := cli.Cyan
+		if c.Done >= c.Of {
+			as = cli.Green
+		}
+		out = append(out, v.Field(c.Name, v.Bar(as, c.Done, c.Of)))
+	}
+	out = append(out, v.Untrusted(s.Conditions)...)
+	out = append(out, v.Outlook(s.Finished != nil, s.Unseen, s.Message, s.Next)...)
+	return append(out, v.Tables(s.Tables)...)
+}
+
+// Describe renders the description of an object: its head, its fields, and its state.
+func (v View) Describe(head []string, s Status) []string {
+	for _, f := range s.Fields {
+		head = append(head, v.Field(f.Name, cli.Clean(f.Value)))
+	}
+	return slices.Concat(head, []string{""}, v.Status(s))
+}
+
+// Tables renders tables below their titles. It omits a table without rows.
+func (v View) Tables(list []Table) (out []string) {
+	for _, t := range list {
+		table := &cli.Table{Wrap: t.Wrap}
+		for _, h := range t.Header {
+			table.Header = append(table.Header, strings.ToUpper(h))
+		}
+		for _, row := range t.Rows {
+			cells := make([]string, len(row))
+			for i, cell := range row {
+				cells[i] = cli.Clean(cell)
+			}
+			table.Add(cells...)
+		}
+		out = append(out, v.Section(t.Title, table)...)
+	}
+	return out
+}
+
+// Path renders stages in one line. If the line does not fit, it omits the names and shows the number of stages reached.
+func (v View) Path(stages []Stage) string {
+	var signs, words []string
+	reached := 0
+	for _, s := range stages {
+		signs, words = append(signs, v.Paint.Text(s.Style, s.Sign)), append(words, v.Paint.Text(s.Style, s.Sign+" "+s.Name))
+		if s.Sign != "·" {
+			reached++
+		}
+	}
+	long := strings.Join(words, " ")
+	if v.Width > 0 && cli.Width(long) > v.Width-label {
+		return fmt.Sprintf("%s %d of %d", strings.Join(signs, ""), reached, len(stages))
+	}
+	return long
+}
