@@ -49,7 +49,7 @@ func (d *drive) resume(ctx, bounded context.Context) error {
 		return d.record(ctx, schedule.Failed{ID: running.ID, Problem: d.fail("a backup cannot be checked", err)})
 	}
 	defer to.Close()
-	head, err := store.CompleteHead(bounded, to, running.Path)
+	head, err := onVolume(bounded, d.runner, &spec, func() (archive.Head, error) { return store.CompleteHead(bounded, to, running.Path) })
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -95,7 +95,7 @@ func (d *drive) attempt(ctx context.Context, spec *schedule.Spec, id, place stri
 	if err := writer.Finish(index); err != nil {
 		return backup, false, err
 	}
-	bytes, err := store.Upload(ctx, to, place, dir)
+	bytes, err := onVolume(ctx, d.runner, spec, func() (int64, error) { return store.Upload(ctx, to, place, dir) })
 	if err != nil {
 		return backup, true, err
 	}

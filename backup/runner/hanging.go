@@ -56,3 +56,18 @@ func runGuarded[T any](ctx context.Context, v *guardedVolume, work func() (T, er
 		return none, errVolumeHangs
 	}
 }
+
+// onVolume runs work at the destination of a schedule. If that is the volume, the work may hang. Work that was abandoned continues, so it must not use the
+// state of the schedule.
+func onVolume[T any](ctx context.Context, r *Runner, spec *schedule.Spec, work func() (T, error)) (T, error) {
+	if spec.Destination.Bucket != "" {
+		return work()
+	}
+	return runGuarded(ctx, &r.volume, work)
+}
+
+// open opens the destination of a schedule.
+func (r *Runner) open(ctx context.Context, spec *schedule.Spec) (Store, error) {
+	of := *spec
+	return onVolume(ctx, r, spec, func() (Store, error) { return r.Destination(ctx, &of) })
+}

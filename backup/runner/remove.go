@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"scute.dev/backup/schedule"
 	"scute.dev/backup/store"
@@ -31,15 +32,17 @@ func (d *drive) remove(ctx, bounded context.Context) error {
 	}
 	defer from.Close()
 	for {
-		gone, found, err := d.removeBatch(bounded, from)
+		batch := removal{incomplete: slices.Clone(d.State.Incomplete), expiring: slices.Clone(d.State.Expiring)}
+		done, err := onVolume(bounded, d.runner, &spec, func() (removal, error) { return batch.remove(bounded, from) })
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		for _, b := range found {
+		for _, b := range done.found {
 			if err := d.record(ctx, schedule.Completed{Backup: b}); err != nil {
 				return err
 			}
 		}
+		gone := done.gone
 		some := len(gone.Backups)+len(gone.Incomplete)+len(gone.Foreign) > 0
 		if some {
 			if err := d.record(ctx, gone); err != nil {
@@ -78,43 +81,56 @@ func (d *drive) expire(ctx context.Context) error {
 	})
 }
 
-// removeBatch deletes a limited number of backups. It returns failed attempts that are complete after all, for example because the response to the
-// last write was lost: unless a backup succeeded since, they may be the last good one.
-func (d *drive) removeBatch(ctx context.Context, from store.Store) (gone schedule.Removed, found []schedule.Backup, err error) {
-	for i, a := range d.State.Incomplete {
-		if i == maxRemovedPerEvent {
-			return gone, found, nil
-		}
+// removal is the deletion of backups, without the state of the schedule, because it may be abandoned.
+type removal struct {
+	incomplete []schedule.Attempt
+	expiring   []schedule.Backup
+
+	gone schedule.Removed
+	// found are failed attempts that are complete after all, for example because the response to the last write was lost: unless a backup succeeded since,
+	// they may be the last good one.
+	found []schedule.Backup
+}
+
+// remove deletes a limited number of backups.
+func (r removal) remove(ctx context.Context, from store.Store) (removal, error) {
+	for _, a := range r.incomplete[:min(len(r.incomplete), maxRemovedPerEvent)] {
 		if !a.Superseded {
 			head, err := store.CompleteHead(ctx, from, a.Path)
 			if err != nil && !errors.Is(err, archive.ErrDamaged) {
-				return gone, found, err
+				return r, err
 			}
 			if err == nil && head.ID == a.ID {
-				return gone, append(found, schedule.Backup{ID: a.ID, Path: a.Path, TakenAt: head.TakenAt}), nil
+				r.found = append(r.found, schedule.Backup{ID: a.ID, Path: a.Path, TakenAt: head.TakenAt})
+				return r, nil
 			}
 		}
-		switch err := store.Remove(ctx, from, a.Path, a.ID); {
-		case errors.Is(err, store.ErrForeign):
-			gone.Foreign = append(gone.Foreign, a.Path)
-		case err != nil:
-			return gone, found, err
-		default:
-			gone.Incomplete = append(gone.Incomplete, a.Path)
+		removed, err := r.removeAt(ctx, from, a.Path, a.ID)
+		if err != nil {
+			return r, err
+		}
+		if removed {
+			r.gone.Incomplete = append(r.gone.Incomplete, a.Path)
 		}
 	}
-	for i, b := range d.State.Expiring {
-		if i == maxRemovedPerEvent {
-			break
+	for _, b := range r.expiring[:min(len(r.expiring), maxRemovedPerEvent)] {
+		removed, err := r.removeAt(ctx, from, b.Path, b.ID)
+		if err != nil {
+			return r, err
 		}
-		switch err := store.Remove(ctx, from, b.Path, b.ID); {
-		case errors.Is(err, store.ErrForeign):
-			gone.Foreign = append(gone.Foreign, b.Path)
-		case err != nil:
-			return gone, found, err
-		default:
-			gone.Backups = append(gone.Backups, b)
+		if removed {
+			r.gone.Backups = append(r.gone.Backups, b)
 		}
 	}
-	return gone, found, nil
+	return r, nil
+}
+
+// removeAt deletes the backup at a path, and reports whether it did. If the path has other content, it records that.
+func (r *removal) removeAt(ctx context.Context, from store.Store, place, id string) (bool, error) {
+	err := store.Remove(ctx, from, place, id)
+	if errors.Is(err, store.ErrForeign) {
+		r.gone.Foreign = append(r.gone.Foreign, place)
+		return false, nil
+	}
+	return err == nil, err
 }

@@ -87,7 +87,7 @@ func TestAVolumeThatHangs(t *testing.T) {
 					ctx, cancel := context.WithTimeout(t.Context(), timeout)
 					defer cancel()
 					begun := time.Now()
-					err := call(ctx, in)
+					_, err := onVolume(ctx, &r, &schedule.Spec{}, func() (struct{}, error) { return struct{}{}, call(ctx, in) })
 					return time.Since(begun), err
 				}
 				done := make(chan struct{})
@@ -132,23 +132,6 @@ func TestAVolumeThatHangs(t *testing.T) {
 			})
 		})
 	}
-	synctest.Test(t, func(t *testing.T) {
-		r := Runner{Destination: func(context.Context, *schedule.Spec) (Store, error) { return slowStore{make(chan struct{})}, nil }}
-		in, err := r.open(t.Context(), &schedule.Spec{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		begun := time.Now()
-		put := make(chan struct{})
-		r.Destination = nil
-		in.(*volumeStore).Store = slowStore{put}
-		if err := in.Delete(ctx, "a"); err == nil || time.Since(begun) != time.Second+hangGrace {
-			t.Errorf("canceled call: after %s: %v", time.Since(begun), err)
-		}
-		close(put)
-	})
 }
 
 // TestABackupOnAVolumeThatHangs checks that a backup fails at once while an earlier call on the volume hangs, and
@@ -176,48 +159,29 @@ type closingStore struct {
 	closed *int
 }
 
-func (c closingStore) Get(context.Context, string) (io.ReadCloser, error) {
-	<-c.proceed
-	return c, nil
-}
-
-func (closingStore) Read([]byte) (int, error) { return 0, io.EOF }
-
 func (c closingStore) Close() error {
 	*c.closed++
 	return nil
 }
 
-// TestWhatIsOpenedTooLateIsClosed checks that a volume or file that was opened after its timeout is closed again, so
-// that a hanging volume leaks no files.
+// TestWhatIsOpenedTooLateIsClosed checks that a volume that was opened after its timeout is closed again, so that a hanging volume leaks no files.
 func TestWhatIsOpenedTooLateIsClosed(t *testing.T) {
-	for name, open := range map[string]func(context.Context, *Runner, Store) error{
-		"the volume": func(ctx context.Context, r *Runner, _ Store) error {
-			_, err := r.open(ctx, &schedule.Spec{})
-			return err
-		},
-		"a file": func(ctx context.Context, r *Runner, in Store) error {
-			_, err := (&volumeStore{in, &r.volume}).Get(ctx, "a")
-			return err
-		},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			closed := 0
-			in := closingStore{slowStore{make(chan struct{})}, &closed}
-			r := Runner{Destination: func(context.Context, *schedule.Spec) (Store, error) {
-				<-in.proceed
-				return in, nil
-			}}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
-			if err := open(ctx, &r, in); err == nil || closed != 0 {
-				t.Errorf("%s: error %v, %d closed, want an error and none closed", name, err, closed)
-			}
-			close(in.proceed)
-			synctest.Wait()
-			if closed != 1 || r.volume.abandoned.Load() != 0 {
-				t.Errorf("%s: %d closed, want 1", name, closed)
-			}
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		closed := 0
+		in := closingStore{slowStore{make(chan struct{})}, &closed}
+		r := Runner{Destination: func(context.Context, *schedule.Spec) (Store, error) {
+			<-in.proceed
+			return in, nil
+		}}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := r.open(ctx, &schedule.Spec{}); err == nil || closed != 0 {
+			t.Errorf("error %v, %d closed, want an error and none closed", err, closed)
+		}
+		close(in.proceed)
+		synctest.Wait()
+		if closed != 1 || r.volume.abandoned.Load() != 0 {
+			t.Errorf("%d closed, want 1", closed)
+		}
+	})
 }

@@ -57,8 +57,6 @@ type Offer struct {
 	Choices []string
 	// Command is the equivalent scutectl command, "" if there is none.
 	Command string
-	// Token proves that the offer was shown.
-	Token string
 }
 
 // Confirmation is the page that asks for confirmation of an action, or shows its result.

@@ -20,6 +20,7 @@ import (
 	"scute.dev/internal/trust"
 	"scute.dev/kube"
 	"scute.dev/kube/object"
+	"scute.dev/mover/transfer"
 	"scute.dev/view"
 )
 
@@ -103,7 +104,7 @@ func checkServed(ctx context.Context, v *diagnosis) bool {
 		v.report(problem(subject, "helm install scute charts/scute -n "+v.flags.ScuteNamespace+" --create-namespace", "%v", v.cluster.Explain(err)))
 		return false
 	}
-	v.installed = true
+	v.served = true
 	v.report(ok(subject, "moves.%s", v1alpha1.GroupVersion()))
 	return ctx.Err() == nil
 }
@@ -183,4 +184,20 @@ func firstNames(names []string) string {
 		return strings.Join(names, ", ")
 	}
 	return strings.Join(names[:named], ", ") + ", …"
+}
+
+// unfinishedRestores reports unfinished restores. Their target may be a cluster without scute.
+func unfinishedRestores(ctx context.Context, v *diagnosis) bool {
+	const subject = "restores"
+	unfinished, err := transfer.UnfinishedRestores(ctx, v.kube)
+	for _, r := range unfinished {
+		for _, name := range r.Clusters {
+			v.report(problem(subject, "run the same restore command again: it continues. Do not unpause the cluster, and do not remove annotations",
+				"the restore of %s/%s from backup %s has not finished", r.Namespace, name, r.Backup))
+		}
+	}
+	if err != nil {
+		v.report(warning(subject, "ask for permission to list configmaps of all namespaces", "%v", err))
+	}
+	return true
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/doctor/provider"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/view"
 )
@@ -33,7 +32,7 @@ Exit status: 0 no problem (there may be warnings), 1 a problem.`,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	o.Kit = kit.New(env, cmd, "resources that you work with")
-	cmd.AddCommand(provider.NewCmd(env))
+	cmd.AddCommand(newCmdProvider(env))
 	o.format.AddFlag(cmd, "json", "yaml", "jsonpath=...")
 	return cmd
 }
@@ -42,9 +41,9 @@ func (o *options) run(ctx context.Context) error {
 	if err := o.Flags.Check(); err != nil {
 		return err
 	}
-	counts := make(map[Level]int)
-	results := []Result{}
-	v := &diagnosis{kit: o.Kit, flags: o.Flags, now: o.Env.Now, report: func(r Result) {
+	counts := make(map[level]int)
+	results := []result{}
+	v := &diagnosis{kit: o.Kit, flags: o.Flags, now: o.Env.Now, report: func(r result) {
 		counts[r.Level]++
 		if results = append(results, r); !o.format.Data() {
 			_ = o.Print(o.lines(r))
@@ -60,11 +59,11 @@ func (o *options) run(ctx context.Context) error {
 		}
 	}
 	switch {
-	case counts[Problem] > 0:
-		o.Env.Notef("%s, %s.", view.Count(counts[Problem], "problem"), view.Count(counts[Warning], "warning"))
+	case counts[levelProblem] > 0:
+		o.Env.Notef("%s, %s.", view.Count(counts[levelProblem], "problem"), view.Count(counts[levelWarning], "warning"))
 		return cli.Failed()
-	case counts[Warning] > 0:
-		o.Env.Notef("No problem, %s.", view.Count(counts[Warning], "warning"))
+	case counts[levelWarning] > 0:
+		o.Env.Notef("No problem, %s.", view.Count(counts[levelWarning], "warning"))
 	default:
 		o.Env.Notef("No problem found.")
 	}
@@ -77,9 +76,9 @@ const (
 )
 
 // lines returns a result for printing: level, subject and message, and the remedy below. In a pipe it is a single line.
-func (o *options) lines(r Result) (out []string) {
+func (o *options) lines(r result) (out []string) {
 	paint := cli.Paint{On: o.Env.Colored(o.Env.Out)}
-	style := map[Level]cli.Style{OK: cli.Green, Warning: cli.Yellow, Problem: cli.Red}[r.Level]
+	style := map[level]cli.Style{levelOK: cli.Green, levelWarning: cli.Yellow, levelProblem: cli.Red}[r.Level]
 	head := fmt.Sprintf("%s %-*s ", paint.Text(style, fmt.Sprintf("%-*s", levelColumns, r.Level)), subjectColumns, r.Subject)
 	width, _, _ := o.Env.Size(o.Env.Out)
 	if width == 0 {

@@ -21,7 +21,7 @@ import (
 	"scute.dev/internal/trust"
 )
 
-func formatResult(width int, r Result) string {
+func formatResult(width int, r result) string {
 	var out bytes.Buffer
 	o := &options{Kit: &kit.Kit{Env: &cli.Env{
 		Out: &out, Color: cli.ColorNever, Size: func(any) (int, int, bool) { return width, 24, width > 0 },
@@ -46,8 +46,8 @@ func TestAResultIsOneLineInAPipeAndFitsATerminal(t *testing.T) {
 }
 
 func TestWhatIsWrongWithALogHasItsRemedy(t *testing.T) {
-	for err, level := range map[error]Level{
-		eventlog.ErrGap: Problem, eventlog.ErrConfig: Problem, eventlog.ErrLocked: Warning, errors.New("something else"): Problem,
+	for err, level := range map[error]level{
+		eventlog.ErrGap: levelProblem, eventlog.ErrConfig: levelProblem, eventlog.ErrLocked: levelWarning, errors.New("something else"): levelProblem,
 	} {
 		r := explainLog("event log", &connect.Flags{Dir: "log"}, fmt.Errorf("opening: %w", err))
 		if r.Level != level || r.Remedy == "" {
@@ -77,7 +77,7 @@ func TestADaemonWhosePodIsNotReadyIsNotOutside(t *testing.T) {
 	} {
 		var got []string
 		v := &diagnosis{
-			flags: &connect.Flags{ScuteNamespace: "scute-system"}, now: func() time.Time { return now }, report: func(r Result) { got = append(got, r.Message) },
+			flags: &connect.Flags{ScuteNamespace: "scute-system"}, now: func() time.Time { return now }, report: func(r result) { got = append(got, r.Message) },
 			cluster: &connect.Cluster{Client: fake.NewClientBuilder().WithObjects(c.objects...).Build()},
 		}
 		daemon(t.Context(), v)

@@ -55,10 +55,10 @@ func eventLog(ctx context.Context, v *diagnosis) {
 	r := ok(subject, "%s on %s, no gap, %.1f of %.0f MiB (%.0f %%), at %s",
 		view.Count(stats.Commits, "commit"), view.Count(stats.Aggregates, "aggregate"), mib(stats.Bytes), mib(stats.MaxBytes), 100*share, log.Where)
 	if share >= fullWarning {
-		r.Level, r.Remedy = Warning, "raise its limit and, if need be, its volume: log.maxBytes and log.storage.size of the chart"
+		r.Level, r.Remedy = levelWarning, "raise its limit and, if need be, its volume: log.maxBytes and log.storage.size of the chart"
 	}
 	if share >= fullProblem {
-		r.Level = Problem
+		r.Level = levelProblem
 	}
 	v.report(r)
 	checkTrust(ctx, v, log)
@@ -90,7 +90,7 @@ func reconcileRemedy(v *diagnosis, f *trust.Fault) string {
 
 func mib(bytes uint64) float64 { return float64(bytes) / (1 << 20) }
 
-func explainLog(subject string, f *connect.Flags, err error) Result {
+func explainLog(subject string, f *connect.Flags, err error) result {
 	switch {
 	case errors.Is(err, eventlog.ErrGap):
 		return problem(subject, "stop the daemon, keep the folder as it is, and restore the log from a backup or a mirror", "%v", err)

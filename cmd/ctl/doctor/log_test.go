@@ -45,15 +45,15 @@ func TestALogThatIsNotActedOn(t *testing.T) {
 			lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: trust.LeaseNamespace, Name: trust.LeaseName, Annotations: make(map[string]string)}}
 			trust.SetWatermark(lease.Annotations, c.mark)
 			objects := []client.Object{lease, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "blue"}}}
-			var got []Result
-			v := newDiagnosis(func(r Result) { got = append(got, r) })
+			var got []result
+			v := newDiagnosis(func(r result) { got = append(got, r) })
 			v.flags = &connect.Flags{Dir: c.dir}
 			v.cluster = &connect.Cluster{Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()}
 			checkTrust(t.Context(), v, log)
 			switch {
 			case c.says == "" && len(got) > 0:
 				t.Errorf("got %+v, want no results", got)
-			case c.says != "" && (len(got) != 1 || got[0].Level != Problem || !strings.Contains(got[0].Message, c.says) || !strings.Contains(got[0].Remedy, "scutectl log reconcile")):
+			case c.says != "" && (len(got) != 1 || got[0].Level != levelProblem || !strings.Contains(got[0].Message, c.says) || !strings.Contains(got[0].Remedy, "scutectl log reconcile")):
 				t.Errorf("got %+v, want a problem with %q", got, c.says)
 			}
 		})
@@ -74,12 +74,12 @@ func TestALogThatANewerDaemonActsOn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var got []Result
-	v := newDiagnosis(func(r Result) { got = append(got, r) })
+	var got []result
+	v := newDiagnosis(func(r result) { got = append(got, r) })
 	v.flags = &connect.Flags{}
 	v.cluster = &connect.Cluster{Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system"}}).Build()}
 	checkTrust(t.Context(), v, log)
-	if len(got) != 1 || got[0].Level != Warning || !strings.Contains(got[0].Message, "bound.v9") || !strings.Contains(got[0].Remedy, "a newer one") {
+	if len(got) != 1 || got[0].Level != levelWarning || !strings.Contains(got[0].Message, "bound.v9") || !strings.Contains(got[0].Remedy, "a newer one") {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -91,11 +91,12 @@ func TestAMoveThatTheLogStalls(t *testing.T) {
 			Phase: mover.PhaseCreating, Message: "creating objects on the target: 0 of 27",
 			Conditions: []metav1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: string(reason), Message: "why"}},
 		}}
-		var got []Result
-		v := newDiagnosis(func(r Result) { got = append(got, r) })
-		v.all = []v1alpha1.Move{*m}
-		waitingMoves(v)
-		if len(got) != 1 || got[0].Level != Problem || got[0].Message != "fleet/prod is stalled in Creating: why" || !strings.Contains(got[0].Remedy, remedy) {
+		var got []result
+		v := newDiagnosis(nil)
+		if r := v.checkObject(kindOf(v, "Move"), m, statusOf(m)); r != nil {
+			got = append(got, *r)
+		}
+		if len(got) != 1 || got[0].Level != levelProblem || got[0].Message != "fleet/prod is stalled in Creating: why" || !strings.Contains(got[0].Remedy, remedy) {
 			t.Errorf("%s: got %+v", reason, got)
 		}
 	}

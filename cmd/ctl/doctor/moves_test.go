@@ -40,7 +40,7 @@ func TestMadeAgainAfterItsMove(t *testing.T) {
 		m.Status.Phase, m.Status.StartedAt = c.phase, &metav1.Time{Time: at()}
 		m.Spec.DryRun = name == "tried only"
 		v := newDiagnosis(nil)
-		v.all = []v1alpha1.Move{*m}
+		v.moves.Items = []v1alpha1.Move{*m}
 		u := &unstructured.Unstructured{Object: map[string]any{}}
 		u.SetNamespace("fleet")
 		u.SetName(c.cluster)

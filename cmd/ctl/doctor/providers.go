@@ -56,11 +56,11 @@ func checkGrants(ctx context.Context, v *diagnosis) bool {
 		v.report(ok(subject, "scuted may list all %d", len(v.types)))
 		return true
 	}
-	level := Problem
+	level := levelProblem
 	if v.daemonOutside {
-		level = Warning // the daemon may have another identity
+		level = levelWarning // the daemon may have another identity
 	}
-	v.report(Result{
+	v.report(result{
 		level, subject, "scuted may not list " + view.Count(len(unseen), "installed kind") + ", so it refuses every move: " + strings.Join(names, ", "),
 		"run " + kube.GrantCommand(unseen) + "; or add them to the chart's value `providers`",
 	})

@@ -99,7 +99,7 @@ func TestClusterAPIOfEveryInstallation(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []string
-			v := &diagnosis{kube: cluster, report: func(r Result) { got = append(got, r.Level.String()+": "+r.Message) }}
+			v := &diagnosis{kube: cluster, report: func(r result) { got = append(got, r.Level.String()+": "+r.Message) }}
 			clusterAPI(t.Context(), v)
 			providers(t.Context(), v)
 			for i, want := range c.want {

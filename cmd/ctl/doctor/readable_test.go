@@ -14,7 +14,7 @@ func TestWhatCannotBeReadHasItsFieldAndItsRemedy(t *testing.T) {
 		kind  string
 		into  readableObject
 		parts string
-		want  Result
+		want  result
 	}{
 		{"Move", &v1alpha1.Move{}, `"spec":{"timeouts":{"create":"1d"}}`, problem("resources",
 			"its spec is immutable: create another one without the mistake, and delete this one: kubectl -n fleet delete move bad",

@@ -32,7 +32,7 @@ type inventory struct {
 	now       time.Time
 	kit       *kit.Kit
 
-	found []Result
+	found []result
 }
 
 // checkRemediations checks policies, and leftovers of remediations.
@@ -61,9 +61,9 @@ func checkRemediations(ctx context.Context, v *diagnosis) {
 }
 
 // results returns all results about machines, policies and remediations.
-func (l *inventory) results() []Result {
+func (l *inventory) results() []result {
 	if !l.Served {
-		return []Result{warning("remediations", "upgrade the chart, or ask for the ClusterRole scute-viewer", "SurgeRemediations and RepairPolicies are not served here, or you may not list them")}
+		return []result{warning("remediations", "upgrade the chart, or ask for the ClusterRole scute-viewer", "SurgeRemediations and RepairPolicies are not served here, or you may not list them")}
 	}
 	if len(l.Forbidden) > 0 {
 		l.add(warning("machines", "ask for permission to list them", "not checked: %s", strings.Join(l.Forbidden, ", ")))
@@ -88,7 +88,7 @@ func (l *inventory) results() []Result {
 	return l.found
 }
 
-func (l *inventory) add(r Result) { l.found = append(l.found, r) }
+func (l *inventory) add(r result) { l.found = append(l.found, r) }
 
 // policies reports policies without effect.
 func (l *inventory) policies() {

@@ -47,7 +47,7 @@ func formatResults(l *inventory) []string {
 	var out []string
 	for _, r := range l.results() {
 		line := r.Level.String() + " " + r.Subject + ": " + r.Message
-		if r.Level != OK && r.Remedy == "" {
+		if r.Level != levelOK && r.Remedy == "" {
 			line += " (WITHOUT A REMEDY)"
 		}
 		out = append(out, line)
@@ -149,7 +149,7 @@ func TestHealthChecksWithoutTheirTemplate(t *testing.T) {
 
 func TestNothingToTellWithoutScutesKinds(t *testing.T) {
 	results := (&inventory{Objects: &remediation.Objects{}}).results()
-	if len(results) != 1 || results[0].Level != Warning || !strings.Contains(results[0].Message, "not served here") {
+	if len(results) != 1 || results[0].Level != levelWarning || !strings.Contains(results[0].Message, "not served here") {
 		t.Errorf("results = %+v", results)
 	}
 }

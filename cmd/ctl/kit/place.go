@@ -164,12 +164,27 @@ func (p *Session[T]) Hint(verb string, key types.NamespacedName, more ...string)
 	return p.Kit.Hint(key.Namespace, append([]string{verb, p.Noun.Name, key.Name}, more...)...)
 }
 
+// daemonTimeout is how long the daemon may be silent before a hint is printed.
+const daemonTimeout = 15 * time.Second
+
 // Await watches an object until fn returns enough. recorded describes the request that was written, for an error if the answer does not arrive: "the
 // abort is recorded".
 func (p *Session[T]) Await(ctx context.Context, key types.NamespacedName, timeout time.Duration, recorded string, fn func(T) (enough bool)) error {
 	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	err := p.Watch(waiting, key, fn)
+	hint := time.AfterFunc(daemonTimeout, func() {
+		p.Kit.Env.Notef("No daemon has answered yet: %s checks whether one runs. Still waiting.", p.Kit.Hint("", "doctor"))
+	})
+	defer hint.Stop()
+	before, first := "", true
+	err := p.Watch(waiting, key, func(now T) bool {
+		if phase := p.Noun.Phase(now); first {
+			before, first = phase, false
+		} else if phase != before {
+			hint.Stop()
+		}
+		return fn(now)
+	})
 	switch {
 	case ctx.Err() != nil:
 		return cli.Interrupted(errors.New("interrupted: " + recorded))

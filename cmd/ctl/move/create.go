@@ -181,28 +181,17 @@ func (o *createOptions) resource(namespace string) *v1alpha1.Move {
 	return m
 }
 
-// daemonTimeout is how long a daemon may be silent before a hint is printed.
-const daemonTimeout = 15 * time.Second
-
 // awaitPreflight waits until the preflight has passed or failed; for a dry run, until the move is over.
 func (o *createOptions) awaitPreflight(ctx context.Context, p *session, m *v1alpha1.Move) error {
-	hint := time.AfterFunc(daemonTimeout, func() {
-		o.Env.Notef("No daemon has started the move yet: %s checks whether one runs. Still waiting.", o.Hint("", "doctor"))
-	})
-	defer hint.Stop()
 	look := p.Hint("watch", key(m))
 	recorded := "the move is created and continues: follow it with " + look
 	var last *v1alpha1.Move
 	err := p.Await(ctx, key(m), o.Wait.Timeout, recorded, func(now *v1alpha1.Move) bool {
 		last = now
 		switch now.Status.Phase {
-		case "", mover.PhasePending:
-			return false
-		case mover.PhasePreflight:
-			hint.Stop()
+		case "", mover.PhasePending, mover.PhasePreflight:
 			return false
 		default:
-			hint.Stop()
 			return !o.DryRun || finished(now)
 		}
 	})

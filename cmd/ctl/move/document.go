@@ -12,16 +12,16 @@ import (
 
 // Documents returns the move.
 func (f *Fold) Documents(k *kit.Kit) []kit.Document {
-	m := f.Resource()
+	m := f.resource()
 	d := kit.Document{
-		Kind: "move", Namespace: m.Namespace, Name: m.Name, ID: f.ID, Phase: string(m.Status.Phase), Message: m.Status.Message, Next: m.Status.Next,
-		Progress: progress(m), Began: "since", Since: f.State.PhaseSince, Commands: hints(k, m), Actions: actionsOf(f.ID, m),
+		Kind: "move", Namespace: m.Namespace, Name: m.Name, ID: f.id, Phase: string(m.Status.Phase), Message: m.Status.Message, Next: m.Status.Next,
+		Progress: progress(m), Began: "since", Since: f.state.PhaseSince, Commands: hints(k, m), Actions: actionsOf(f.id, m),
 		Details: func() kit.Details { return f.details(m) },
 	}
 	switch {
-	case f.State.Finished():
+	case f.state.Finished():
 		d.End(m.Status.FinishedAt)
-	case m.Status.Stranded, m.Status.Phase == mover.PhaseFailed, m.Status.Phase == mover.PhaseStranded, f.State.TransientFailure.Message != "":
+	case m.Status.Stranded, m.Status.Phase == mover.PhaseFailed, m.Status.Phase == mover.PhaseStranded, f.state.TransientFailure.Message != "":
 		d.State = kit.Waiting
 	}
 	return []kit.Document{d}
@@ -29,7 +29,7 @@ func (f *Fold) Documents(k *kit.Kit) []kit.Document {
 
 // details returns the details of the move, with the objects of its plan by level: owners are first.
 func (f *Fold) details(m *v1alpha1.Move) kit.Details {
-	d, s := details(m), &f.State
+	d, s := details(m), &f.state
 	if s.Holder != "" {
 		d.Fields = append(d.Fields, kit.Field{Name: "Driven by", Value: s.Holder})
 	}
@@ -105,10 +105,10 @@ func actionsOf(id string, m *v1alpha1.Move) []kit.Action {
 func (*Fold) Err() error { return nil }
 
 // Object returns the Move.
-func (f *Fold) Object() (name string, object any) { return "move", f.Resource() }
+func (f *Fold) Object() (name string, object any) { return "move", f.resource() }
 
 // Content returns the state of the move.
-func (f *Fold) Content() any { return &f.State }
+func (f *Fold) Content() any { return &f.state }
 
 // Describe returns the description of the move.
-func (f *Fold) Describe(v kit.View) []string { return Describe(v, f.Resource()) }
+func (f *Fold) Describe(v kit.View) []string { return describe(v, f.resource()) }

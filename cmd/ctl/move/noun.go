@@ -42,7 +42,7 @@ func newNoun() *noun {
 		Header: kit.Row{Cells: []string{"NAME", "PHASE", "SINCE", "CLUSTERS", "CREATED", "DELETED", "RESUMED", "AGE"}, Wide: []string{"MESSAGE"}},
 		Row:    row,
 		Describe: func(_ context.Context, p *session, m *v1alpha1.Move) ([]string, error) {
-			return Describe(p.View(), m), nil
+			return describe(p.View(), m), nil
 		},
 		StatusLines: func(v kit.View, m *v1alpha1.Move) []string { return v.Status(output{v}.status(m)) },
 		Updates:     updates, IsFinished: finished,

@@ -36,15 +36,15 @@ func (f *fold) Items() (items []*v1alpha1.Move) {
 
 // Fold is a move as the log records it. An unreadable event is an error.
 type Fold struct {
-	ID    string
-	State mover.State
+	id    string
+	state mover.State
 
 	seq     uint64
 	catalog *eventlog.Catalog[mover.Event]
 }
 
 // NewFold returns a Fold without commits.
-func NewFold(id string) *Fold { return &Fold{ID: id, catalog: catalog()} }
+func NewFold(id string) *Fold { return &Fold{id: id, catalog: catalog()} }
 
 // catalog is shared, because a page holds the folds of all moves.
 var catalog = sync.OnceValue(mover.NewCatalog) //nolint:gochecknoglobals // immutable
@@ -52,15 +52,15 @@ var catalog = sync.OnceValue(mover.NewCatalog) //nolint:gochecknoglobals // immu
 // Apply applies a commit.
 func (f *Fold) Apply(r eventlog.Record) error {
 	f.seq = r.Seq
-	return f.catalog.Fold(r, f.State.Apply)
+	return f.catalog.Fold(r, f.state.Apply)
 }
 
-// Resource returns the Move that corresponds to the log.
-func (f *Fold) Resource() *v1alpha1.Move {
-	status := mover.Status(&f.State)
-	status.MoveID, status.Clusters = f.ID, mover.SelectedClusters(&f.State)
+// resource returns the Move that corresponds to the log.
+func (f *Fold) resource() *v1alpha1.Move {
+	status := mover.Status(&f.state)
+	status.MoveID, status.Clusters = f.id, mover.SelectedClusters(&f.state)
 	status.LogSequence = int64(f.seq) //nolint:gosec // a sequence stays far below 2^63
-	return fromLog(f.State.Spec, status)
+	return fromLog(f.state.Spec, status)
 }
 
 // fromLog returns the Move from which a spec in the log was created, with its status.

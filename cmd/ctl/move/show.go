@@ -15,8 +15,8 @@ import (
 // output shows moves.
 type output struct{ kit.View }
 
-// Describe returns the description of a Move without its timeline.
-func Describe(v kit.View, m *v1alpha1.Move) []string {
+// describe returns the description of a Move without its timeline.
+func describe(v kit.View, m *v1alpha1.Move) []string {
 	return v.Describe(v.Head("Move", m.Namespace, m.Name, "move", m.Status.MoveID), output{v}.status(m))
 }
 
@@ -39,12 +39,15 @@ func details(m *v1alpha1.Move) kit.Details {
 // counts returns the counts that are meaningful in the present phase.
 func counts(m *v1alpha1.Move) []kit.Count {
 	c := m.Status.Counts
-	list := []kit.Count{{"Acknowledged", c.Acknowledged, c.Acknowledged}, {"Created", c.Created, c.Objects}, {"Deleted", c.Deleted, c.ToDelete}, {"Resumed", c.Resumed, c.ToResume}}
+	list := []kit.Count{
+		{Name: "Acknowledged", Done: c.Acknowledged, Of: c.Acknowledged}, {Name: "Created", Done: c.Created, Of: c.Objects},
+		{Name: "Deleted", Done: c.Deleted, Of: c.ToDelete}, {Name: "Resumed", Done: c.Resumed, Of: c.ToResume},
+	}
 	switch {
 	case m.Spec.DryRun:
 		return nil
 	case c.ToDelete == 0: // no plan yet: Objects counts the objects that must acknowledge
-		list = []kit.Count{{"Acknowledged", c.Acknowledged, c.Objects}}
+		list = []kit.Count{{Name: "Acknowledged", Done: c.Acknowledged, Of: c.Objects}}
 	}
 	return slices.DeleteFunc(list, func(c kit.Count) bool { return c.Of == 0 })
 }

@@ -16,7 +16,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
-	"scute.dev/view"
 )
 
 // timeout is the default timeout of waiting for a Pause, or for its end.
@@ -117,11 +116,12 @@ func (o *clusterOptions) pause(ctx context.Context) error {
 	progress := o.Env.Progress()
 	defer progress.Done()
 	var last *v1alpha1.Pause
-	err = o.await(ctx, p, func(now *v1alpha1.Pause) bool {
+	recorded := "the Pause is created: " + p.Hint("describe", key) + " shows what it waits for"
+	err = p.Await(ctx, key, o.Wait.Timeout, recorded, func(now *v1alpha1.Pause) bool {
 		last = now.DeepCopy()
 		progress.Showf("%s", fact(now))
 		return settled(now) || now.Status.Phase == v1alpha1.PauseTimedOut
-	}, "the Pause is created")
+	})
 	progress.Done()
 	if err != nil {
 		return err
@@ -152,13 +152,14 @@ func (o *clusterOptions) resume(ctx context.Context) error {
 	progress := o.Env.Progress()
 	defer progress.Done()
 	said := ""
-	err = o.await(ctx, p, func(now *v1alpha1.Pause) bool {
+	recorded := "the deletion is recorded: " + p.Hint("describe", key) + " shows what it waits for"
+	err = p.Await(ctx, key, o.Wait.Timeout, recorded, func(now *v1alpha1.Pause) bool {
 		progress.Showf("%s", fact(now))
 		if now.Status.FinishedAt != nil {
 			said = now.Status.Message
 		}
 		return now.UID != made.UID
-	}, "the deletion is recorded")
+	})
 	progress.Done()
 	if err != nil && !errors.Is(err, kit.ErrNotFound) {
 		return err
@@ -202,36 +203,4 @@ func remove(ctx context.Context, p *session, key types.NamespacedName, seen *kit
 		return nil, fmt.Errorf("deleting the Pause: %w", p.Cluster.Explain(err))
 	}
 	return made, nil
-}
-
-// daemonTimeout is how long a daemon may be silent before a hint is printed.
-const daemonTimeout = 15 * time.Second
-
-// await watches the Pause until fn returns true.
-func (o *clusterOptions) await(ctx context.Context, p *session, fn func(*v1alpha1.Pause) bool, standing string) error {
-	waiting, cancel := context.WithTimeout(ctx, o.Wait.Timeout)
-	defer cancel()
-	hint := time.AfterFunc(daemonTimeout, func() {
-		o.Env.Notef("No daemon has answered yet: %s checks whether one runs. Still waiting.", o.Hint("", "doctor"))
-	})
-	defer hint.Stop()
-	var before v1alpha1.PausePhase
-	first := true
-	err := p.Watch(waiting, p.Key(o.Name), func(now *v1alpha1.Pause) bool {
-		if phase := now.Status.Phase; first {
-			first, before = false, phase
-		} else if phase != before {
-			hint.Stop()
-		}
-		return fn(now)
-	})
-	switch {
-	case ctx.Err() != nil:
-		return cli.Interrupted(fmt.Errorf("interrupted: %s: %s shows what it waits for", standing, p.Hint("describe", p.Key(o.Name))))
-	case waiting.Err() != nil:
-		return fmt.Errorf("it did not finish within %s; %s: %s shows what it waits for, and %s checks whether a daemon runs", view.Duration(o.Wait.Timeout), standing,
-			p.Hint("describe", p.Key(o.Name)), p.Kit.Hint("", "doctor"))
-	default:
-		return err
-	}
 }

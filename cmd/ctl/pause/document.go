@@ -18,7 +18,7 @@ import (
 
 // Documents returns the Pause, unless it is not requested yet.
 func (f *Fold) Documents(k *kit.Kit) []kit.Document {
-	p := f.Pause()
+	p := f.resource()
 	if p == nil {
 		return nil
 	}
@@ -126,7 +126,7 @@ func (f *Fold) Err() (err error) {
 }
 
 // Object returns the Pause.
-func (f *Fold) Object() (name string, object any) { return "pause", f.Pause() }
+func (f *Fold) Object() (name string, object any) { return "pause", f.resource() }
 
 // Content returns the state of the pause.
 func (f *Fold) Content() (state any) {
@@ -136,8 +136,8 @@ func (f *Fold) Content() (state any) {
 
 // Describe returns the description of the Pause.
 func (f *Fold) Describe(v kit.View) []string {
-	if p := f.Pause(); p != nil {
-		return Describe(v, p)
+	if p := f.resource(); p != nil {
+		return describe(v, p)
 	}
 	return nil
 }

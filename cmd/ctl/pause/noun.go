@@ -41,7 +41,7 @@ func newNoun() *noun {
 		Header:  kit.Row{Cells: []string{"NAME", "PHASE", "SINCE", "CLUSTERS", "ACKNOWLEDGED", "AGE", "REASON"}, Wide: []string{"MESSAGE"}},
 		Row:     row,
 		Describe: func(_ context.Context, p *session, o *v1alpha1.Pause) ([]string, error) {
-			return Describe(p.View(), o), nil
+			return describe(p.View(), o), nil
 		},
 		StatusLines: func(v kit.View, p *v1alpha1.Pause) []string { return v.Status(output{v}.status(p)) },
 		Updates: func(p *v1alpha1.Pause) []kit.Update {
@@ -83,14 +83,14 @@ func (f *Fold) Apply(r eventlog.Record) error {
 
 // Items returns the Pause, unless it is not requested yet.
 func (f *Fold) Items() []*v1alpha1.Pause {
-	if p := f.Pause(); p != nil {
+	if p := f.resource(); p != nil {
 		return []*v1alpha1.Pause{p}
 	}
 	return nil
 }
 
-// Pause returns the Pause from which the spec in the log was created, with its status; nil if it is not requested yet.
-func (f *Fold) Pause() *v1alpha1.Pause {
+// resource returns the Pause from which the spec in the log was created, with its status; nil if it is not requested yet.
+func (f *Fold) resource() *v1alpha1.Pause {
 	spec, known := request.Spec{}, false
 	f.view.ReadState(f.id, func(s *request.State) {
 		if s != nil {

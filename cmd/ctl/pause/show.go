@@ -17,8 +17,8 @@ import (
 // output shows pauses.
 type output struct{ kit.View }
 
-// Describe returns the description of a Pause without its timeline.
-func Describe(v kit.View, p *v1alpha1.Pause) []string {
+// describe returns the description of a Pause without its timeline.
+func describe(v kit.View, p *v1alpha1.Pause) []string {
 	return v.Describe(v.Head("Pause", p.Namespace, p.Name, "pause", p.Status.PauseID), output{v}.status(p))
 }
 

@@ -57,7 +57,7 @@ func (h *handler) act(w http.ResponseWriter, r *http.Request) {
 	}
 	seen := kit.Seen{UID: types.UID(form.Get("uid")), Generation: generation}
 	given := answer{reason: form.Get("reason"), duration: form.Get("for"), choice: form.Get("choice")}
-	said, err := h.desk.do(r.Context(), ask, seen, form.Get("token"), given)
+	said, err := h.desk.do(r.Context(), ask, seen, given)
 	h.showResult(w, ask, said, err)
 }
 
@@ -95,7 +95,7 @@ func outcome(err error) int {
 	}
 }
 
-// errInvalidRequest reports a request for an action that does not exist, is incomplete or was not confirmed.
+// errInvalidRequest reports a request for an action that does not exist or is incomplete.
 var errInvalidRequest = errors.New("this action is not possible")
 
 // parseAction parses the requested action from the parameters of its address.

@@ -110,7 +110,7 @@ func (o *options) desk() *desk {
 	if _, err := o.Flags.Cluster(); err != nil { // there is only a NATS server
 		return nil
 	}
-	return newDesk(o.Kit)
+	return &desk{kit: o.Kit}
 }
 
 // logKit returns the kit with the clock of the log. The clock of an export stops with its last commit, because later changes are unknown.

@@ -3,13 +3,7 @@ package ui
 import (
 	"bytes"
 	"context"
-	"crypto/hmac"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -31,26 +25,10 @@ const (
 	maxAttempts = 5
 	// maxReasonLength is the maximum number of characters of a reason. It is the limit of the resources.
 	maxReasonLength = 512
-	// maxTokens is the number of tokens kept to refuse a form that is submitted twice.
-	maxTokens = 256
-	// nonceBytes is the length of the nonce that distinguishes two offers of the same action.
-	nonceBytes = 16
 )
 
-// desk performs the actions that pages request, one at a time.
-type desk struct {
-	kit        *kit.Kit
-	secret     []byte
-	sem        chan struct{}
-	usedTokens []string // used tokens, oldest first; guarded by turn
-}
-
-// newDesk returns a desk for the user of a kit. It refuses tokens of other desks.
-func newDesk(k *kit.Kit) *desk {
-	secret := make([]byte, sha256.Size)
-	_, _ = rand.Read(secret) // never fails
-	return &desk{kit: k, secret: secret, sem: make(chan struct{}, 1)}
-}
+// desk performs the actions that pages request.
+type desk struct{ kit *kit.Kit }
 
 // offer reads the resource and returns the offer of an action. It returns the error of the API server if the request is refused.
 func (d *desk) offer(ctx context.Context, ask kit.Action) (*page.Offer, error) {
@@ -84,20 +62,16 @@ func (d *desk) offer(ctx context.Context, ask kit.Action) (*page.Offer, error) {
 	if action.command != "" {
 		o.Command = d.kit.Hint(ask.Namespace, append(strings.Fields(action.command), ask.Name)...)
 	}
-	nonce := make([]byte, nonceBytes)
-	_, _ = rand.Read(nonce) // never fails
-	o.Token = d.sign(ask, o.Seen, hex.EncodeToString(nonce))
 	return o, nil
 }
 
-// do performs the offered action and returns the command's output. seen and token are from the offer. do ignores cancellation of ctx; otherwise a
-// disconnecting browser (a double click) would leave the outcome unknown.
-func (d *desk) do(ctx context.Context, ask kit.Action, seen kit.Seen, token string, a answer) (said []string, err error) {
+// do performs the offered action and returns the command's output. seen is from the offer: if the resource has changed since, for example because the
+// form was sent before, the action is refused. do ignores cancellation of ctx; otherwise a disconnecting browser (a double click) would leave the
+// outcome unknown.
+func (d *desk) do(ctx context.Context, ask kit.Action, seen kit.Seen, a answer) (said []string, err error) {
 	action := actions()[ask.Do+" "+ask.Kind]
 	seen.ID = ask.ID
 	switch {
-	case len(token) < hex.EncodedLen(nonceBytes) || !hmac.Equal([]byte(token), []byte(d.sign(ask, seen, token[:hex.EncodedLen(nonceBytes)]))):
-		return nil, fmt.Errorf("%w: it was not confirmed on a page of this server; reload the page", errInvalidRequest)
 	case action.needed && strings.TrimSpace(a.reason) == "":
 		return nil, cli.Usagef("the reason is missing: give a reason; it is shown while the policy is paused")
 	case utf8.RuneCountInString(a.reason) > maxReasonLength:
@@ -105,15 +79,6 @@ func (d *desk) do(ctx context.Context, ask kit.Action, seen kit.Seen, token stri
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), actionTimeout)
 	defer cancel()
-	select {
-	case d.sem <- struct{}{}:
-	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: an earlier action is still in progress", ctx.Err())
-	}
-	defer func() { <-d.sem }()
-	if slices.Contains(d.usedTokens, token) {
-		return nil, fmt.Errorf("%w: this form was already sent, and its action was carried out then", kit.ErrChanged)
-	}
 	for range maxAttempts {
 		var out bytes.Buffer
 		err = action.perform(ctx, d.kitFor(ask.Namespace, &out), &seen, ask.Name, a)
@@ -122,18 +87,7 @@ func (d *desk) do(ctx context.Context, ask kit.Action, seen kit.Seen, token stri
 			break
 		}
 	}
-	if err == nil {
-		d.usedTokens = append(d.usedTokens[max(0, len(d.usedTokens)-maxTokens+1):], token)
-	}
 	return said, err
-}
-
-// sign returns a token for the shown offer, which only this desk accepts. It begins with the nonce.
-func (d *desk) sign(ask kit.Action, seen kit.Seen, nonce string) string {
-	data, _ := json.Marshal([]any{ask, seen, nonce}) // plain fields never fail
-	mac := hmac.New(sha256.New, d.secret)
-	mac.Write(data)
-	return nonce + hex.EncodeToString(mac.Sum(nil))
 }
 
 // kitFor returns a kit for running a command with the same connection flags. The command's output is written to out.

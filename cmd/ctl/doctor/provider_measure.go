@@ -1,4 +1,4 @@
-package provider
+package doctor
 
 import (
 	"context"
@@ -21,22 +21,22 @@ import (
 )
 
 const (
-	// Reason is the reason of the Pauses that checks create.
-	Reason = "scutectl doctor provider"
+	// providerReason is the reason of the Pauses that checks create.
+	providerReason = "scutectl doctor provider"
 	// daemonGracePeriod is added to the objects' timeout for the work of the daemon.
 	daemonGracePeriod = time.Minute
 )
 
-// check is one check of a cluster.
-type check struct {
-	*options
+// providerCheck is one check of a cluster.
+type providerCheck struct {
+	*providerOptions
 	cluster *connect.Cluster
 	kube    *kube.Cluster
 	pauses  kit.Source[*v1alpha1.Pause]
 	key     types.NamespacedName
 }
 
-func newCheck(o *options) (*check, error) {
+func newCheck(o *providerOptions) (*providerCheck, error) {
 	cluster, err := o.Flags.Cluster()
 	if err != nil {
 		return nil, err
@@ -45,21 +45,21 @@ func newCheck(o *options) (*check, error) {
 	if err != nil {
 		return nil, cluster.Explain(err)
 	}
-	return &check{
-		options: o, cluster: cluster, kube: k, pauses: pause.InCluster(cluster, o.ReportBroken),
+	return &providerCheck{
+		providerOptions: o, cluster: cluster, kube: k, pauses: pause.InCluster(cluster, o.ReportBroken),
 		key: types.NamespacedName{Namespace: cluster.Namespace, Name: "doctor-provider." + o.name},
 	}, nil
 }
 
 // survey reads the cluster's kinds. It first deletes the Pause of an earlier check, which requires --yes.
-func (c *check) survey(ctx context.Context) (*Report, error) {
-	report := &Report{Cluster: c.name, Namespace: c.cluster.Namespace}
+func (c *providerCheck) survey(ctx context.Context) (*providerReport, error) {
+	report := &providerReport{Cluster: c.name, Namespace: c.cluster.Namespace}
 	left, err := c.pauses.Get(ctx, c.key)
 	switch {
 	case errors.Is(err, kit.ErrNotFound):
 	case err != nil:
 		return nil, err
-	case left.Spec.Reason != Reason:
+	case left.Spec.Reason != providerReason:
 		return nil, fmt.Errorf("pause %s exists, and no check created it: delete it", c.key)
 	case c.dryRun || !c.yes:
 		return nil, fmt.Errorf("pause %s exists: an earlier check was killed and left it, or is still in progress; with --yes it is deleted first", c.key)
@@ -78,11 +78,11 @@ func (c *check) survey(ctx context.Context) (*Report, error) {
 }
 
 // measure pauses the cluster, waits for its objects, resumes it, and judges the kinds. It deletes the Pause in any case.
-func (c *check) measure(ctx context.Context, report *Report) error {
+func (c *providerCheck) measure(ctx context.Context, report *providerReport) error {
 	limit := &v1alpha1.Duration{Duration: c.timeout}
 	made := &v1alpha1.Pause{
 		ObjectMeta: metav1.ObjectMeta{Namespace: c.key.Namespace, Name: c.key.Name},
-		Spec:       v1alpha1.PauseSpec{Clusters: []string{c.name}, Reason: Reason, Timeouts: v1alpha1.PauseTimeouts{Acknowledge: limit, Resume: limit}},
+		Spec:       v1alpha1.PauseSpec{Clusters: []string{c.name}, Reason: providerReason, Timeouts: v1alpha1.PauseTimeouts{Acknowledge: limit, Resume: limit}},
 	}
 	if err := c.cluster.Client.Create(ctx, made); err != nil {
 		return fmt.Errorf("creating the Pause: %w", c.cluster.Explain(err))
@@ -110,7 +110,7 @@ func (c *check) measure(ctx context.Context, report *Report) error {
 }
 
 // waitForAnswers waits until every object has acknowledged, or one has timed out.
-func (c *check) waitForAnswers(ctx context.Context) (status v1alpha1.PauseStatus, err error) {
+func (c *providerCheck) waitForAnswers(ctx context.Context) (status v1alpha1.PauseStatus, err error) {
 	err = c.follow(ctx, func(p *v1alpha1.Pause) bool {
 		status = p.Status
 		return p.Status.Phase == v1alpha1.PauseAcknowledged || p.Status.Phase == v1alpha1.PauseTimedOut
@@ -128,7 +128,7 @@ func (c *check) waitForAnswers(ctx context.Context) (status v1alpha1.PauseStatus
 }
 
 // release deletes the Pause and waits until the daemon has restored the cluster.
-func (c *check) release(ctx context.Context, made *v1alpha1.Pause) error {
+func (c *providerCheck) release(ctx context.Context, made *v1alpha1.Pause) error {
 	if err := c.remove(ctx, made); err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (c *check) release(ctx context.Context, made *v1alpha1.Pause) error {
 	return err
 }
 
-func (c *check) remove(ctx context.Context, made *v1alpha1.Pause) error {
+func (c *providerCheck) remove(ctx context.Context, made *v1alpha1.Pause) error {
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
 	err := c.cluster.Client.Delete(ctx, made, client.Preconditions{UID: &made.UID})
@@ -157,7 +157,7 @@ func (c *check) remove(ctx context.Context, made *v1alpha1.Pause) error {
 }
 
 // follow watches the Pause until fn returns true, with the timeout of its objects.
-func (c *check) follow(ctx context.Context, fn func(*v1alpha1.Pause) bool) error {
+func (c *providerCheck) follow(ctx context.Context, fn func(*v1alpha1.Pause) bool) error {
 	progress := c.Env.Progress()
 	defer progress.Done()
 	waiting, cancel := context.WithTimeout(ctx, c.timeout+daemonGracePeriod)

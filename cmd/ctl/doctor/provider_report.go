@@ -1,4 +1,4 @@
-package provider
+package doctor
 
 import (
 	"cmp"
@@ -11,8 +11,8 @@ import (
 	"scute.dev/view"
 )
 
-// Report is the result of checking a cluster.
-type Report struct {
+// providerReport is the result of checking a cluster.
+type providerReport struct {
 	Cluster   string `json:"cluster"`
 	Namespace string `json:"namespace"`
 	// Measured is set if the cluster was paused, that is, not for a dry run.
@@ -21,11 +21,11 @@ type Report struct {
 	// TimeoutSeconds is the objects' timeout for acknowledging.
 	TimeoutSeconds float64 `json:"timeoutSeconds,omitempty"`
 	// ResumeSeconds is the time from the deletion of the Pause until it no longer existed.
-	ResumeSeconds float64 `json:"resumeSeconds,omitempty"`
-	Kinds         []Kind  `json:"kinds"`
+	ResumeSeconds float64        `json:"resumeSeconds,omitempty"`
+	Kinds         []providerKind `json:"kinds"`
 }
 
-func (r *Report) objects() (all int) {
+func (r *providerReport) objects() (all int) {
 	for _, k := range r.Kinds {
 		all += k.Objects
 	}
@@ -33,7 +33,7 @@ func (r *Report) objects() (all int) {
 }
 
 // lines returns a table with a heading for each group, and the remedies of failed kinds below it.
-func (r *Report) lines(v kit.View) []string {
+func (r *providerReport) lines(v kit.View) []string {
 	header := []string{"KIND", "OBJECTS", "WITH PAUSED"}
 	if r.Measured {
 		header = []string{"KIND", "OBJECTS", "ANSWER", "BY", "AFTER", "RESUMED"}
@@ -62,7 +62,7 @@ func (r *Report) lines(v kit.View) []string {
 	return append(out, r.faults(v)...)
 }
 
-func (r *Report) faults(v kit.View) (out []string) {
+func (r *providerReport) faults(v kit.View) (out []string) {
 	if !r.Measured {
 		return nil
 	}
@@ -77,14 +77,14 @@ func (r *Report) faults(v kit.View) (out []string) {
 	return out
 }
 
-func formatSignals(k Kind) string {
+func formatSignals(k providerKind) string {
 	if k.Answer != acknowledged {
 		return "-"
 	}
 	return strings.Join(k.Signals, ", ")
 }
 
-func formatSlowest(k Kind) string {
+func formatSlowest(k providerKind) string {
 	if k.SlowestSeconds == nil || k.Answer != acknowledged {
 		return "-"
 	}
@@ -95,7 +95,7 @@ func seconds(n float64) string {
 	return view.Duration(time.Duration(n * float64(time.Second)).Round(100 * time.Millisecond))
 }
 
-func formatResumed(k Kind) string {
+func formatResumed(k providerKind) string {
 	switch {
 	case k.StillPaused > 0:
 		return "no"

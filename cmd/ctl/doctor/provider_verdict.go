@@ -1,4 +1,4 @@
-package provider
+package doctor
 
 import (
 	"cmp"
@@ -12,32 +12,32 @@ import (
 	"scute.dev/pause"
 )
 
-// Answer is the reaction of a kind's objects to the pause of their cluster.
-type Answer string
+// answer is the reaction of a kind's objects to the pause of their cluster.
+type answer string
 
 // Answers.
 const (
 	// notAsked means that the cluster was not paused.
-	notAsked Answer = "not asked"
+	notAsked answer = "not asked"
 	// acknowledged means that every object acknowledged.
-	acknowledged Answer = "acknowledged"
+	acknowledged answer = "acknowledged"
 	// noSignal means that the objects cannot acknowledge a pause, so scute has to assume that they
 	// are paused.
-	noSignal Answer = "no signal"
+	noSignal answer = "no signal"
 	// notNeeded means that no controller acts on the objects.
-	notNeeded Answer = "none needed"
+	notNeeded answer = "none needed"
 	// notAcknowledged means that an object did not acknowledge in time.
-	notAcknowledged Answer = "never"
+	notAcknowledged answer = "never"
 )
 
-// Kind is the result of one kind.
-type Kind struct {
+// providerKind is the result of one kind.
+type providerKind struct {
 	// Kind is in the form Kind.group.
 	Kind    string `json:"kind"`
 	Objects int    `json:"objects"`
 	// Conditions is the number of objects with the condition Paused.
 	Conditions int    `json:"conditions"`
-	Answer     Answer `json:"answer"`
+	Answer     answer `json:"answer"`
 	// Acknowledged is the number of objects that acknowledged, and Pending is the number of objects
 	// that did not acknowledge in time.
 	Acknowledged int      `json:"acknowledged"`
@@ -62,28 +62,28 @@ const (
 )
 
 // survey counts the objects of a cluster by kind.
-func survey(below []pause.Subject) []Kind {
-	by := make(map[string]*Kind)
+func survey(below []pause.Subject) []providerKind {
+	by := make(map[string]*providerKind)
 	for _, o := range below {
 		name := o.Ref.GroupKind()
 		if by[name] == nil {
-			by[name] = &Kind{Kind: name, Answer: notAsked}
+			by[name] = &providerKind{Kind: name, Answer: notAsked}
 		}
 		by[name].Objects++
 		if o.Paused != object.Absent {
 			by[name].Conditions++
 		}
 	}
-	list := make([]Kind, 0, len(by))
+	list := make([]providerKind, 0, len(by))
 	for _, name := range slices.Sorted(maps.Keys(by)) {
 		list = append(list, *by[name])
 	}
-	slices.SortStableFunc(list, func(a, b Kind) int { return cmp.Compare(group(a.Kind), group(b.Kind)) })
+	slices.SortStableFunc(list, func(a, b providerKind) int { return cmp.Compare(group(a.Kind), group(b.Kind)) })
 	return list
 }
 
 // judge sets the verdict of each kind. status is the Pause's status when the wait ended. The user names kinds without a controller in ignored.
-func judge(kinds []Kind, status v1alpha1.PauseStatus, ignored []string) []Kind {
+func judge(kinds []providerKind, status v1alpha1.PauseStatus, ignored []string) []providerKind {
 	out := slices.Clone(kinds)
 	for i := range out {
 		k := &out[i]
@@ -112,7 +112,7 @@ func judge(kinds []Kind, status v1alpha1.PauseStatus, ignored []string) []Kind {
 }
 
 // recordAnswer sets the acknowledgements of the kind from the Pause's status.
-func (k *Kind) recordAnswer(s v1alpha1.PauseKind) {
+func (k *providerKind) recordAnswer(s v1alpha1.PauseKind) {
 	k.Acknowledged, k.Pending, k.Signals = s.Acknowledged, s.Pending, slices.Clone(s.Signals)
 	if s.BlockMove {
 		k.Signals = append([]string{"block-move"}, k.Signals...)
@@ -134,7 +134,7 @@ func describePending(kind string, status v1alpha1.PauseStatus) string {
 }
 
 // checkResumed marks the kinds that still report Paused after the Pause was deleted.
-func checkResumed(kinds []Kind, below []pause.Subject) []Kind {
+func checkResumed(kinds []providerKind, below []pause.Subject) []providerKind {
 	out := slices.Clone(kinds)
 	users := pause.PausedClustersOf(below)
 	first := make(map[string]string)

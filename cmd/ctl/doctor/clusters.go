@@ -3,102 +3,31 @@ package doctor
 import (
 	"context"
 	"slices"
-	"time"
+	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/internal/trust"
 	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
-	"scute.dev/mover/transfer"
 	"scute.dev/pause/hold"
 )
-
-// startTimeout is how long a new resource may wait for the daemon.
-const startTimeout = time.Minute
-
-// listMoves reads all Moves, or the Moves of the namespace if the user may not list all.
-func listMoves(ctx context.Context, v *diagnosis) bool {
-	list := &v1alpha1.MoveList{}
-	everywhere, err := v.list(ctx, list)
-	switch {
-	case apierrors.IsForbidden(err):
-		v.report(problem("moves", "ask for the ClusterRole scute-viewer, or scute-operator to create moves too", "listing moves: %v", v.cluster.Explain(err)))
-		return false
-	case err != nil:
-		v.report(problem("moves", "check the error of the API server: kubectl get moves -A", "listing moves: %v", v.cluster.Explain(err)))
-		return false
-	case !everywhere:
-		v.report(warning("moves", "ask for permission to list moves of all namespaces", "only moves of namespace %s could be checked", v.cluster.Namespace))
-	}
-	v.all, v.hasMoves = list.Items, true
-	return true
-}
-
-// waitingMoves reports moves that wait for an operator.
-func waitingMoves(v *diagnosis) {
-	const subject = "moves"
-	busy := 0
-	reportEach(v, v.all, func(m *v1alpha1.Move) *Result {
-		if m.Status.FinishedAt != nil {
-			return nil
-		}
-		busy++
-		name, look := m.Namespace+"/"+m.Name, v.kit.Hint(m.Namespace, "describe", "move", m.Name)
-		untrusted := trust.FaultIn(m.Status.Conditions)
-		if untrusted != nil {
-			return new(problem(subject, reconcileRemedy(v, untrusted), "%s is stalled in %s: %s", name, m.Status.Phase, untrusted.Message))
-		}
-		if m.Status.Next != "" {
-			return new(problem(subject, m.Status.Next, "%s is stalled in %s: %s", name, m.Status.Phase, m.Status.Message))
-		}
-		if m.Status.Phase == "" || m.Status.Phase == mover.PhasePending {
-			if r := v.unheard(subject, m); r != nil {
-				return r
-			}
-		}
-		if v.noDaemon {
-			return new(warning(subject, "check scuted above; "+look, "%s is in %s and no process drives it", name, m.Status.Phase))
-		}
-		return nil
-	}, func() Result {
-		return ok(subject, "%d in progress, %d in total; none waits for an operator", busy, len(v.all))
-	})
-}
-
-// unfinishedRestores reports unfinished restores. Their target may be a cluster without scute.
-func unfinishedRestores(ctx context.Context, v *diagnosis) bool {
-	const subject = "restores"
-	unfinished, err := transfer.UnfinishedRestores(ctx, v.kube)
-	for _, r := range unfinished {
-		for _, name := range r.Clusters {
-			v.report(problem(subject, "run the same restore command again: it continues. Do not unpause the cluster, and do not remove annotations",
-				"the restore of %s/%s from backup %s has not finished", r.Namespace, name, r.Backup))
-		}
-	}
-	if err != nil {
-		v.report(warning(subject, "ask for permission to list configmaps of all namespaces", "%v", err))
-	}
-	return true
-}
 
 // movedAway returns the Move that moved a Cluster away before a Cluster of this name was created again; nil if there is none. The status of a move of
 // all Clusters names only the first thousand.
 func movedAway(v *diagnosis, u *unstructured.Unstructured) *v1alpha1.Move {
 	byMover := slices.ContainsFunc(u.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool { return f.Manager == kube.FieldManager })
-	i := slices.IndexFunc(v.all, func(m v1alpha1.Move) bool {
+	i := slices.IndexFunc(v.moves.Items, func(m v1alpha1.Move) bool {
 		return !byMover && !m.Spec.DryRun && m.Status.Phase == mover.PhaseSucceeded && m.Status.StartedAt != nil && m.Namespace == u.GetNamespace() &&
 			(slices.Contains(m.Spec.Selection.Clusters, u.GetName()) || slices.Contains(m.Status.Clusters, u.GetName())) && u.GetCreationTimestamp().After(m.Status.StartedAt.Time)
 	})
 	if i < 0 {
 		return nil
 	}
-	return &v.all[i]
+	return &v.moves.Items[i]
 }
 
 // leftoverPauses reports clusters that are paused or annotated although no move works on them.
@@ -109,8 +38,8 @@ func leftoverPauses(ctx context.Context, v *diagnosis) {
 		return
 	}
 	working := make(map[string]bool)
-	for i := range v.all {
-		if m := &v.all[i]; m.Status.FinishedAt == nil && m.Status.MoveID != "" {
+	for i := range v.moves.Items {
+		if m := &v.moves.Items[i]; m.Status.FinishedAt == nil && m.Status.MoveID != "" {
 			working[m.Status.MoveID] = true
 		}
 	}
@@ -150,4 +79,38 @@ func leftoverPauses(ctx context.Context, v *diagnosis) {
 	case clean:
 		v.report(ok(subject, "%d, none left paused or annotated", seen))
 	}
+}
+
+// pausedByRun reports whether a cluster is held by a run, and whether that run is not in progress.
+func pausedByRun(v *diagnosis, subject, name string, u *unstructured.Unstructured) (held, orphan bool) {
+	holder := u.GetAnnotations()[object.PauseAnnotation]
+	if holder == "" {
+		return false, false
+	}
+	for i := range v.workflows.Items {
+		s := &v.workflows.Items[i].Status
+		if rest, of := strings.CutPrefix(holder, s.RunID); of && s.FinishedAt == nil && s.RunID != "" && (strings.HasPrefix(rest, "/") || strings.HasPrefix(rest, ".")) {
+			return true, false
+		}
+	}
+	v.report(problem(subject, "if that run is local, resume it there; otherwise, if its log shows that it has ended, remove annotation "+
+		object.PauseAnnotation+" and unpause the cluster", "%s is paused by task %s, whose run is not in progress here", name, holder))
+	return true, true
+}
+
+// pausedByPause reports whether a cluster is held by a Pause, and whether that Pause no longer exists.
+func pausedByPause(v *diagnosis, name string, o object.Observed) (held, orphan bool) {
+	for mark, holder := range o.PauseHolders {
+		uid, is := strings.CutPrefix(mark, object.PausePrefix)
+		if !is {
+			continue
+		}
+		held = true
+		if v.listed["Pause"] && !slices.ContainsFunc(v.pauses.Items, func(p v1alpha1.Pause) bool { return string(p.UID) == uid }) {
+			orphan = true
+			v.report(problem("clusters", "scuted restores the cluster when it runs; if it does not, remove annotations "+mark+" and "+object.PausedBeforeAnnotation+", and unpause the cluster",
+				"%s has the annotation of Pause %s, which does not exist", name, holder))
+		}
+	}
+	return held, orphan
 }

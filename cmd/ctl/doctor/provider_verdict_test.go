@@ -1,4 +1,4 @@
-package provider
+package doctor
 
 import (
 	"strings"
@@ -85,13 +85,13 @@ func TestEachKindIsJudged(t *testing.T) {
 func TestWhatAUserPausedSleeps(t *testing.T) {
 	sleeping := subjectOf(infra, "WellMachine", "a", object.True)
 	sleeping.PausedByUser = true
-	if k := checkResumed([]Kind{{Kind: "WellMachine." + infra, Passed: true}}, []pause.Subject{sleeping}); k[0].StillPaused != 0 || !k[0].Passed {
-		t.Errorf("resumed = %+v", k)
+	if k := checkResumed([]providerKind{{Kind: "WellMachine." + infra, Passed: true}}, []pause.Subject{sleeping}); k[0].StillPaused != 0 || !k[0].Passed {
+		t.Errorf("awoken = %+v", k)
 	}
 }
 
 func TestTheTableFits(t *testing.T) {
-	r := &Report{Measured: true, Kinds: checkResumed(judge(survey(subjects(object.False)), status(), nil), subjects(object.False))}
+	r := &providerReport{Measured: true, Kinds: checkResumed(judge(survey(subjects(object.False)), status(), nil), subjects(object.False))}
 	for _, line := range r.lines(kit.View{Width: 80}) {
 		if cli.Width(line) > 80 {
 			t.Errorf("line of %d columns, want at most 80: %s", cli.Width(line), line)

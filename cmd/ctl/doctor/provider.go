@@ -1,4 +1,4 @@
-package provider
+package doctor
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"scute.dev/view"
 )
 
-type options struct {
+type providerOptions struct {
 	*kit.Kit
 	format      cli.Format
 	name        string
@@ -21,9 +21,9 @@ type options struct {
 	dryRun, yes bool
 }
 
-// NewCmd returns `scutectl doctor provider`.
-func NewCmd(env *cli.Env) *cobra.Command {
-	o := &options{}
+// newCmdProvider returns `scutectl doctor provider`.
+func newCmdProvider(env *cli.Env) *cobra.Command {
+	o := &providerOptions{}
 	cmd := &cobra.Command{
 		Use:   "provider CLUSTER",
 		Short: "Check on a test cluster which kinds of a provider acknowledge a pause",
@@ -49,15 +49,15 @@ Exit status: 0 every kind passed, or --dry-run is set; 1 a kind failed, or the c
 	return cmd
 }
 
-func (o *options) check() error {
+func (o *providerOptions) validate() error {
 	if o.timeout < time.Second {
 		return cli.Usagef("--timeout is %s: it must be at least 1s", view.Duration(o.timeout))
 	}
 	return o.Flags.Check()
 }
 
-func (o *options) run(ctx context.Context) error {
-	if err := o.check(); err != nil {
+func (o *providerOptions) run(ctx context.Context) error {
+	if err := o.validate(); err != nil {
 		return err
 	}
 	c, err := newCheck(o)
@@ -98,7 +98,7 @@ func (o *options) run(ctx context.Context) error {
 	return nil
 }
 
-func (o *options) print(r *Report) error {
+func (o *providerOptions) print(r *providerReport) error {
 	if o.format.Data() {
 		return o.format.Print(o.Env.Out, r)
 	}

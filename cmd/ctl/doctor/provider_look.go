@@ -1,4 +1,4 @@
-package provider
+package doctor
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 )
 
 // objects returns the objects of the cluster, read with the user's own permissions.
-func (c *check) objects(ctx context.Context) ([]pause.Subject, error) {
+func (c *providerCheck) objects(ctx context.Context) ([]pause.Subject, error) {
 	graph, err := transfer.NewGraph(ctx, c.kube, mover.Selection{Namespace: c.key.Namespace, Clusters: []string{c.name}})
 	if err != nil {
 		return nil, c.cluster.Explain(err)

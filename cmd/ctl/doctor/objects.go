@@ -1,0 +1,165 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/cli"
+	"scute.dev/cmd/ctl/connect"
+	"scute.dev/internal/trust"
+	"scute.dev/mover"
+)
+
+// startTimeout is how long a new resource may wait for the daemon.
+const startTimeout = time.Minute
+
+// scuteKind is a kind of scute's objects.
+type scuteKind struct {
+	// subject is the subject of results about the state of its objects, "" if another check judges it. noun is the kind's name in commands.
+	subject, noun, name string
+	list                client.ObjectList
+}
+
+// kinds returns scute's kinds.
+func (v *diagnosis) kinds() []scuteKind {
+	return []scuteKind{
+		{"moves", "move", "Move", &v.moves}, {"workflows", "run", "WorkflowRun", &v.workflows}, {"pauses", "pause", "Pause", &v.pauses},
+		{"backups", "backupschedule", "BackupSchedule", &v1alpha1.BackupScheduleList{}}, {"", "policy", "RepairPolicy", &v1alpha1.RepairPolicyList{}},
+		{"", "", "RepairLimits", &v1alpha1.RepairLimitsList{}}, {"", "remediation", "SurgeRemediation", &v1alpha1.SurgeRemediationList{}},
+		{"", "", "SurgeRemediationTemplate", &v1alpha1.SurgeRemediationTemplateList{}},
+	}
+}
+
+// readableObject is an object of one of scute's kinds.
+type readableObject interface {
+	client.Object
+	Unread() *v1alpha1.UnreadablePart
+}
+
+// objectStatus is the part of a status that most of scute's kinds have.
+type objectStatus struct {
+	Phase, Message, Next string
+	FinishedAt           *metav1.Time
+	Conditions           []metav1.Condition
+}
+
+// checkObjects reports objects of scute's kinds that cannot be read, that no daemon has started, or that wait for a user.
+func checkObjects(ctx context.Context, v *diagnosis) {
+	v.listed = make(map[string]bool)
+	all, unread := 0, false
+	for _, k := range v.kinds() {
+		everywhere, err := v.list(ctx, k.list)
+		if apierrors.IsForbidden(err) && k.name == "RepairLimits" {
+			continue // cluster-scoped: forbidden to users with access to some namespaces only
+		}
+		if err != nil {
+			v.report(warning(cmp.Or(k.subject, "resources"), "ask for the ClusterRole scute-viewer, or upgrade the chart", "%s: %v", k.name, v.cluster.Explain(err)))
+			unread = true
+			continue
+		}
+		v.listed[k.name] = everywhere
+		busy, found, bad := 0, 0, 0
+		_ = meta.EachListItem(k.list, func(item runtime.Object) error {
+			o, ok := item.(readableObject)
+			if !ok {
+				return nil
+			}
+			found++
+			if o.Unread() != nil {
+				unread = true
+				v.report(unreadableResult("resources", k.name, o))
+			}
+			if k.subject == "" {
+				return nil
+			}
+			s := statusOf(o)
+			if s.FinishedAt == nil {
+				busy++
+			}
+			if r := v.checkObject(k, o, s); r != nil {
+				bad++
+				v.report(*r)
+			}
+			return nil
+		})
+		all += found
+		if k.subject != "" && bad == 0 && (found > 0 || k.subject != "backups") {
+			v.report(ok(k.subject, "%d in progress, %d in total; none waits for an operator", busy, found))
+		}
+	}
+	if everywhere, listed := v.listed["Move"]; listed && !everywhere {
+		v.report(warning("moves", "ask for permission to list moves of all namespaces", "only moves of namespace %s could be checked", v.cluster.Namespace))
+	}
+	if !unread {
+		v.report(ok("resources", "%d of scute's kinds, all readable", all))
+	}
+}
+
+func statusOf(o client.Object) objectStatus {
+	var out struct{ Status objectStatus }
+	if data, err := json.Marshal(o); err == nil {
+		_ = json.Unmarshal(data, &out)
+	}
+	return out.Status
+}
+
+// checkObject returns the result for an object that no daemon has started, or that waits for a user; nil for other objects.
+func (v *diagnosis) checkObject(k scuteKind, o client.Object, s objectStatus) *result {
+	name, look, created := o.GetNamespace()+"/"+o.GetName(), v.kit.Hint(o.GetNamespace(), "describe", k.noun, o.GetName()), o.GetCreationTimestamp().Time
+	untrusted := trust.FaultIn(s.Conditions)
+	switch {
+	case s.FinishedAt != nil:
+		return nil
+	case untrusted != nil:
+		return new(problem(k.subject, reconcileRemedy(v, untrusted), "%s is stalled in %s: %s", name, s.Phase, untrusted.Message))
+	case (s.Phase == "" || s.Phase == string(mover.PhasePending)) && s.Message == "":
+		if v.now().Sub(created) <= startTimeout {
+			return nil
+		}
+		return new(problem(k.subject, "check scuted above, and its log lines", "%s was created %s and no daemon has acted on it", name, cli.Ago(v.now(), created)))
+	case s.Next == "" && !meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionStalled):
+		return nil
+	case k.name == "WorkflowRun": // a run may wait for an approval
+		return new(warning(k.subject, look, "%s is %s: %s", name, s.Phase, s.Message))
+	default:
+		return new(problem(k.subject, strings.TrimPrefix(s.Next+"; "+look, "; "), "%s is %s: %s", name, s.Phase, s.Message))
+	}
+}
+
+// unreadableResult returns the result for an object with an unreadable part.
+func unreadableResult(subject, kind string, o readableObject) result {
+	name, in, part := kind+" "+o.GetNamespace()+"/"+o.GetName(), "-n "+o.GetNamespace()+" ", o.Unread()
+	if o.GetNamespace() == "" {
+		name, in = kind+" "+o.GetName(), ""
+	}
+	if strings.HasPrefix(part.Field, "status") {
+		return warning(subject, "wait: scuted writes the status again; if it does not, check scuted above, and its log lines", "%s: %s", name, part)
+	}
+	ref := strings.ToLower(kind) + " " + o.GetName()
+	remedy := "correct the field: kubectl " + in + "edit " + ref
+	if kind == "Move" || kind == "Pause" || kind == "WorkflowRun" {
+		remedy = "its spec is immutable: create another one without the mistake, and delete this one: kubectl " + in + "delete " + ref
+	}
+	return problem(subject, remedy, "%s: %s", name, part)
+}
+
+// list reads the objects of all namespaces, or only of the context's namespace if the user may not list all. everywhere reports whether it read all.
+func (v *diagnosis) list(ctx context.Context, list client.ObjectList) (everywhere bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
+	defer cancel()
+	err = v.cluster.Client.List(ctx, list)
+	if apierrors.IsForbidden(err) {
+		return false, v.cluster.Client.List(ctx, list, client.InNamespace(v.cluster.Namespace))
+	}
+	return err == nil, err
+}
