@@ -7,7 +7,6 @@ import (
 
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog"
-	"scute.dev/ui/feed"
 )
 
 // Limits of a list of facts.
