@@ -90,10 +90,7 @@ func (v View) Line(e Event) string {
 	if parts := strings.Split(name, "/"); len(parts) == 4 {
 		name = strings.Join(parts[:3], "/") // without the start of the resource's UID
 	}
-	if !strings.HasPrefix(e.Actor, "daemon/") {
-		detail = strings.TrimPrefix(detail+"; by "+Actor(e.Actor), "; ")
-	}
-	line := []string{v.Paint.Text(cli.Dim, at), ago, seq, v.Paint.Text(cli.Cyan, fill(cli.Fit(name, shortColumns), shortColumns)), what, detail}
+	line := []string{v.Paint.Text(cli.Dim, at), ago, seq, v.Paint.Text(cli.Cyan, fill(cli.Fit(name, shortColumns), shortColumns)), what, e.withActor(detail)}
 	if v.Width < narrow {
 		line = slices.Delete(line, 1, 2) // the time ago
 	}
@@ -169,12 +166,18 @@ func (v View) cells(r EventRow, start time.Time) []string {
 		in = fmt.Sprintf("+%.3fs", after.Seconds())
 	}
 	cells := []string{cli.Exact(r.Time), in, seq, v.Paint.Text(r.style(), r.Line.Name), detail}
-	switch {
-	case v.Width == 0:
+	if v.Width == 0 {
 		return append(cells, Actor(r.Actor))
-	case !strings.HasPrefix(r.Actor, "daemon/"):
-		cells[4] = strings.TrimPrefix(detail+"; by "+Actor(r.Actor), "; ")
 	}
+	cells[4] = r.withActor(detail)
 	cells[0] = r.Time.UTC().Format(clockOnly)
 	return cells
+}
+
+// withActor adds the actor to the detail of an event, unless it is a daemon.
+func (e Event) withActor(detail string) string {
+	if strings.HasPrefix(e.Actor, "daemon/") {
+		return detail
+	}
+	return strings.TrimPrefix(detail+"; by "+Actor(e.Actor), "; ")
 }

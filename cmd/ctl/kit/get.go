@@ -21,21 +21,24 @@ type listOptions[T any] struct {
 
 // Get returns `get NOUN [NAME ...]`.
 func Get[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
-	o := &listOptions[T]{noun: n}
-	cmd := &cobra.Command{
-		Use: n.Name + " [NAME ...]", Aliases: n.Aliases(), Short: "List " + n.Plural,
-		Long:    strings.TrimSpace("List " + n.Plural + ", or the named ones. " + n.GetLong),
-		Example: Examples(env, "$ get "+n.Plural+" -A -o wide", "$ get "+n.Name+" prod -n fleet -o json", "$ get "+n.Plural+" --watch"),
-		Args:    Names(-1),
-		RunE:    WithNames(&o.Names, o.run),
-	}
-	o.Kit = New(env, cmd, n.Plural)
-	cmd.ValidArgsFunction = Complete(o.Kit, n, -1)
-	AllNamespacesVar(cmd, &o.AllNamespaces)
+	o, cmd := newList(env, n, " [NAME ...]", -1)
+	cmd.Short = "List " + n.Plural
+	cmd.Long = strings.TrimSpace("List " + n.Plural + ", or the named ones. " + n.GetLong)
+	cmd.Example = Examples(env, "$ get "+n.Plural+" -A -o wide", "$ get "+n.Name+" prod -n fleet -o json", "$ get "+n.Plural+" --watch")
 	o.addAt(cmd)
 	cmd.Flags().BoolVarP(&o.Watch, "watch", "w", false, "Follow them, as watch does")
 	o.Format.AddFlag(cmd, "json", "yaml", "wide", "name", "jsonpath=...")
 	return cmd
+}
+
+// newList returns the common part of get and watch. limit is the maximum number of names, -1 is unlimited.
+func newList[T any](env *cli.Env, n *Noun[T], arguments string, limit int) (*listOptions[T], *cobra.Command) {
+	o := &listOptions[T]{noun: n}
+	cmd := &cobra.Command{Use: n.Name + arguments, Aliases: n.Aliases(), Args: Names(limit), RunE: WithNames(&o.Names, o.run)}
+	o.Kit = New(env, cmd, n.Plural)
+	cmd.ValidArgsFunction = Complete(o.Kit, n, limit)
+	AllNamespacesVar(cmd, &o.AllNamespaces)
+	return o, cmd
 }
 
 // AllNamespacesVar adds the option --all-namespaces.

@@ -18,18 +18,12 @@ import (
 
 // Watch returns `watch NOUN [NAME]`.
 func Watch[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
-	o := &listOptions[T]{noun: n, Watch: true}
-	cmd := &cobra.Command{
-		Use: n.Name + " [NAME]", Aliases: n.Aliases(), Short: "Follow " + n.WithArticle + " until it ends, or all of a namespace",
-		Long: strings.TrimSpace("Follow " + n.WithArticle + " until it ends; without a name, all " + n.Plural + " of the namespace, until all have ended. " +
-			"On a\nterminal the view is redrawn in place; in a pipe each change is a line.\n\n" + n.WatchLong),
-		Example: Examples(env, "$ watch "+n.Name+" prod -n fleet", "$ watch "+n.Plural+" -A"),
-		Args:    Names(1),
-		RunE:    WithNames(&o.Names, o.run),
-	}
-	o.Kit = New(env, cmd, n.Plural)
-	cmd.ValidArgsFunction = Complete(o.Kit, n, 1)
-	AllNamespacesVar(cmd, &o.AllNamespaces)
+	o, cmd := newList(env, n, " [NAME]", 1)
+	o.Watch = true
+	cmd.Short = "Follow " + n.WithArticle + " until it ends, or all of a namespace"
+	cmd.Long = strings.TrimSpace("Follow " + n.WithArticle + " until it ends; without a name, all " + n.Plural + " of the namespace, until all have ended. " +
+		"On a\nterminal the view is redrawn in place; in a pipe each change is a line.\n\n" + n.WatchLong)
+	cmd.Example = Examples(env, "$ watch "+n.Name+" prod -n fleet", "$ watch "+n.Plural+" -A")
 	o.Format.AddFlag(cmd, "json", "yaml", "jsonpath=...")
 	return cmd
 }

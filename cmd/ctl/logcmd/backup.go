@@ -87,7 +87,7 @@ func (o *backupOptions) run(ctx context.Context, args []string) error {
 			return err
 		}
 		out := outcomeOf(m, dir, "")
-		return o.print(&o.Format, out, fmt.Sprintf("intact: backup of log %s in %s, %s", out.LogID, out.Backup, out.content()))
+		return o.print(out, fmt.Sprintf("intact: backup of log %s in %s, %s", out.LogID, out.Backup, out.content()))
 	}
 	log, err := o.OpenLog(ctx)
 	if err != nil {
@@ -117,13 +117,13 @@ func (o *backupOptions) run(ctx context.Context, args []string) error {
 	}
 	out := outcomeOf(m, dir, log.Where)
 	out.New = m.Last - had.Last
-	return o.print(&o.Format, out, fmt.Sprintf("backed up: log %s at %s to %s, %s; %d new commits; verified", out.LogID, out.Where, out.Backup, out.content(), out.New))
+	return o.print(out, fmt.Sprintf("backed up: log %s at %s to %s, %s; %d new commits; verified", out.LogID, out.Where, out.Backup, out.content(), out.New))
 }
 
 // print prints the outcome as data or in words.
-func (d *deps) print(format *cli.Format, out any, words string) error {
-	if format.Value != "" {
-		return format.Print(d.Env.Out, out)
+func (d *deps) print(out any, words string) error {
+	if d.Format.Value != "" {
+		return d.Format.Print(d.Env.Out, out)
 	}
 	return d.Env.Linef("%s", words)
 }

@@ -148,7 +148,7 @@ func (o *migrateOptions) move(ctx context.Context, from, to connect.Flags, again
 
 // report prints the result and the next step.
 func (o *migrateOptions) report(out migrateReport, done string) error {
-	err := o.print(&o.Format, out, fmt.Sprintf("%s: log %s from %s to %s, %s; verified", done, out.LogID, out.From, out.To, commits(out.Last)))
+	err := o.print(out, fmt.Sprintf("%s: log %s from %s to %s, %s; verified", done, out.LogID, out.From, out.To, commits(out.Last)))
 	if err != nil || o.Format.Value != "" {
 		return err
 	}

@@ -86,7 +86,7 @@ func (o *restoreOptions) run(ctx context.Context, args []string) error {
 		return o.explain(err)
 	}
 	out := outcomeOf(m, dir, where)
-	if err := o.print(&o.Format, out, fmt.Sprintf("restored: log %s at %s, %s; verified", out.LogID, out.Where, out.content())); err != nil {
+	if err := o.print(out, fmt.Sprintf("restored: log %s at %s, %s; verified", out.LogID, out.Where, out.content())); err != nil {
 		return err
 	}
 	o.printNext(m)

@@ -1,8 +1,10 @@
 package logcmd
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -28,19 +30,9 @@ func newCmdSchema(env *cli.Env) *cobra.Command {
 
 A type ends with the version of its data. Data with another format has another version, so a program that can read a type today
 can read it for as long as the log exists. --dir writes the schemas of all types, each to a file TYPE.json.`,
-		Example: kit.Examples(env, "$ log schema", "$ log schema dev.scute.move.requested.v1", "$ log schema --dir schemas"),
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return cli.Usagef("%s takes one type, not %d", cmd.CommandPath(), len(args))
-			}
-			return nil
-		},
-		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return slices.Sorted(maps.Keys(kit.EventTypes())), cobra.ShellCompDirectiveNoFileComp
-		},
+		Example:           kit.Examples(env, "$ log schema", "$ log schema dev.scute.move.requested.v1", "$ log schema --dir schemas"),
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: cobra.FixedCompletions(slices.Sorted(maps.Keys(kit.EventTypes())), cobra.ShellCompDirectiveNoFileComp),
 		RunE: func(_ *cobra.Command, args []string) error {
 			switch {
 			case o.dir != "" && len(args) > 0:
@@ -63,36 +55,36 @@ can read it for as long as the log exists. --dir writes the schemas of all types
 }
 
 func (o *schemaOptions) print(eventType string) error {
-	data, known := kit.EventTypes()[eventType]
-	if !known {
+	if _, known := kit.EventTypes()[eventType]; !known {
 		meant := cli.DidYouMean(eventType, slices.Collect(maps.Keys(kit.EventTypes())))
 		return cli.Usagef("%s is not a type that this scutectl writes%s; %s lists them", eventType, meant, o.env.Hint("log", "schema"))
 	}
-	s, err := jsonSchema(eventType, data)
-	if err != nil {
-		return err
-	}
-	e := json.NewEncoder(o.env.Out)
-	e.SetIndent("", "  ")
-	return e.Encode(s)
+	return encodeSchema(o.env.Out, eventType)
 }
 
 func (o *schemaOptions) writeAll() error {
 	if err := os.MkdirAll(o.dir, 0o750); err != nil {
 		return fmt.Errorf("writing the schemas: %w", err)
 	}
-	for eventType, data := range kit.EventTypes() {
-		s, err := jsonSchema(eventType, data)
-		if err != nil {
+	for eventType := range kit.EventTypes() {
+		var text bytes.Buffer
+		if err := encodeSchema(&text, eventType); err != nil {
 			return err
 		}
-		text, err := json.MarshalIndent(s, "", "  ")
-		if err != nil {
-			return fmt.Errorf("writing the schema of %s: %w", eventType, err)
-		}
-		if err := os.WriteFile(filepath.Join(o.dir, eventType+".json"), append(text, '\n'), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(o.dir, eventType+".json"), text.Bytes(), 0o600); err != nil {
 			return fmt.Errorf("writing the schemas: %w", err)
 		}
 	}
 	return nil
+}
+
+// encodeSchema writes the JSON Schema of the data of an event type.
+func encodeSchema(w io.Writer, eventType string) error {
+	s, err := jsonSchema(eventType, kit.EventTypes()[eventType])
+	if err != nil {
+		return err
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(s)
 }
