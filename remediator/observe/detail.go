@@ -18,7 +18,6 @@ import (
 	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
-	"scute.dev/remediator/ownerkind"
 )
 
 // requests sets the SurgeRemediation of each machine, which has the machine's name.
@@ -41,7 +40,7 @@ func (l *observation) requests(ctx context.Context) error {
 // matchesMachine reports whether a request is for this machine, and not for an earlier one with its name. A request can outlive its machine briefly.
 func matchesMachine(r *v1alpha1.SurgeRemediation, m *remediator.Machine) bool {
 	for _, ref := range r.OwnerReferences {
-		if ref.Kind == "Machine" && ownerkind.GroupOf(ref.APIVersion) == clusterv1.GroupVersion.Group {
+		if schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() == clusterv1.GroupVersion.WithKind("Machine").GroupKind() {
 			return ref.UID == m.UID
 		}
 	}

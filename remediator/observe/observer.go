@@ -115,7 +115,7 @@ func watchedKinds() map[client.Object]cache.ByObject {
 		&v1alpha1.SurgeRemediationTemplate{}: {Transform: stripped(func(t *v1alpha1.SurgeRemediationTemplate) { v1alpha1.Slim(t) })},
 	}
 	for _, kind := range ownerkind.All() {
-		kinds[kind.New()] = cache.ByObject{Transform: stripped(stripOwner(kind))}
+		kinds[kind.New()] = cache.ByObject{Transform: stripped(stripOwner)}
 	}
 	return kinds
 }

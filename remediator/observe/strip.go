@@ -73,13 +73,11 @@ func stripMachine(m *clusterv1.Machine) {
 	dropMessages(m.Status.Conditions, clusterv1.MachineUpToDateCondition)
 }
 
-func stripOwner(kind ownerkind.Kind) func(client.Object) {
-	return func(o client.Object) {
-		stripMeta(o)
-		kind.Strip(o)
-		if owner, ok := ownerkind.As(o); ok {
-			dropMessages(owner.GetConditions())
-		}
+func stripOwner(o client.Object) {
+	stripMeta(o)
+	if owner, ok := ownerkind.As(o); ok {
+		owner.Strip()
+		dropMessages(owner.GetConditions())
 	}
 }
 

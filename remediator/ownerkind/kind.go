@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,7 +19,24 @@ import (
 
 // All returns the kinds from which scute can request replacements, control planes first.
 func All() []Kind {
-	return []Kind{kubeadmControlPlane(), machineDeployment(), machineSet()}
+	return []Kind{
+		{
+			Name: remediator.ControlPlane, GroupVersion: controlplanev1.GroupVersion, Resource: "kubeadmcontrolplanes",
+			Provider: "kubeadm", Tested: []string{"v1.14"}, // test/remediation tests each
+			New:     func() client.Object { return &controlplanev1.KubeadmControlPlane{} },
+			NewList: func() client.ObjectList { return &controlplanev1.KubeadmControlPlaneList{} },
+		},
+		{
+			Name: remediator.Deployment, GroupVersion: clusterv1.GroupVersion, Resource: "machinedeployments", ThroughSets: true,
+			New:     func() client.Object { return &clusterv1.MachineDeployment{} },
+			NewList: func() client.ObjectList { return &clusterv1.MachineDeploymentList{} },
+		},
+		{
+			Name: remediator.Set, GroupVersion: clusterv1.GroupVersion, Resource: "machinesets",
+			New:     func() client.Object { return &clusterv1.MachineSet{} },
+			NewList: func() client.ObjectList { return &clusterv1.MachineSetList{} },
+		},
+	}
 }
 
 // Kind is a kind of owner, in the version that scute reads.
@@ -38,10 +55,6 @@ type Kind struct {
 	// New returns an object of the kind, to be read into, and NewList a list.
 	New     func() client.Object
 	NewList func() client.ObjectList
-
-	scheme   func(*runtime.Scheme) error
-	as       func(client.Object) (Owner, bool)
-	topology func(c *clusterv1.Cluster, entry string) **int32
 }
 
 // Owner is an owner of machines that was read.
@@ -66,8 +79,8 @@ type Owner interface {
 	// Outdates reports whether the value of a trigger on a machine makes the owner replace the machine. It returns an error if the trigger has no
 	// effect with this owner, ErrTriggerOff if the owner's spec disables it.
 	Outdates(trigger remediator.RolloutTrigger, value string, now time.Time) (bool, error)
-	// strip removes everything from its spec and status that no fact needs.
-	strip()
+	// Strip removes everything from its spec and status that no fact needs.
+	Strip()
 }
 
 // ErrTriggerOff means that the owner's spec disables a trigger.
@@ -89,15 +102,6 @@ func (plain) Outdates(trigger remediator.RolloutTrigger, _ string, _ time.Time) 
 	return false, fmt.Errorf("the owner replaces no single machine for its %s", trigger)
 }
 
-func converter[T client.Object](wrap func(T) Owner) func(client.Object) (Owner, bool) {
-	return func(o client.Object) (Owner, bool) {
-		if is, ok := o.(T); ok {
-			return wrap(is), true
-		}
-		return nil, false
-	}
-}
-
 // Named returns the kind with the name that remediator.Owner uses.
 func Named(kind string) (Kind, bool) {
 	all := All()
@@ -110,12 +114,16 @@ func Named(kind string) (Kind, bool) {
 
 // As returns the owner that an object contains; false for an object of another kind.
 func As(o client.Object) (Owner, bool) {
-	for _, k := range All() {
-		if owner, ok := k.as(o); ok {
-			return owner, true
-		}
+	switch o := o.(type) {
+	case *controlplanev1.KubeadmControlPlane:
+		return controlPlane{KubeadmControlPlane: o}, true
+	case *clusterv1.MachineDeployment:
+		return deployment{MachineDeployment: o}, true
+	case *clusterv1.MachineSet:
+		return set{MachineSet: o}, true
+	default:
+		return nil, false
 	}
-	return nil, false
 }
 
 // Items returns the owners in a list.
@@ -135,29 +143,16 @@ func Items(list client.ObjectList) []Owner {
 
 // Of returns the kind that a reference names. If another group has a kind with a known name, its group is appended to the name.
 func Of(ref *metav1.OwnerReference) string {
-	group := GroupOf(ref.APIVersion)
+	group := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).Group
 	if k, known := Named(ref.Kind); known && k.GroupVersion.Group != group {
 		return ref.Kind + "." + group
 	}
 	return ref.Kind
 }
 
-// GroupOf returns the group of an apiVersion, "" for the core group.
-func GroupOf(apiVersion string) string {
-	group, _, found := strings.Cut(apiVersion, "/")
-	if !found {
-		return ""
-	}
-	return group
-}
-
 // AddToScheme registers all kinds.
 func AddToScheme(scheme *runtime.Scheme) error {
-	var errs []error
-	for _, k := range All() {
-		errs = append(errs, k.scheme(scheme))
-	}
-	return errors.Join(errs...)
+	return errors.Join(clusterv1.AddToScheme(scheme), controlplanev1.AddToScheme(scheme))
 }
 
 // GroupVersionKind returns the kind for the API server.
@@ -165,31 +160,22 @@ func (k Kind) GroupVersionKind() schema.GroupVersionKind {
 	return k.GroupVersion.WithKind(string(k.Name))
 }
 
-// Strip removes everything from the spec and the status of an object of the kind that no fact needs.
-func (k Kind) Strip(o client.Object) {
-	if owner, ok := k.as(o); ok {
-		owner.strip()
-	}
-}
-
 // TopologyReplicas returns the field in a Cluster's topology with the replicas of an owner of the kind, nil if there is none.
 func (k Kind) TopologyReplicas(c *clusterv1.Cluster, entry string) **int32 {
-	if k.topology == nil || !c.Spec.Topology.IsDefined() {
-		return nil
+	switch topology := &c.Spec.Topology; {
+	case !topology.IsDefined():
+	case k.Name.IsControlPlane():
+		return &topology.ControlPlane.Replicas
+	case k.Name == remediator.Deployment && entry != "":
+		for i := range topology.Workers.MachineDeployments {
+			if d := &topology.Workers.MachineDeployments[i]; d.Name == entry {
+				return &d.Replicas
+			}
+		}
 	}
-	return k.topology(c, entry)
+	return nil
 }
 
 func identity(o Owner, cluster string) remediator.Owner {
 	return remediator.Owner{Kind: string(o.OwnerKind()), Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), Cluster: cluster}
-}
-
-// clusterOf returns the cluster of a control plane. It prefers the owner reference, because not every control plane has the label.
-func clusterOf(o client.Object) string {
-	for _, ref := range o.GetOwnerReferences() {
-		if ref.Kind == clusterv1.ClusterKind && GroupOf(ref.APIVersion) == clusterv1.GroupVersion.Group {
-			return ref.Name
-		}
-	}
-	return o.GetLabels()[clusterv1.ClusterNameLabel]
 }

@@ -39,7 +39,7 @@ func TestEveryKindIsWhole(t *testing.T) {
 		if read.SetReplicas(3); read.Replicas() == nil || *read.Replicas() != 3 {
 			t.Errorf("%s: Replicas after SetReplicas(3) = %v", k.Name, read.Replicas())
 		}
-		if k.Strip(o); *read.Replicas() != 3 {
+		if read.Strip(); *read.Replicas() != 3 {
 			t.Errorf("%s: Strip removed the replicas", k.Name)
 		}
 		if kinds, _, err := scheme.ObjectKinds(k.NewList()); err != nil || kinds[0].Kind != string(k.Name)+"List" {
@@ -80,7 +80,7 @@ func TestStrip(t *testing.T) {
 		if _, deployment := o.(*clusterv1.MachineDeployment); before.Uninitialized || !deployment && before.Refused != "exceeded quota" {
 			t.Errorf("%T: facts = %+v", o, before)
 		}
-		read.strip()
+		read.Strip()
 		if diff := cmp.Diff(before, facts()); diff != "" {
 			t.Errorf("%T: %s", o, diff)
 		}

@@ -4,34 +4,30 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	bootstrapv1 "sigs.k8s.io/cluster-api/api/bootstrap/kubeadm/v1beta2"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/remediator"
 )
-
-func kubeadmControlPlane() Kind {
-	return Kind{
-		Name: remediator.ControlPlane, GroupVersion: controlplanev1.GroupVersion, Resource: "kubeadmcontrolplanes",
-		Provider: "kubeadm", Tested: []string{"v1.14"}, // test/remediation tests each
-		scheme: controlplanev1.AddToScheme,
-		New:    func() client.Object { return &controlplanev1.KubeadmControlPlane{} }, NewList: func() client.ObjectList { return &controlplanev1.KubeadmControlPlaneList{} },
-		as:       converter(func(o *controlplanev1.KubeadmControlPlane) Owner { return controlPlane{KubeadmControlPlane: o} }),
-		topology: func(c *clusterv1.Cluster, _ string) **int32 { return &c.Spec.Topology.ControlPlane.Replicas },
-	}
-}
 
 type controlPlane struct {
 	plain
 	*controlplanev1.KubeadmControlPlane
 }
 
+// Owner prefers the owner reference to the label of the cluster, because not every control plane has the label.
 func (o controlPlane) Owner() remediator.Owner {
-	return identity(o, clusterOf(o))
+	for _, ref := range o.OwnerReferences {
+		if schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() == clusterv1.GroupVersion.WithKind(clusterv1.ClusterKind).GroupKind() {
+			return identity(o, ref.Name)
+		}
+	}
+	return identity(o, o.Labels[clusterv1.ClusterNameLabel])
 }
+
 func (o controlPlane) OwnerKind() remediator.OwnerKind { return remediator.ControlPlane }
 func (o controlPlane) Replicas() *int32                { return o.Spec.Replicas }
 func (o controlPlane) SetReplicas(replicas int32)      { o.Spec.Replicas = &replicas }
@@ -78,7 +74,7 @@ func (o controlPlane) Outdates(trigger remediator.RolloutTrigger, value string, 
 	return days > 0 && expires.Before(now.AddDate(0, 0, days)), nil
 }
 
-func (o controlPlane) strip() {
+func (o controlPlane) Strip() {
 	refused := refusal(o.KubeadmControlPlane)
 	spec := controlplanev1.KubeadmControlPlaneSpec{Replicas: o.Spec.Replicas, Version: o.Spec.Version, Rollout: o.Spec.Rollout, Remediation: o.Spec.Remediation}
 	spec.MachineTemplate.Spec.InfrastructureRef = o.Spec.MachineTemplate.Spec.InfrastructureRef

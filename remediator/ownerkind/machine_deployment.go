@@ -8,39 +8,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/remediator"
 )
-
-func machineDeployment() Kind {
-	return Kind{
-		Name: remediator.Deployment, GroupVersion: clusterv1.GroupVersion, Resource: "machinedeployments", ThroughSets: true,
-		scheme: clusterv1.AddToScheme,
-		New:    func() client.Object { return &clusterv1.MachineDeployment{} }, NewList: func() client.ObjectList { return &clusterv1.MachineDeploymentList{} },
-		as:       converter(func(o *clusterv1.MachineDeployment) Owner { return deployment{MachineDeployment: o} }),
-		topology: deploymentReplicas,
-	}
-}
-
-func deploymentReplicas(c *clusterv1.Cluster, entry string) **int32 {
-	all := c.Spec.Topology.Workers.MachineDeployments
-	for i := range all {
-		if entry != "" && all[i].Name == entry {
-			return &all[i].Replicas
-		}
-	}
-	return nil
-}
 
 type deployment struct {
 	plain
 	*clusterv1.MachineDeployment
 }
 
-func (o deployment) Owner() remediator.Owner {
-	return identity(o, o.Spec.ClusterName)
-}
+func (o deployment) Owner() remediator.Owner         { return identity(o, o.Spec.ClusterName) }
 func (o deployment) OwnerKind() remediator.OwnerKind { return remediator.Deployment }
 func (o deployment) Replicas() *int32                { return o.Spec.Replicas }
 func (o deployment) SetReplicas(replicas int32)      { o.Spec.Replicas = &replicas }
@@ -91,7 +68,7 @@ func setsByAge(sets []clusterv1.MachineSet, revision string) []string {
 	return names
 }
 
-func (o deployment) strip() {
+func (o deployment) Strip() {
 	o.Spec = clusterv1.MachineDeploymentSpec{
 		ClusterName: o.Spec.ClusterName, Replicas: o.Spec.Replicas, Rollout: o.Spec.Rollout, Paused: o.Spec.Paused, Template: version(o.Spec.Template),
 	}

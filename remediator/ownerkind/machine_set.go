@@ -4,20 +4,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
 )
-
-func machineSet() Kind {
-	return Kind{
-		Name: remediator.Set, GroupVersion: clusterv1.GroupVersion, Resource: "machinesets",
-		scheme: clusterv1.AddToScheme,
-		New:    func() client.Object { return &clusterv1.MachineSet{} }, NewList: func() client.ObjectList { return &clusterv1.MachineSetList{} },
-		as: converter(func(o *clusterv1.MachineSet) Owner { return set{MachineSet: o} }),
-	}
-}
 
 type set struct {
 	plain
@@ -70,7 +60,7 @@ func storeRefusal(o interface{ SetV1Beta1Conditions(clusterv1.Conditions) }, ref
 // maxRefusal bounds a refusal in bytes, because texts of an API server are unbounded.
 const maxRefusal = 500
 
-func (o set) strip() {
+func (o set) Strip() {
 	refused := refusal(o.MachineSet)
 	o.Spec = clusterv1.MachineSetSpec{ClusterName: o.Spec.ClusterName, Replicas: o.Spec.Replicas, Template: version(o.Spec.Template)}
 	o.Status = clusterv1.MachineSetStatus{
