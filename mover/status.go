@@ -44,6 +44,23 @@ func Status(s *State) v1alpha1.MoveStatus {
 	return out
 }
 
+// Status returns the status of the Move with an ID of the log, in the management cluster and log of a process. seq is the last commit about the move;
+// unreadable is why this program cannot read one of its events, or nil.
+func (h Home) Status(id string, seq uint64, unreadable error, s *State) v1alpha1.MoveStatus {
+	status := Status(s)
+	status.MoveID, status.Clusters = id, SelectedClusters(s)
+	if s.MarkLog == s.Home.Log { // otherwise clients would assume a sequence of the lost log
+		status.LogSequence = int64(seq) //nolint:gosec // a sequence stays far below 2^63
+	}
+	if unreadable != nil {
+		status.Message, status.Next = "stranded: "+unreadable.Error(), "run the version of scute that wrote this event, or a newer one"
+	}
+	if message, next := h.Mismatch(s); message != "" {
+		status.Stranded, status.Message, status.Next = true, message, next
+	}
+	return status
+}
+
 // SelectedClusters returns the names of the first thousand Clusters of a move of all Clusters; none if the spec names the Clusters.
 func SelectedClusters(s *State) []string {
 	if !s.Spec.All {

@@ -164,26 +164,17 @@ func (r *policyReconciler) checks(ctx context.Context, namespace string) ([]clus
 	return list.Items, nil
 }
 
-// template creates the policy's SurgeRemediationTemplate, or adopts it.
+// template creates the policy's SurgeRemediationTemplate, or adopts it. Its spec is unchanged, because an operator may have set a hold.
 func (r *policyReconciler) template(ctx context.Context, p *v1alpha1.RepairPolicy) error {
 	t := &v1alpha1.SurgeRemediationTemplate{}
-	err := r.cache.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: templateName(p.Name)}, t)
-	switch {
+	t.Namespace, t.Name = p.Namespace, templateName(p.Name)
+	switch err := r.cache.Get(ctx, client.ObjectKeyFromObject(t), t); {
 	case apierrors.IsNotFound(err):
-		t = &v1alpha1.SurgeRemediationTemplate{}
-		t.Namespace, t.Name = p.Namespace, templateName(p.Name)
-		t.Labels = map[string]string{policyLabel: p.Name}
-		if err := r.adopt(p, t); err != nil {
-			return err
-		}
-		if err := client.IgnoreAlreadyExists(r.live.Create(ctx, t)); err != nil {
-			return fmt.Errorf("creating %s %s: %w", observe.TemplateKind, t.Name, err)
-		}
-		return nil
+		return r.apply(ctx, p, nil, t)
 	case err != nil:
-		return fmt.Errorf("reading %s %s: %w", observe.TemplateKind, templateName(p.Name), err)
-	default: // its spec is unchanged, because an operator may have set a hold
-		return r.patch(ctx, p, t, t.DeepCopy())
+		return fmt.Errorf("reading %s %s: %w", observe.TemplateKind, t.Name, err)
+	default:
+		return r.apply(ctx, p, t, t.DeepCopy())
 	}
 }
 
@@ -193,21 +184,17 @@ func (r *policyReconciler) check(ctx context.Context, p *v1alpha1.RepairPolicy, 
 	if existing != nil {
 		c := existing.DeepCopy()
 		c.Spec = spec
-		return r.patch(ctx, p, existing, c)
+		return r.apply(ctx, p, existing, c)
 	}
 	c := &clusterv1.MachineHealthCheck{Spec: spec}
 	c.Namespace, c.Name = p.Namespace, healthCheckName(pl.owner.GetName())
-	c.Labels = map[string]string{policyLabel: p.Name, clusterv1.ClusterNameLabel: pl.cluster.Name}
+	c.Labels = map[string]string{clusterv1.ClusterNameLabel: pl.cluster.Name}
 	// The Cluster owns it too, as Cluster API's controller has it a moment later. A move that looks in between would refuse a MachineHealthCheck
 	// that only a policy owns.
-	if err := errors.Join(controllerutil.SetOwnerReference(pl.cluster, c, r.live.Scheme()), r.adopt(p, c)); err != nil {
+	if err := controllerutil.SetOwnerReference(pl.cluster, c, r.live.Scheme()); err != nil {
 		return err
 	}
-	// An existing MachineHealthCheck is not in the cache yet: its watch will queue the policy again.
-	if err := client.IgnoreAlreadyExists(r.live.Create(ctx, c)); err != nil {
-		return fmt.Errorf("creating MachineHealthCheck %s: %w", c.Name, err)
-	}
-	return nil
+	return r.apply(ctx, p, nil, c)
 }
 
 // provisioning reports whether a replacement is being provisioned, or is about to be created.
@@ -222,35 +209,32 @@ func (r *policyReconciler) provisioning(pl *plane) bool {
 	return false
 }
 
-// patch makes the policy the owner of an object, and writes the differences.
-func (r *policyReconciler) patch(ctx context.Context, p *v1alpha1.RepairPolicy, before, o client.Object) error {
+// apply makes the policy the controller of an object, so that the object is deleted with the policy, and creates the object or writes the
+// differences from before. The object does not block the policy's deletion, because that would need one more permission and nothing waits for it.
+func (r *policyReconciler) apply(ctx context.Context, p *v1alpha1.RepairPolicy, before, o client.Object) error {
 	labels := map[string]string{}
 	maps.Copy(labels, o.GetLabels())
 	labels[policyLabel] = p.Name
 	o.SetLabels(labels)
-	patch := client.MergeFrom(before)
-	if !metav1.IsControlledBy(o, p) {
-		// It belonged to another policy, or to a deleted policy of this name. All writers share one list of owner references.
+	adopted := !metav1.IsControlledBy(o, p)
+	if adopted { // it belonged to another policy, or to a deleted policy of this name
 		o.SetOwnerReferences(slices.DeleteFunc(slices.Clone(o.GetOwnerReferences()), func(ref metav1.OwnerReference) bool { return ptr.Deref(ref.Controller, false) }))
-		if err := r.adopt(p, o); err != nil {
-			return err
+		if err := controllerutil.SetControllerReference(p, o, r.live.Scheme(), controllerutil.WithBlockOwnerDeletion(false)); err != nil {
+			return fmt.Errorf("setting the owner of %s: %w", o.GetName(), err)
 		}
-		patch = client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	}
-	if equality.Semantic.DeepEqual(before, o) {
-		return nil
+	var err error
+	switch {
+	case before == nil: // an existing object is not in the cache yet: its watch will queue the policy again
+		err = client.IgnoreAlreadyExists(r.live.Create(ctx, o))
+	case equality.Semantic.DeepEqual(before, o):
+	case adopted: // all writers share one list of owner references
+		err = client.IgnoreNotFound(r.live.Patch(ctx, o, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
+	default:
+		err = client.IgnoreNotFound(r.live.Patch(ctx, o, client.MergeFrom(before)))
 	}
-	if err := client.IgnoreNotFound(r.live.Patch(ctx, o, patch)); err != nil {
-		return fmt.Errorf("updating %T %s: %w", o, o.GetName(), err)
-	}
-	return nil
-}
-
-// adopt makes the policy the object's controller, so that the object is deleted with the policy. It does not block the policy's deletion, because
-// that would need one more permission and nothing waits for it.
-func (r *policyReconciler) adopt(p *v1alpha1.RepairPolicy, o client.Object) error {
-	if err := controllerutil.SetControllerReference(p, o, r.live.Scheme(), controllerutil.WithBlockOwnerDeletion(false)); err != nil {
-		return fmt.Errorf("setting the owner of %s: %w", o.GetName(), err)
+	if err != nil {
+		return fmt.Errorf("writing %T %s: %w", o, o.GetName(), err)
 	}
 	return nil
 }

@@ -25,8 +25,10 @@ func NewMoves() *Moves {
 		Open: func(_ string, e *aggregate.Entry[*mover.State]) bool {
 			return !e.State.Finished() && !isForeign(m.Home, e.State)
 		},
-		Due:    func(s *mover.State) (time.Duration, bool) { return 0, mover.Due(s) && !isForeign(m.Home, s) },
-		Status: m.status,
+		Due: func(s *mover.State) (time.Duration, bool) { return 0, mover.Due(s) && !isForeign(m.Home, s) },
+		Status: func(id string, e *aggregate.Entry[*mover.State]) (v1alpha1.MoveStatus, bool) {
+			return m.Home.Status(id, e.Seq, e.Err, e.State), true
+		},
 	})
 	return m
 }
@@ -35,20 +37,4 @@ func NewMoves() *Moves {
 func isForeign(home mover.Home, s *mover.State) bool {
 	message, _ := home.Mismatch(s)
 	return message != ""
-}
-
-func (m *Moves) status(id string, e *aggregate.Entry[*mover.State]) (status v1alpha1.MoveStatus, known bool) {
-	status = mover.Status(e.State)
-	status.MoveID, status.Clusters = id, mover.SelectedClusters(e.State)
-	if e.State.MarkLog == e.State.Home.Log { // otherwise clients would assume a sequence of the lost log
-		status.LogSequence = int64(e.Seq) //nolint:gosec // a sequence stays far below 2^63
-	}
-	if e.Err != nil {
-		status.Message = "stranded: " + e.Err.Error()
-		status.Next = "run the version of scute that wrote this event, or a newer one"
-	}
-	if message, next := m.Home.Mismatch(e.State); message != "" {
-		status.Stranded, status.Message, status.Next = true, message, next
-	}
-	return status, true
 }

@@ -134,8 +134,7 @@ func (l *line) query(ctx context.Context, a answer) answer {
 		a.answers, a.reason = l.classify(err)
 		return a
 	}
-	a.answers, a.id, a.leader, a.version = object.True, said.Header.GetMemberId(), said.Leader, said.Version
-	a.size, a.inUse, a.quota = max(0, said.DbSize), max(0, said.DbSizeInUse), max(0, said.DbSizeQuota)
+	a.version = said.Version
 	agreed, cancel := halfTimeout(ctx)
 	defer cancel()
 	list, err := cluster.MemberList(agreed, &etcd.MemberListRequest{Linearizable: true})
@@ -145,6 +144,7 @@ func (l *line) query(ctx context.Context, a answer) answer {
 		a.stale = list.Members
 	}
 	if tooLarge(err) || !plausible(list.GetMembers()) {
+		a.setStatus(said, nil)
 		a.answers, a.list, a.stale = object.False, nil, nil
 		a.reason = fmt.Sprintf("its list of members is invalid: it has more than %d members, or a name of more than %d bytes or with characters that cannot be printed", maxMembers, maxNameLength)
 		return a
@@ -153,10 +153,17 @@ func (l *line) query(ctx context.Context, a answer) answer {
 	if alarm, err := maintenance.Alarm(ctx, &etcd.AlarmRequest{Action: etcd.AlarmRequest_GET}); err == nil {
 		a.alarms, complaints = alarm.Alarms[:min(len(alarm.Alarms), maxAlarms)], ownErrors(complaints)
 	}
+	a.setStatus(said, complaints)
+	return a
+}
+
+// setStatus sets what a member reports about itself. With a complaint the member is unhealthy.
+func (a *answer) setStatus(said *etcd.StatusResponse, complaints []string) {
+	a.answers, a.id, a.leader = object.True, said.Header.GetMemberId(), said.Leader
+	a.size, a.inUse, a.quota = max(0, said.DbSize), max(0, said.DbSizeInUse), max(0, said.DbSizeQuota)
 	if len(complaints) > 0 {
 		a.answers, a.reason = object.False, shorten(errors.New(strings.Join(complaints, "; ")))
 	}
-	return a
 }
 
 // halfTimeout returns a context with half of the remaining time, because a member without a majority does not answer a linearizable request.

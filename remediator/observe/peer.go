@@ -80,32 +80,17 @@ func (d *dialer) queryPeer(ctx context.Context, peers []string, m *etcd.Member) 
 
 // decode decodes the status of one member that etcdctl printed.
 func (a answer) decode(output []byte, m *etcd.Member) answer {
-	var said []struct {
-		Status struct {
-			Header struct {
-				Member uint64 `json:"member_id"`
-			} `json:"header"`
-			Leader uint64   `json:"leader"`
-			Errors []string `json:"errors"`
-			Size   int64    `json:"dbSize"`
-			InUse  int64    `json:"dbSizeInUse"`
-			Quota  int64    `json:"dbSizeQuota"`
-		} `json:"Status"`
-	}
-	if err := json.Unmarshal(output, &said); err != nil || len(said) != 1 {
+	var said []struct{ Status *etcd.StatusResponse }
+	if err := json.Unmarshal(output, &said); err != nil || len(said) != 1 || said[0].Status == nil {
 		a.reason = fmt.Sprintf("%s: its output is not the status of one member", a.route)
 		return a
 	}
-	status := said[0].Status
-	if status.Header.Member != m.ID {
-		a.reason = fmt.Sprintf("%s: member %x answers instead of member %x", a.route, status.Header.Member, m.ID)
+	if id := said[0].Status.Header.GetMemberId(); id != m.ID {
+		a.reason = fmt.Sprintf("%s: member %x answers instead of member %x", a.route, id, m.ID)
 		return a
 	}
-	a.answers, a.reason, a.id, a.leader = object.True, "", m.ID, status.Leader
-	a.size, a.inUse, a.quota = max(0, status.Size), max(0, status.InUse), max(0, status.Quota)
-	if complaints := ownErrors(status.Errors); len(complaints) > 0 {
-		a.answers, a.reason = object.False, shorten(errors.New(strings.Join(complaints, "; ")))
-	}
+	a.reason = ""
+	a.setStatus(said[0].Status, ownErrors(said[0].Status.Errors))
 	return a
 }
 

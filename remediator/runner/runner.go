@@ -51,8 +51,6 @@ type Runner struct {
 	owners map[string]*tracker
 	// latest is the latest time of the clock.
 	latest time.Time
-	// marked contains the numbers of marked machines of all owners.
-	marked remediator.NamespaceCounts
 	// startMu serializes starts: each start counts all earlier ones, so that the limits hold.
 	startMu sync.Mutex
 	// turnstile is the aggregate in which each process records that it is about to start something.

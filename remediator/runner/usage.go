@@ -153,7 +153,7 @@ func (r *Runner) load() {
 	if r.owners != nil {
 		return
 	}
-	r.owners, r.marked = make(map[string]*tracker), make(remediator.NamespaceCounts)
+	r.owners = make(map[string]*tracker)
 	r.View.mu.RLock()
 	defer r.View.mu.RUnlock()
 	r.uncounted = r.View.admissions
@@ -174,7 +174,7 @@ func (r *Runner) setPast(e *tracker, namespace string, s *remediator.State) {
 	}
 	past := usageOf(s, nil, remediator.PolicyGroup{Namespace: namespace, DryRun: dryRun}, policy, e.watched)
 	past.clampTimes(r.now())
-	r.setUsage(e, past)
+	e.usage = past
 }
 
 // open sets the state of an owner's aggregate to a copy of the state in the view. It reads from the
@@ -196,15 +196,15 @@ func (r *Runner) open(ctx context.Context, e *tracker) error {
 	return nil
 }
 
-// setUsage replaces the usage of an owner. The caller holds the lock.
-func (r *Runner) setUsage(e *tracker, now usage) {
-	for domain, n := range e.Unhealthy {
-		r.marked.Add(e.group, domain, -n)
+// marked returns the numbers of marked machines of all owners. The caller holds the lock.
+func (r *Runner) marked() remediator.NamespaceCounts {
+	counts := make(remediator.NamespaceCounts)
+	for _, e := range r.owners {
+		for domain, n := range e.Unhealthy {
+			counts.Add(e.group, domain, n)
+		}
 	}
-	for domain, n := range now.Unhealthy {
-		r.marked.Add(now.group, domain, n)
-	}
-	e.usage = now
+	return counts
 }
 
 // forget records that an owner is gone. Only its past counts for limits and cooldowns. If an owner without a past has a turn again, its log is read
@@ -213,7 +213,7 @@ func (r *Runner) forget(owner remediator.Owner) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.owners[owner.ID()]
-	r.setUsage(e, usage{group: e.group, policy: e.policy, started: e.started, massFailureEnded: e.massFailureEnded, massFailuresEnded: e.massFailuresEnded})
+	e.usage = usage{group: e.group, policy: e.policy, started: e.started, massFailureEnded: e.massFailureEnded, massFailuresEnded: e.massFailuresEnded}
 	if !e.counts(r.now()) {
 		delete(r.owners, owner.ID())
 	}
@@ -242,7 +242,7 @@ func (r *Runner) recordUsage(e *tracker, f *remediator.Facts) {
 	if !f.Owner.Found && policy == "" {
 		now.policy = e.policy
 	}
-	r.setUsage(e, now)
+	e.usage = now
 }
 
 // policyKey returns namespace/name of the policy that selects the owner, "" for none.
@@ -261,7 +261,7 @@ func (r *Runner) withOthers(self *tracker, f *remediator.Facts) *remediator.Fact
 	defer r.mu.Unlock()
 	known.Ledger = r.ledger(self, f, now)
 	known.Fleet = r.usedByOthers(self, f.Fleet, now)
-	known.Fleet.Machines, known.Fleet.Unhealthy = remediator.MassEvidence(f.Fleet.Selected, r.marked)(f.Owner.Namespace)
+	known.Fleet.Machines, known.Fleet.Unhealthy = remediator.MassEvidence(f.Fleet.Selected, r.marked())(f.Owner.Namespace)
 	known.Fleet.MassFailuresEnded = r.massFailuresEnded(f.Owner.Namespace)
 	known.Maintenance = remediator.MaintenanceFacts{Attempted: self.attempted, Err: self.attemptErr}
 	known.Maintenance.OtherOwner, known.Maintenance.FreeAt = r.queuedBefore(self, now)
@@ -412,10 +412,11 @@ func (r *Runner) Fleet(seen remediator.Fleet) remediator.Fleet {
 	defer r.mu.Unlock()
 	r.load()
 	f := r.usedByOthers(nil, seen, now)
-	countFor := remediator.MassEvidence(seen.Selected, r.marked)
+	marked := r.marked()
+	countFor := remediator.MassEvidence(seen.Selected, marked)
 	f.MassFailuresEnded = r.massFailuresEnded("")
 	f.FailingDomains = make(map[string]bool)
-	for _, counts := range []remediator.NamespaceCounts{seen.Selected, r.marked} {
+	for _, counts := range []remediator.NamespaceCounts{seen.Selected, marked} {
 		for group := range counts {
 			one := remediator.Fleet{Limits: seen.Limits}
 			one.Machines, one.Unhealthy = countFor(group.Namespace)
