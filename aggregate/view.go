@@ -163,9 +163,6 @@ type Entry[S any] struct {
 	Err error
 }
 
-// Folded is a State with a callback that is called after each commit.
-type Folded interface{ Folded() }
-
 // NewView returns an empty view.
 func NewView[E any, S State[E], T any](kind Kind[E, S, T]) *View[E, S, T] {
 	return &View[E, S, T]{kind: kind, entries: make(map[string]*Entry[S])}
@@ -203,7 +200,7 @@ func (v *View[E, S, T]) apply(r eventlog.Record) error {
 	if e.Err = v.kind.Catalog.Fold(r, e.State.Apply); e.Err != nil {
 		return e.Err
 	}
-	if f, ok := any(e.State).(Folded); ok {
+	if f, ok := any(e.State).(interface{ Folded() }); ok { // a callback after each commit
 		f.Folded()
 	}
 	return nil

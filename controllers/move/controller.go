@@ -20,8 +20,8 @@ import (
 // finalizer keeps a Move until the move has ended.
 const finalizer = "scute.dev/move"
 
-// Moves is the part of the domain that the controller uses.
-type Moves interface {
+// domain is the part of package runner and its view that the controller uses.
+type domain interface {
 	resource.Objects[v1alpha1.MoveStatus]
 	Request(ctx context.Context, id, actor string, spec mover.Spec) error
 	Abort(ctx context.Context, id, actor, reason string) error
@@ -32,7 +32,7 @@ type Moves interface {
 // Reconciler reconciles Moves with the log.
 type Reconciler struct {
 	resource.Base
-	Moves Moves
+	Moves domain
 	// LogID is the ID of the event log that this daemon writes.
 	LogID string
 	pace  resource.Pace

@@ -19,7 +19,7 @@ import (
 
 // forgottenMove is a log with an ended move, and a view that has forgotten it. No other method may be called.
 type forgottenMove struct {
-	Moves
+	domain
 	err     error
 	recalls int
 }

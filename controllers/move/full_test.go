@@ -20,7 +20,7 @@ import (
 )
 
 // fullLog is a log that accepts no moves.
-type fullLog struct{ Moves }
+type fullLog struct{ domain }
 
 func (fullLog) Request(context.Context, string, string, mover.Spec) error {
 	return fmt.Errorf("appending: %w for anything new", eventlog.ErrFull)
@@ -34,7 +34,7 @@ func (fullLog) Recall(context.Context, string) (v1alpha1.MoveStatus, bool, error
 
 // throttledMove has a move that waits for other moves while why is set.
 type throttledMove struct {
-	Moves
+	domain
 	why supervise.Throttled
 }
 
@@ -45,7 +45,7 @@ func (throttledMove) Open(string, string) []string           { return nil }
 func (c throttledMove) Throttled(string) supervise.Throttled { return c.why }
 
 // newReconciling returns a Reconciler, its client, and a Move with its finalizer.
-func newReconciling(t *testing.T, moves Moves) (*Reconciler, client.Client, *v1alpha1.Move) {
+func newReconciling(t *testing.T, moves domain) (*Reconciler, client.Client, *v1alpha1.Move) {
 	t.Helper()
 	m := newMove()
 	m.Finalizers = []string{finalizer}

@@ -15,7 +15,7 @@ import (
 
 // drivenMoves is a log with open moves of the Move's name.
 type drivenMoves struct {
-	Moves
+	domain
 	open, aborted []string
 }
 

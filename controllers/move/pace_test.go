@@ -15,7 +15,7 @@ import (
 
 // progressingMove is a move whose status the test sets.
 type progressingMove struct {
-	Moves
+	domain
 	status v1alpha1.MoveStatus
 }
 

@@ -19,8 +19,8 @@ import (
 // finalizer retains a Pause until the objects that it paused are restored.
 const finalizer = "scute.dev/pause"
 
-// Pauses is the part of the domain that the controller needs.
-type Pauses interface {
+// domain is the part of package runner and its view that the controller needs.
+type domain interface {
 	resource.Objects[v1alpha1.PauseStatus]
 	Request(ctx context.Context, id, actor string, spec request.Spec) error
 	Release(ctx context.Context, id, actor, reason string) error
@@ -29,7 +29,7 @@ type Pauses interface {
 // Reconciler reconciles Pauses with the log.
 type Reconciler struct {
 	resource.Base
-	Pauses Pauses
+	Pauses domain
 }
 
 // SetupWithManager registers the controller.
@@ -78,7 +78,7 @@ func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, p *v1alpha1.
 }
 
 func (r *Reconciler) request(ctx context.Context, p *v1alpha1.Pause, id string) error {
-	spec, err := Spec(p)
+	spec, err := specOf(p)
 	if err != nil {
 		return r.publish(ctx, p, waitingStatus(p, "spec.selector: "+err.Error(), resource.Remedy))
 	}

@@ -20,7 +20,7 @@ import (
 
 // forgottenPause is a log with an ended pause, and a view that has forgotten it. No other method may be called.
 type forgottenPause struct {
-	Pauses
+	domain
 	recalls int
 }
 

@@ -18,8 +18,8 @@ const (
 	defaultResume      = 2 * time.Minute
 )
 
-// Spec translates the spec of a Pause to a request. It returns an error if the selector cannot be read.
-func Spec(p *v1alpha1.Pause) (s request.Spec, err error) {
+// specOf translates the spec of a Pause to a request. It returns an error if the selector cannot be read.
+func specOf(p *v1alpha1.Pause) (s request.Spec, err error) {
 	s = request.Spec{
 		Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), Clusters: p.Spec.Clusters, Reason: p.Spec.Reason,
 		Acknowledge: resource.Duration(p.Spec.Timeouts.Acknowledge, defaultAcknowledge), Resume: resource.Duration(p.Spec.Timeouts.Resume, defaultResume),

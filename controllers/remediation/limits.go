@@ -178,3 +178,19 @@ func availability(l *v1alpha1.RepairLimits, mass *metav1.Condition, opens time.T
 		return "Watching", watches
 	}
 }
+
+// windowClause returns a clause if the limit of a window is used up until opens, otherwise "".
+func windowClause(opens time.Time) string {
+	if opens.IsZero() {
+		return ""
+	}
+	return "; perWindow is used up, the next one may start at " + opens.UTC().Format(time.RFC3339)
+}
+
+// few lists at most three names.
+func few(names []string) string {
+	if len(names) <= 3 {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), len(names)-3)
+}

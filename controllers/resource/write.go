@@ -13,15 +13,15 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// Resource is an object of any of scute's kinds.
-type Resource interface {
+// readable is an object of any of scute's kinds.
+type readable interface {
 	client.Object
 	Parts() v1alpha1.Unreadable
 }
 
 // Publish writes the status, as Write does, with the condition Readable set in list, which are the conditions of after. It records an event if the
 // object has become unreadable.
-func Publish(ctx context.Context, c client.Client, recorder events.EventRecorder, before, after Resource, list *[]metav1.Condition) (written bool, err error) {
+func Publish(ctx context.Context, c client.Client, recorder events.EventRecorder, before, after readable, list *[]metav1.Condition) (written bool, err error) {
 	parts := before.Parts()
 	conditions, fresh := withReadable(*list, before.GetGeneration(), parts)
 	*list = conditions

@@ -100,7 +100,7 @@ func (a *recordingDefiner) Definition(_ context.Context, _, _ string, spec *v1al
 }
 
 // unknownRun is a log without runs.
-type unknownRun struct{ Runs }
+type unknownRun struct{ domain }
 
 func (unknownRun) Summary(string) (workflow.Summary, bool)                  { return workflow.Summary{}, false }
 func (unknownRun) Status(string) (s v1alpha1.WorkflowRunStatus, known bool) { return s, false }

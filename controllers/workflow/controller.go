@@ -31,8 +31,8 @@ const (
 	reconcilers      = 4
 )
 
-// Runs is the part of the domain that the controller uses.
-type Runs interface {
+// domain is the part of package runner and its view that the controller uses.
+type domain interface {
 	resource.Objects[v1alpha1.WorkflowRunStatus]
 	Request(ctx context.Context, id, actor string, d *workflow.Definition) error
 	Command(ctx context.Context, id, actor string, in workflow.Input) error
@@ -45,8 +45,8 @@ type Runs interface {
 	Discard(id string) error
 }
 
-// Definer builds the definition of a manifest, as *manifest.Env does.
-type Definer interface {
+// definer builds the definition of a manifest, as *manifest.Env does.
+type definer interface {
 	Definition(ctx context.Context, namespace, name string, spec *v1alpha1.WorkflowRunSpec) (*workflow.Definition, []workflow.Problem, error)
 }
 
@@ -54,8 +54,8 @@ type Definer interface {
 type Reconciler struct {
 	// Base.Client reads WorkflowRuns from a cache, reduced by Cached; Base.Live reads them from the API server.
 	resource.Base
-	Runs    Runs
-	Definer Definer
+	Runs    domain
+	Definer definer
 	pace    resource.Pace
 }
 

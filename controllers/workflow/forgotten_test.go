@@ -20,7 +20,7 @@ import (
 
 // forgottenRun is a log with an ended run, and a view that has forgotten it. No other method may be called.
 type forgottenRun struct {
-	Runs
+	domain
 	recalls   int
 	discarded []string
 }
@@ -120,7 +120,7 @@ func TestAForgottenRunIsLeftAlone(t *testing.T) {
 }
 
 // lostRun is a log that does not contain a run that was started.
-type lostRun struct{ Runs }
+type lostRun struct{ domain }
 
 func (lostRun) Summary(string) (workflow.Summary, bool) { return workflow.Summary{}, false }
 func (lostRun) Open(string, string) []string            { return nil }

@@ -2,8 +2,8 @@ package fair
 
 import "slices"
 
-// Order is a queue in which the namespaces take turns. Within a namespace it is first in, first out. It is not safe for concurrent use.
-type Order[T comparable] struct {
+// order is a queue in which the namespaces take turns. Within a namespace it is first in, first out. It is not safe for concurrent use.
+type order[T comparable] struct {
 	namespace func(T) string
 	waiting   map[string][]T
 	// turn contains the namespaces with waiting items; the first one is next.
@@ -11,19 +11,19 @@ type Order[T comparable] struct {
 	n    int
 }
 
-// NewOrder returns an empty Order.
-func NewOrder[T comparable](namespace func(T) string) *Order[T] {
-	return &Order[T]{namespace: namespace, waiting: make(map[string][]T)}
+// newOrder returns an empty order.
+func newOrder[T comparable](namespace func(T) string) *order[T] {
+	return &order[T]{namespace: namespace, waiting: make(map[string][]T)}
 }
 
 // Touch does nothing: an item that waits keeps its position.
-func (o *Order[T]) Touch(T) {}
+func (o *order[T]) Touch(T) {}
 
 // Len returns the number of waiting items.
-func (o *Order[T]) Len() int { return o.n }
+func (o *order[T]) Len() int { return o.n }
 
 // Push adds an item.
-func (o *Order[T]) Push(item T) {
+func (o *order[T]) Push(item T) {
 	ns := o.namespace(item)
 	if len(o.waiting[ns]) == 0 {
 		o.turn = append(o.turn, ns)
@@ -32,13 +32,13 @@ func (o *Order[T]) Push(item T) {
 	o.n++
 }
 
-// Pop removes and returns the next item. It must not be called on an empty Order.
-func (o *Order[T]) Pop() T { return o.pop(o.turn[0]) }
+// Pop removes and returns the next item. It must not be called on an empty order.
+func (o *order[T]) Pop() T { return o.pop(o.turn[0]) }
 
 // PopLowest removes and returns the next item of the namespace with the lowest rank. Among
 // namespaces of equal rank, it chooses the namespace whose turn is first. rank returns false for a
 // namespace that must wait. ok is false if all namespaces must wait.
-func (o *Order[T]) PopLowest(rank func(namespace string) (int, bool)) (item T, ok bool) {
+func (o *order[T]) PopLowest(rank func(namespace string) (int, bool)) (item T, ok bool) {
 	var next string
 	var lowest int
 	for _, ns := range o.turn {
@@ -53,7 +53,7 @@ func (o *Order[T]) PopLowest(rank func(namespace string) (int, bool)) (item T, o
 }
 
 // pop removes and returns the first item of a namespace, which then has the last turn.
-func (o *Order[T]) pop(ns string) (item T) {
+func (o *order[T]) pop(ns string) (item T) {
 	queue := o.waiting[ns]
 	item, queue[0] = queue[0], item // the zero value, so that the item is not retained
 	o.endTurn(ns)
@@ -65,12 +65,12 @@ func (o *Order[T]) pop(ns string) (item T) {
 	return item
 }
 
-func (o *Order[T]) endTurn(ns string) {
+func (o *order[T]) endTurn(ns string) {
 	o.turn = slices.DeleteFunc(o.turn, func(other string) bool { return other == ns })
 }
 
 // Remove removes an item, if it waits.
-func (o *Order[T]) Remove(item T) {
+func (o *order[T]) Remove(item T) {
 	ns := o.namespace(item)
 	i := slices.Index(o.waiting[ns], item)
 	if i < 0 {
@@ -81,9 +81,4 @@ func (o *Order[T]) Remove(item T) {
 		delete(o.waiting, ns)
 		o.endTurn(ns)
 	}
-}
-
-// HasOthers reports whether an item of another namespace waits.
-func (o *Order[T]) HasOthers(namespace string) bool {
-	return len(o.waiting) > 1 || len(o.waiting) == 1 && len(o.waiting[namespace]) == 0
 }

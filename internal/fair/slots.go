@@ -14,12 +14,12 @@ import (
 type Slots struct {
 	mu      sync.Mutex
 	share   share
-	waiting *Order[*Slot]
+	waiting *order[*Slot]
 }
 
 // NewSlots returns limit slots; limit is 1 or more.
 func NewSlots(limit int) *Slots {
-	return &Slots{share: newShare(limit), waiting: NewOrder(func(s *Slot) string { return s.namespace })}
+	return &Slots{share: newShare(limit), waiting: newOrder(func(s *Slot) string { return s.namespace })}
 }
 
 // Slot is the right to work, which one goroutine requests and releases. The zero value is held as soon as it is requested.

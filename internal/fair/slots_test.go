@@ -89,7 +89,7 @@ func TestPlaceIsNoLongerAskedFor(t *testing.T) {
 	if err := third.Acquire(t.Context()); err != nil || !third.Held() {
 		t.Errorf("the worker was lost: %v", err)
 	}
-	if third.Release(); p.share.total != 0 || len(p.share.held) != 0 || p.waiting.Len() != 0 || p.waiting.HasOthers("") {
+	if third.Release(); p.share.total != 0 || len(p.share.held) != 0 || p.waiting.Len() != 0 || len(p.waiting.waiting) != 0 {
 		t.Errorf("state remains: %+v", p)
 	}
 }

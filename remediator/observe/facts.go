@@ -212,6 +212,30 @@ func (l *observation) topology(entry string) {
 	c.UpgradePending = version != l.clusterObject.Spec.Topology.Version && version != step
 }
 
+// policy sets the facts of the policy that selects the owner's cluster and machines of its kind, the first by name if several do.
+func (l *observation) policy(ctx context.Context) error {
+	if l.clusterObject == nil {
+		return nil
+	}
+	list := &v1alpha1.RepairPolicyList{}
+	if err := l.observer.cache.List(ctx, list, l.inNamespace(), client.UnsafeDisableDeepCopy); err != nil {
+		if absent(err) {
+			return nil
+		}
+		return fmt.Errorf("listing repair policies: %w", err)
+	}
+	p := Select(list.Items, l.clusterObject.Labels, l.facts.Owner.Kind)
+	if p == nil {
+		return nil
+	}
+	l.facts.Policy = Policy(p)
+	if !remediator.OwnerKind(l.facts.Owner.Kind).HasNodes() {
+		l.facts.Policy.Checks.NodeStartup = 0
+	}
+	l.escalation = p.Spec.Escalation
+	return nil
+}
+
 func paused(o metav1.Object) bool {
 	_, found := o.GetAnnotations()[clusterv1.PausedAnnotation]
 	return found

@@ -2,45 +2,18 @@ package observe
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
 )
-
-// policy sets the facts of the policy that selects the owner's cluster and machines of its kind, the first by name if several do.
-func (l *observation) policy(ctx context.Context) error {
-	if l.clusterObject == nil {
-		return nil
-	}
-	list := &v1alpha1.RepairPolicyList{}
-	if err := l.observer.cache.List(ctx, list, l.inNamespace(), client.UnsafeDisableDeepCopy); err != nil {
-		if absent(err) {
-			return nil
-		}
-		return fmt.Errorf("listing repair policies: %w", err)
-	}
-	p := Select(list.Items, l.clusterObject.Labels, l.facts.Owner.Kind)
-	if p == nil {
-		return nil
-	}
-	l.facts.Policy = Policy(p)
-	if !remediator.OwnerKind(l.facts.Owner.Kind).HasNodes() {
-		l.facts.Policy.Checks.NodeStartup = 0
-	}
-	l.escalation = p.Spec.Escalation
-	return nil
-}
 
 // Select returns the policy for machines of an owner's kind in a cluster with these labels: the first by name that selects them, nil if there is
 // none. A policy whose selector cannot be read applies if no other policy does, because a remediation may have started under it.

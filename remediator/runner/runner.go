@@ -27,8 +27,8 @@ type Observer interface {
 	Probe(ctx context.Context, f *remediator.Facts) (*remediator.Facts, error)
 }
 
-// Executor performs actions. Each action is idempotent, and reads before it writes.
-type Executor interface {
+// executor performs actions. Each action is idempotent, and reads before it writes.
+type executor interface {
 	Perform(ctx context.Context, f *remediator.Facts, a remediator.Action) error
 }
 
@@ -38,7 +38,7 @@ type Runner struct {
 	// Incarnation identifies this process. A restarted process has a different value.
 	Incarnation string
 	Observer    Observer
-	Executor    Executor
+	Executor    executor
 	// View contains the owners in the log. It has caught up before the first turn.
 	View *Remediations
 	// MoveOf returns the ID of a move of a cluster that has not ended, or "". It waits until it has read the log up to the commit at seq.

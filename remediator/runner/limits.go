@@ -1,0 +1,287 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"scute.dev/aggregate"
+	"scute.dev/eventlog"
+	"scute.dev/kube/object"
+	"scute.dev/remediator"
+)
+
+// withOthers returns the facts with the current usage of the limits by all other owners, and with
+// the information of this process about defragmentations.
+func (r *Runner) withOthers(self *tracker, f *remediator.Facts) *remediator.Facts {
+	now, known := r.now(), *f
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known.Ledger = r.ledger(self, f, now)
+	known.Fleet = r.usedByOthers(self, f.Fleet, now)
+	known.Fleet.Machines, known.Fleet.Unhealthy = remediator.MassEvidence(f.Fleet.Selected, r.marked())(f.Owner.Namespace)
+	known.Fleet.MassFailuresEnded = r.massFailuresEnded(f.Owner.Namespace)
+	known.Maintenance = remediator.MaintenanceFacts{Attempted: self.attempted, Err: self.attemptErr}
+	known.Maintenance.OtherOwner, known.Maintenance.FreeAt = r.queuedBefore(self, now)
+	switch {
+	case f.Cluster.Reachable == object.Absent && f.Policy.Defragmentation.Enabled && !f.Policy.DryRun: // etcd was not asked
+	case !remediator.AwaitsDefragmentation(self.agg.State, &known, now):
+		self.queued = time.Time{}
+	case self.queued.IsZero():
+		self.queued = now
+	}
+	known.Maintenance.QueuedSince = self.queued
+	return &known
+}
+
+// queuedBefore returns the owner whose etcd is being defragmented, or an owner that has waited
+// longer than self and had a turn recently. It also returns the deadline of the defragmentation. In
+// the whole fleet one member is defragmented at a time, because that occupies one of the few
+// concurrent reconciliations. Owners wait in a queue, so that an owner whose defragmentations fail
+// repeatedly does not block other owners. The caller holds the lock.
+func (r *Runner) queuedBefore(self *tracker, now time.Time) (owner string, until time.Time) {
+	for id, e := range r.owners {
+		switch {
+		case e == self:
+		case now.Before(e.defragmentingUntil):
+			return id, e.defragmentingUntil
+		case !e.queued.IsZero() && now.Sub(e.turnedAt) < queueTTL && (self.queued.IsZero() || e.queued.Before(self.queued)):
+			owner = id
+		}
+	}
+	return owner, time.Time{}
+}
+
+// ledger counts the policy's usage by other owners. The number of watched machines is at least that of the observation, because not every owner has
+// had a turn in this process. The caller holds the lock.
+func (r *Runner) ledger(self *tracker, f *remediator.Facts, now time.Time) remediator.Ledger {
+	l := remediator.Ledger{Watched: len(f.Machines), Unhealthy: remediator.Total(remediator.UsageOf(self.agg.State, f).Unhealthy)}
+	policy := policyKey(f)
+	if policy == "" {
+		return l
+	}
+	t := r.totals(policy, self, now)
+	return remediator.Ledger{
+		Active: t.counted, Started: t.Started, Watched: max(l.Watched+t.Machines, f.Fleet.Watched[policy]),
+		Unhealthy: l.Unhealthy + t.Unhealthy, MassFailureEnded: t.MassFailureEnded,
+	}
+}
+
+// Totals contains the totals of one policy.
+type Totals struct {
+	Machines, Unhealthy, Active int
+	// MassFailure reports whether a mass failure is in progress for at least one owner;
+	// MassFailureEnded is when the last one ended.
+	MassFailure      bool
+	MassFailureEnded time.Time
+	// Started are the times at which remediations were started.
+	Started []time.Time
+
+	counted int // the remediations in progress that count for the limit of other owners
+}
+
+// Totals returns the totals of a policy.
+func (r *Runner) Totals(namespace, policy string) Totals {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.totals(namespace+"/"+policy, nil, r.now())
+}
+
+// totals returns the totals of a policy without one owner. The caller holds the lock.
+func (r *Runner) totals(policy string, without *tracker, now time.Time) (t Totals) {
+	for _, e := range r.owners {
+		if e == without || e.policy != policy {
+			continue
+		}
+		t.Machines += e.watched
+		t.Unhealthy += remediator.Total(e.Unhealthy)
+		t.MassFailure = t.MassFailure || e.massFailure
+		t.Active += remediator.Total(e.Active)
+		if now.Sub(e.Since) < remediator.CountsFor {
+			t.counted += remediator.Total(e.Active)
+		}
+		t.Started = append(t.Started, e.started...)
+		if e.massFailureEnded.After(t.MassFailureEnded) {
+			t.MassFailureEnded = e.massFailureEnded
+		}
+	}
+	return t
+}
+
+// usedByOthers counts the usage of the fleet's limits by all owners but self. The caller holds the lock.
+func (r *Runner) usedByOthers(self *tracker, seen remediator.Fleet, now time.Time) remediator.Fleet {
+	f := remediator.Fleet{Limits: seen.Limits, Selected: seen.Selected, Watched: seen.Watched, Active: make(map[string]int)}
+	for _, e := range r.owners {
+		if e == self {
+			continue
+		}
+		if now.Sub(e.Since) < remediator.CountsFor {
+			for domain, n := range e.Active {
+				f.Active[domain] += n
+			}
+		}
+		for _, at := range e.started {
+			if now.Sub(at) < f.Limits.Window {
+				f.Starts = append(f.Starts, at)
+			}
+		}
+	}
+	return f
+}
+
+// massFailuresEnded returns when the mass failures that count for a namespace ended. Among the
+// other namespaces, the namespace whose mass failure ended last is ignored. For the namespace "",
+// all namespaces count. The caller holds the lock.
+func (r *Runner) massFailuresEnded(namespace string) map[string]time.Time {
+	by := make(map[string]map[string]time.Time)
+	for _, e := range r.owners {
+		if e.group.DryRun && e.group.Namespace != namespace {
+			continue
+		}
+		for domain, at := range e.massFailuresEnded {
+			if by[domain] == nil {
+				by[domain] = make(map[string]time.Time)
+			}
+			if at.After(by[domain][e.group.Namespace]) {
+				by[domain][e.group.Namespace] = at
+			}
+		}
+	}
+	passed := make(map[string]time.Time)
+	for domain, times := range by {
+		own := times[namespace]
+		delete(times, namespace)
+		others := slices.SortedFunc(maps.Values(times), func(a, b time.Time) int { return b.Compare(a) })
+		if namespace != "" {
+			others = others[min(1, len(others)):]
+		}
+		if last := slices.MaxFunc(append(others, own), time.Time.Compare); !last.IsZero() {
+			passed[domain] = last
+		}
+	}
+	return passed
+}
+
+// Fleet returns the remediations in progress and the machines of all policies, by the limits and selected machines of an observation. FailingDomains
+// contains the mass failures for any namespace.
+func (r *Runner) Fleet(seen remediator.Fleet) remediator.Fleet {
+	now := r.now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.load()
+	f := r.usedByOthers(nil, seen, now)
+	marked := r.marked()
+	countFor := remediator.MassEvidence(seen.Selected, marked)
+	f.MassFailuresEnded = r.massFailuresEnded("")
+	f.FailingDomains = make(map[string]bool)
+	for _, counts := range []remediator.NamespaceCounts{seen.Selected, marked} {
+		for group := range counts {
+			one := remediator.Fleet{Limits: seen.Limits}
+			one.Machines, one.Unhealthy = countFor(group.Namespace)
+			one.AddFailing(f.FailingDomains)
+		}
+	}
+	f.Machines, f.Unhealthy = countFor("")
+	return f
+}
+
+// turnstile is the aggregate in which every start is recorded first, so that two processes that
+// both act as the leader do not exceed a limit together. The aggregate of an owner does not contain
+// the starts for other owners.
+//
+// A process first appends the name of the owner to the turnstile (a passage), and then appends the
+// start to the aggregate of the owner. If other processes have appended to the turnstile since its
+// last read, it counts the starts for the owners that they named, and decides again. The start for
+// the last named owner may not have been appended yet. So the process claims that owner: after the
+// claim, the start either is in the log or can no longer be appended. A process that passes the
+// turnstile has counted all earlier passages in this way. A passage is valid for any process that
+// starts something for the named owner, until another process appends to the turnstile. If a
+// process dies after its passage, the next process does not have to pass again.
+const turnstile = "fleet"
+
+// admissions are passages through the turnstile.
+type admissions struct {
+	seq    uint64
+	owners []remediator.Owner // the named owners
+	holder string             // the process that named the last owner
+}
+
+// apply adds the passages in a commit.
+func (p *admissions) apply(catalog *eventlog.Catalog[remediator.Event], r eventlog.Record) error {
+	err := catalog.Fold(r, func(e remediator.Event, _ time.Time) {
+		if admitted, ok := e.(remediator.Admitted); ok {
+			p.owners, p.holder = append(p.owners, admitted.Owner), admitted.Holder
+		}
+	})
+	if err == nil {
+		p.seq = r.Seq
+	}
+	return err
+}
+
+// admit passes the turnstile before something is started for an owner. again reports whether other
+// processes have passed since this process read it last, so that everything must be decided again.
+// The caller holds startMu.
+func (r *Runner) admit(ctx context.Context, owner remediator.Owner) (again bool, err error) {
+	if len(r.uncounted.owners) == 0 {
+		err := r.turnstile.Append(ctx, remediator.Admitted{Holder: r.Incarnation, Owner: owner})
+		if !errors.Is(err, eventlog.ErrConflict) {
+			return false, err
+		}
+	}
+	records, err := r.Log.Read(ctx, r.turnstile.Name, r.turnstile.Seq)
+	if err != nil {
+		return false, err
+	}
+	if len(records) == 0 && len(r.uncounted.owners) == 1 && r.uncounted.owners[0].UID == owner.UID {
+		return false, nil // the passage of an earlier process
+	}
+	for _, record := range records {
+		if err := r.uncounted.apply(r.turnstile.Catalog, record); err != nil {
+			return false, err
+		}
+	}
+	for i, named := range r.uncounted.owners {
+		claim := i == len(r.uncounted.owners)-1 && r.uncounted.holder != r.Incarnation
+		if err := r.countOwner(ctx, named, claim); err != nil {
+			return false, fmt.Errorf("applying what another process has started for %s: %w", named.ID(), err)
+		}
+	}
+	r.turnstile.Seq, r.uncounted.owners = r.uncounted.seq, nil
+	return true, nil
+}
+
+// countOwner counts the starts in the log for an owner. If claim is set, it also claims the owner,
+// so that no other process can start anything for it. If this program cannot read an event of the
+// owner, it counts only the earlier events: the turns of this owner fail, but no other owner waits
+// for it.
+func (r *Runner) countOwner(ctx context.Context, owner remediator.Owner, claim bool) error {
+	agg := r.root(owner.ID(), new(remediator.State), 0)
+	for {
+		err := agg.Read(ctx)
+		var unreadable *aggregate.UnreadableError
+		if errors.As(err, &unreadable) {
+			r.Logger.Warn("the events of an owner cannot be read; nothing starts for it", "owner", agg.Name.ID, "error", err)
+			agg.Seq = unreadable.Last
+		} else if err != nil {
+			return err
+		}
+		if !claim || agg.State.Holder == r.Incarnation {
+			break
+		}
+		if err = agg.Append(ctx, r.withOwner(agg, []remediator.Event{remediator.Claimed{Holder: r.Incarnation}})...); err == nil {
+			break
+		} else if !errors.Is(err, eventlog.ErrConflict) {
+			return err
+		}
+		agg = r.root(owner.ID(), new(remediator.State), 0)
+	}
+	e := r.tracker(owner)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.setPast(e, owner.Namespace, agg.State)
+	return nil
+}
