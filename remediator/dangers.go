@@ -188,16 +188,12 @@ func checkBlind(f *Facts) *Decision {
 // checkAlarms returns a freeze if etcd has an alarm, unless its quorum is lost, which is worse. While any member has an alarm, all members refuse writes
 // (NOSPACE) or all requests (CORRUPT). So no machine can join or leave the cluster, and no machine is at fault.
 func checkAlarms(e *Etcd) *Decision {
-	noSpace := EtcdProblem{v1alpha1.EtcdNoSpace, e.alarmed("NOSPACE")}
-	corrupt := EtcdProblem{v1alpha1.EtcdCorrupt, e.alarmed("CORRUPT")}
-	switch {
-	case len(noSpace.Members)+len(corrupt.Members) == 0 || Count(e).Lost():
-		return nil
-	case len(noSpace.Members) > 0:
-		return freeze(etcdProblems[noSpace.Kind].next, "etcd-alarm", "%s", noSpace.text())
-	default:
-		return freeze(etcdProblems[corrupt.Kind].next, "etcd-alarm", "%s, and no member answers requests", corrupt.text())
+	for _, problem := range []EtcdProblem{{v1alpha1.EtcdNoSpace, e.alarmed("NOSPACE")}, {v1alpha1.EtcdCorrupt, e.alarmed("CORRUPT")}} {
+		if len(problem.Members) > 0 && !Count(e).Lost() {
+			return freeze(etcdProblems[problem.Kind].next, "etcd-alarm", "%s", problem.text())
+		}
 	}
+	return nil
 }
 
 func formatHooks(names []string) string {

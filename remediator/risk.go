@@ -57,12 +57,7 @@ func (f *Facts) riskOfOther(m *Machine) risk {
 		by = ": MachineHealthCheck " + first.OtherHealthCheck
 	}
 	r := f.riskOfMinority(f.Owner.Name + " would remediate machine " + first.Name + " first, as another client requests; without machine " + first.Name)
-	if len(Count(f.Etcd).Silent) > 0 {
-		r.next += "; or "
-	} else {
-		r.next = ""
-	}
-	r.next += "withdraw the request to remediate machine " + first.Name + by
+	r.next += "; or withdraw the request to remediate machine " + first.Name + by
 	return r
 }
 

@@ -35,8 +35,8 @@ func decideWorker(m *Machine, f *Facts) Decision {
 				ruleScaling, "%s has %s instead of %d, and deletes some first", f.Owner.Name, view.Count(n, "machine"), wanted)
 		}
 		if other := f.firstDeleting(); other != nil && (!remediates || f.Owner.OnDelete) { // a rollout may begin before it is gone
-			return *waitForHuman("if the deletion of machine "+other.Name+" hangs, find out what blocks it", ruleDeletingMachine,
-				"machine %s is being deleted%s: the MachineSet that is current by then replaces it, and after a surge %s would delete machines of this MachineSet", other.Name, formatHooks(other.Hooks), f.Owner.Name)
+			// The current MachineSet replaces it, and after a surge the owner would delete machines of this one.
+			return *waitForDeletion(other)
 		}
 		return Decision{Verdict: Surge, Rule: "worker", Reason: "one more worker first; then " + f.Owner.Name + " deletes this one"}
 	case remediates && f.Policy.allows(v1alpha1.MethodOwnerRemediation):
