@@ -107,8 +107,11 @@ func (r *requestReconciler) reconcile(ctx context.Context, req ctrl.Request) err
 	switch {
 	// A MachineHealthCheck reports a machine as healthy again only while its request exists.
 	case open, policy != nil && request.DeletionTimestamp.IsZero():
-		if err := r.addFinalizer(ctx, request); err != nil {
-			return err
+		// A request that is being deleted accepts no finalizer: it is deleted, and created again if necessary.
+		if request.DeletionTimestamp.IsZero() {
+			if _, err := resource.AddFinalizer(ctx, r.live, request, act.RequestFinalizer); err != nil {
+				return err
+			}
 		}
 	default: // do not wait: the client that deletes it must not be blocked
 		if err := resource.RemoveFinalizer(ctx, r.live, request, act.RequestFinalizer); err != nil || !request.DeletionTimestamp.IsZero() {
@@ -210,15 +213,6 @@ func policyOf(ctx context.Context, cached client.Reader, namespace, cluster, own
 		return nil, fmt.Errorf("reading the RepairPolicies: %w", err)
 	}
 	return observe.Select(policies.Items, c.Labels, ownerKind), nil
-}
-
-// addFinalizer adds the finalizer. A request that is being deleted accepts none: it is deleted, and created again if necessary.
-func (r *requestReconciler) addFinalizer(ctx context.Context, request *v1alpha1.SurgeRemediation) error {
-	if !request.DeletionTimestamp.IsZero() {
-		return nil
-	}
-	_, err := resource.AddFinalizer(ctx, r.live, request, act.RequestFinalizer)
-	return err
 }
 
 func (r *requestReconciler) publish(ctx context.Context, request *v1alpha1.SurgeRemediation, m *clusterv1.Machine, status v1alpha1.SurgeRemediationStatus) error {
