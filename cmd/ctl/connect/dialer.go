@@ -32,32 +32,35 @@ func newPodDialer(ctx context.Context, open func(context.Context) (*podConn, err
 	return d, nil
 }
 
-// Dial implements nats.CustomDialer. The connection is a pipe, because a stream of a port-forward has no deadlines.
+// Dial implements nats.CustomDialer. The connection is a pipe, because a stream of a port-forward has no deadlines. Dial returns before the pod is
+// reached, because the client holds its lock while it dials: closing the client, and each request, would wait until the dial ends.
 func (d *podDialer) Dial(string, string) (net.Conn, error) {
 	d.mu.Lock()
-	remote := d.first
+	defer d.mu.Unlock()
+	local, pipe := net.Pipe()
+	go d.forward(pipe, d.first)
 	d.first = nil
-	d.mu.Unlock()
+	return local, nil
+}
+
+// forward connects a pipe to the pod, with the connection remote if it is not nil.
+func (d *podDialer) forward(pipe net.Conn, remote *podConn) {
+	defer pipe.Close()
 	if remote == nil {
 		ctx, cancel := context.WithTimeout(d.ctx, CallTimeout)
 		defer cancel()
 		var err error
 		if remote, err = d.open(ctx); err != nil {
 			d.recordError(err)
-			return nil, err
+			return
 		}
 	}
-	local, pipe := net.Pipe()
 	go func() {
 		_, _ = io.Copy(remote, pipe)
 		remote.Close()
 	}()
-	go func() {
-		_, _ = io.Copy(pipe, remote)
-		d.recordError(remote.RemoteError())
-		pipe.Close()
-	}()
-	return local, nil
+	_, _ = io.Copy(pipe, remote)
+	d.recordError(remote.RemoteError())
 }
 
 func (d *podDialer) recordError(err error) {

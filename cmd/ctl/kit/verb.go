@@ -103,8 +103,8 @@ func Unknown(cmd *cobra.Command, args []string) error {
 // Verbs are the commands of a noun by verb.
 type Verbs map[string]*cobra.Command
 
-// CompleteTimeout is the timeout of a shell completion.
-const CompleteTimeout = 3 * time.Second
+// completeTimeout is the timeout of a shell completion.
+const completeTimeout = 3 * time.Second
 
 // Complete returns a function that completes the names of at most limit objects; -1 is unlimited. Each name has its phase as the description.
 func Complete[T any](k *Kit, n *Noun[T], limit int) cobra.CompletionFunc {
@@ -129,7 +129,7 @@ func Complete[T any](k *Kit, n *Noun[T], limit int) cobra.CompletionFunc {
 
 // completeFrom returns the completions that read returns. It returns none if the cluster or the log cannot be read.
 func completeFrom[T any](ctx context.Context, k *Kit, n *Noun[T], read func(context.Context, *Session[T]) []string) ([]string, cobra.ShellCompDirective) {
-	ctx, cancel := context.WithTimeout(ctx, CompleteTimeout)
+	ctx, cancel := context.WithTimeout(ctx, completeTimeout)
 	defer cancel()
 	p, err := Open(ctx, k, n)
 	if err != nil {
