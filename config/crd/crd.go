@@ -45,7 +45,7 @@ func New(kind string) (*Validator, error) {
 	if !ok {
 		return nil, fmt.Errorf("there is no definition of the kind %s", kind)
 	}
-	v, err := NewValidator(&d.Spec.Versions[0])
+	v, err := newValidator(&d.Spec.Versions[0])
 	if err != nil {
 		return nil, fmt.Errorf("the schema of %s: %w", kind, err)
 	}

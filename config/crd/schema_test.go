@@ -7,7 +7,7 @@ import (
 )
 
 func TestNoSchema(t *testing.T) {
-	if _, err := NewValidator(&apiextensionsv1.CustomResourceDefinitionVersion{Name: "v1"}); err == nil {
-		t.Error("NewValidator without a schema succeeded")
+	if _, err := newValidator(&apiextensionsv1.CustomResourceDefinitionVersion{Name: "v1"}); err == nil {
+		t.Error("newValidator without a schema succeeded")
 	}
 }

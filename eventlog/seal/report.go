@@ -7,16 +7,16 @@ type Kind string
 
 // The kinds of findings.
 const (
-	// Changed: another commit is at the sequence than the one that was sealed.
-	Changed Kind = "changed"
-	// Missing: there is no commit at the sequence.
-	Missing Kind = "missing"
-	// Reordered: a commit follows one with the same or a later sequence, in an export.
-	Reordered Kind = "reordered"
-	// Altered: some of the commits differ from the sealed commits, and it is not known which ones.
-	Altered Kind = "altered"
-	// Unverified: other commits are missing, so these commits cannot be compared with the sealed ones.
-	Unverified Kind = "unverified"
+	// kindChanged: another commit is at the sequence than the one that was sealed.
+	kindChanged Kind = "changed"
+	// kindMissing: there is no commit at the sequence.
+	kindMissing Kind = "missing"
+	// kindReordered: a commit follows one with the same or a later sequence, in an export.
+	kindReordered Kind = "reordered"
+	// kindAltered: some of the commits differ from the sealed commits, and it is not known which ones.
+	kindAltered Kind = "altered"
+	// kindUnverified: other commits are missing, so these commits cannot be compared with the sealed ones.
+	kindUnverified Kind = "unverified"
 	// Replaced: the log has another ID than the sealed log.
 	Replaced Kind = "replaced"
 )

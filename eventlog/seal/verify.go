@@ -48,7 +48,7 @@ func NewVerifier(want Checkpoint, earlier []Checkpoint, tree *Tree) *Verifier {
 func (v *Verifier) Add(r eventlog.Record) error {
 	v.found++
 	if r.Seq <= v.last || r.Seq == 0 { // only possible in an export
-		v.outOfOrder = append(v.outOfOrder, Finding{Kind: Reordered, Run: Run{r.Seq, r.Seq}, Detail: fmt.Sprintf("it comes after %d", v.last)})
+		v.outOfOrder = append(v.outOfOrder, Finding{Kind: kindReordered, Run: Run{r.Seq, r.Seq}, Detail: fmt.Sprintf("it comes after %d", v.last)})
 		return nil
 	}
 	if r.Seq != v.last+1 {
@@ -96,7 +96,7 @@ func (v *Verifier) Report() (Report, error) {
 		r.Findings = append(r.Findings, v.outOfOrder...)
 		return r, nil
 	case v.complete && v.good == v.want.Size:
-		r.Findings = append(r.Findings, Finding{Kind: Altered, Run: Run{1, v.bad}, Detail: fmt.Sprintf(
+		r.Findings = append(r.Findings, Finding{Kind: kindAltered, Run: Run{1, v.bad}, Detail: fmt.Sprintf(
 			"the checkpoints at %d and %d are signed with the same key and contradict each other: two histories were signed", v.bad, v.want.Size)})
 		return r, nil
 	}
@@ -107,17 +107,17 @@ func (v *Verifier) Report() (Report, error) {
 	}
 	for _, c := range v.changed {
 		if c.First <= known {
-			r.Findings = append(r.Findings, Finding{Kind: Changed, Run: Run{c.First, min(c.Last, known)}})
+			r.Findings = append(r.Findings, Finding{Kind: kindChanged, Run: Run{c.First, min(c.Last, known)}})
 		}
 	}
-	r.addFindings(Missing, v.holes)
+	r.addFindings(kindMissing, v.holes)
 	// The leaf hashes after known are not authentic, so changes there are not located.
 	from := max(v.good, known) + 1
 	if v.bad > known && known < v.want.Size {
-		r.addFindings(Altered, v.holes.gaps(from, v.bad))
+		r.addFindings(kindAltered, v.holes.gaps(from, v.bad))
 		from = v.bad + 1
 	}
-	r.addFindings(Unverified, v.holes.gaps(from, v.want.Size))
+	r.addFindings(kindUnverified, v.holes.gaps(from, v.want.Size))
 	r.Findings = append(r.Findings, v.outOfOrder...)
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return cmp.Compare(a.First, b.First) })
 	return r, nil

@@ -33,8 +33,8 @@ const (
 	keyRetryInterval = 10 * time.Second
 )
 
-// AuditOptions configure how the log is sealed and where its checkpoints are published.
-type AuditOptions struct {
+// auditOptions configure how the log is sealed and where its checkpoints are published.
+type auditOptions struct {
 	// Key is the Secret with the signing key, NAMESPACE/NAME. If it is empty, the log is not sealed.
 	Key string
 	// ConfigMap (as NAMESPACE/NAME), Folder and Witness are the destinations of the checkpoints.
@@ -45,7 +45,7 @@ type AuditOptions struct {
 	Interval time.Duration
 }
 
-func (o *AuditOptions) addFlags(f *pflag.FlagSet) {
+func (o *auditOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Key, "audit-key", o.Key, "Secret with the key that signs the checkpoints of the log, NAMESPACE/NAME; it is created if it does not exist. The log is not sealed if empty")
 	f.StringVar(&o.ConfigMap, "audit-configmap", o.ConfigMap, "ConfigMap to publish the newest checkpoint in, NAMESPACE/NAME")
 	f.StringVar(&o.Folder, "audit-folder", o.Folder, "folder to publish all checkpoints and the hashes of the log in; use another volume than that of the log")
@@ -54,7 +54,7 @@ func (o *AuditOptions) addFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.Interval, "audit-interval", o.Interval, "how often a checkpoint is published")
 }
 
-func (o *AuditOptions) validate(log LogOptions) error {
+func (o *auditOptions) validate(log logOptions) error {
 	switch {
 	case o.Key == "" && (o.ConfigMap != "" || o.Folder != "" || o.Witness != ""):
 		return errors.New("--audit-configmap, --audit-folder and --audit-witness need --audit-key")
@@ -79,7 +79,7 @@ func isNamespacedName(s string) bool {
 
 // sealing seals the log and publishes its checkpoints, in the leader.
 type sealing struct {
-	AuditOptions
+	auditOptions
 	log     evidence.Log
 	clients *kubernetes.Clientset
 	report  *report
@@ -95,7 +95,7 @@ func newSealing(o Options, config *rest.Config, home *home, report *report, logg
 	if err != nil {
 		return nil, fmt.Errorf("preparing to publish checkpoints: %w", err)
 	}
-	s := &sealing{AuditOptions: o.Audit, log: home.log, clients: clients, report: report, logger: logger}
+	s := &sealing{auditOptions: o.Audit, log: home.log, clients: clients, report: report, logger: logger}
 	s.Dir = cmp.Or(s.Dir, filepath.Join(o.Log.Dir, seal.Folder))
 	return s, nil
 }

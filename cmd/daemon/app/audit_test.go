@@ -14,7 +14,7 @@ import (
 // TestAuditFigures checks that there are metrics before the log is sealed for the first time, and for a destination
 // that has not received a checkpoint, because an alert compares them.
 func TestAuditFigures(t *testing.T) {
-	s := &sealing{AuditOptions: AuditOptions{Witness: "https://witness.example.com"}}
+	s := &sealing{auditOptions: auditOptions{Witness: "https://witness.example.com"}}
 	if got := gather(t, s); len(got) != 0 {
 		t.Errorf("got metrics %v before it acts, want none", got)
 	}

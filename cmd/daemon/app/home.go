@@ -37,7 +37,7 @@ type home struct {
 
 const openTimeout = 2 * time.Minute
 
-func openLog(ctx context.Context, o LogOptions, logger *slog.Logger) (*home, error) {
+func openLog(ctx context.Context, o logOptions, logger *slog.Logger) (*home, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	host, err := os.Hostname()

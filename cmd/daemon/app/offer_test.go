@@ -117,7 +117,7 @@ func runReplica(t *testing.T, set *fake.Clientset, holder, logID string) *replic
 func TestCopyOfTheFolder(t *testing.T) {
 	dir, copied := t.TempDir(), filepath.Join(t.TempDir(), "copy")
 	open := func(dir string) *home {
-		h, err := openLog(t.Context(), LogOptions{Dir: dir}, slog.New(slog.DiscardHandler))
+		h, err := openLog(t.Context(), logOptions{Dir: dir}, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}

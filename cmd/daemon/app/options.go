@@ -24,10 +24,10 @@ import (
 type Options struct {
 	// Version of this program, for metrics.
 	Version         string
-	Log             LogOptions
-	Audit           AuditOptions
-	Webhook         WebhookOptions
-	Tracing         TracingOptions
+	Log             logOptions
+	Audit           auditOptions
+	Webhook         webhookOptions
+	Tracing         tracingOptions
 	LeaderElection  bool
 	HealthAddress   string
 	MetricsAddress  string
@@ -48,7 +48,7 @@ type Options struct {
 	// identities own, ClusterClasses and their templates. "*" is all namespaces.
 	ShareCredentialsWith []string
 	// Backups configure BackupSchedules.
-	Backups BackupOptions
+	Backups backupOptions
 	// EnableExec allows WorkflowRuns to run commands in the daemon's container.
 	EnableExec bool
 	// DefaultFailurePolicy is the failure policy of runs that name none; "" is Abort.
@@ -62,8 +62,8 @@ type Options struct {
 	WrapLog       func(aggregate.Log) aggregate.Log
 }
 
-// LogOptions configure the event log: embedded in a folder, or an external NATS.
-type LogOptions struct {
+// logOptions configure the event log: embedded in a folder, or an external NATS.
+type logOptions struct {
 	Dir, Listen string
 	// Access, NAMESPACE/NAME, names the Secrets with the tokens for Listen. If it is empty, Listen requires no authentication.
 	Access         string
@@ -80,7 +80,7 @@ const defaultPolicyVariable = "SCUTE_DEFAULT_FAILURE_POLICY"
 func New() Options {
 	return Options{
 		LeaderElection: true, HealthAddress: ":8081", MetricsAddress: ":8080", LogLevel: "info", LogFormat: "json",
-		MoveConcurrency: 4, MoveWorkers: 32, RunConcurrency: 8, RunParallel: 16, NamespaceEvents: 50_000, NamespaceBytes: 64 << 20, Remediation: true, RemediationConcurrency: 4, Backups: BackupOptions{Concurrency: 2, MaxBytes: 192 << 20}, Log: LogOptions{Replicas: 1}, Audit: AuditOptions{Interval: time.Minute},
+		MoveConcurrency: 4, MoveWorkers: 32, RunConcurrency: 8, RunParallel: 16, NamespaceEvents: 50_000, NamespaceBytes: 64 << 20, Remediation: true, RemediationConcurrency: 4, Backups: backupOptions{Concurrency: 2, MaxBytes: 192 << 20}, Log: logOptions{Replicas: 1}, Audit: auditOptions{Interval: time.Minute},
 		DefaultFailurePolicy: os.Getenv(defaultPolicyVariable),
 	}
 }

@@ -27,12 +27,12 @@ func TestValidateNamesTheFlag(t *testing.T) {
 		"policy":               {func(o *Options) { o.Log.Dir, o.DefaultFailurePolicy = "d", "Hope" }, "--default-failure-policy or SCUTE_DEFAULT_FAILURE_POLICY"},
 		"format":               {func(o *Options) { o.Log.Dir, o.LogFormat = "d", "xml" }, "--log-format"},
 		"webhook": {func(o *Options) {
-			o.Log.Dir, o.Webhook = "d", WebhookOptions{URL: "https://example.com/scute", Position: "scute-system/scute-webhook", Secret: "s"}
+			o.Log.Dir, o.Webhook = "d", webhookOptions{URL: "https://example.com/scute", Position: "scute-system/scute-webhook", Secret: "s"}
 		}, ""},
 		"webhook of no URL":  {func(o *Options) { o.Log.Dir, o.Webhook.Secret = "d", "s" }, "need --webhook-url"},
-		"webhook of nowhere": {func(o *Options) { o.Log.Dir, o.Webhook = "d", WebhookOptions{URL: "example.com", Position: "a/b"} }, "must begin with https://"},
+		"webhook of nowhere": {func(o *Options) { o.Log.Dir, o.Webhook = "d", webhookOptions{URL: "example.com", Position: "a/b"} }, "must begin with https://"},
 		"webhook with a password": {func(o *Options) {
-			o.Log.Dir, o.Webhook = "d", WebhookOptions{URL: "https://a:hidden@b", Position: "a/b"}
+			o.Log.Dir, o.Webhook = "d", webhookOptions{URL: "https://a:hidden@b", Position: "a/b"}
 		}, "must have no user"},
 		"webhook without position": {func(o *Options) { o.Log.Dir, o.Webhook.URL = "d", "https://example.com" }, "--webhook-position"},
 		"traces":                   {func(o *Options) { o.Log.Dir, o.Tracing.Position = "d", "scute-system/scute-tracing" }, "OTEL_EXPORTER_OTLP_ENDPOINT"},
@@ -54,7 +54,7 @@ func TestValidateNamesTheFlag(t *testing.T) {
 }
 
 func TestWhereSpansAreSent(t *testing.T) {
-	o := TracingOptions{Position: "scute-system/scute-tracing"}
+	o := tracingOptions{Position: "scute-system/scute-tracing"}
 	for value, want := range map[string]string{
 		"https://collector:4317": "", "http://127.0.0.1:4317": "", "collector:4317": "must begin with https://", "https://": "must begin with https://", "https://a:hidden@b": "must have no user",
 	} {

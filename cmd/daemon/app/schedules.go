@@ -25,8 +25,8 @@ import (
 	"scute.dev/kube/guard"
 )
 
-// BackupOptions configure BackupSchedules.
-type BackupOptions struct {
+// backupOptions configure BackupSchedules.
+type backupOptions struct {
 	// Volume is the folder that contains the destinations of kind volume. If it is empty, that kind is not available.
 	Volume string
 	// Concurrency bounds the backups in progress.
@@ -35,13 +35,13 @@ type BackupOptions struct {
 	MaxBytes int64
 }
 
-func (o *BackupOptions) addFlags(f *pflag.FlagSet) {
+func (o *backupOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Volume, "cluster-backup-volume", o.Volume, "folder for backups of BackupSchedules whose destination is the volume, with a subfolder for each namespace; if empty, this destination is not available")
 	f.IntVar(&o.Concurrency, "cluster-backup-concurrency", o.Concurrency, "backups of clusters that are created at once. A namespace without one may always start one, up to twice this number in total")
 	f.Int64Var(&o.MaxBytes, "cluster-backup-max-bytes", o.MaxBytes, "bytes that one backup of clusters may use in the folder for temporary files while it is created")
 }
 
-func (o *BackupOptions) validate() error {
+func (o *backupOptions) validate() error {
 	if o.MaxBytes < 1<<20 {
 		return fmt.Errorf("--cluster-backup-max-bytes is %d: it must be 1048576 (1 MiB) or more", o.MaxBytes)
 	}
@@ -56,7 +56,7 @@ func newSchedules(o Options, source *kube.Cluster, log aggregate.Log, home *home
 }
 
 // registerSchedules registers the controller of BackupSchedules and the supervisor of their backups.
-func (d *daemon) registerSchedules(o BackupOptions, g *guard.Guard) error {
+func (d *daemon) registerSchedules(o backupOptions, g *guard.Guard) error {
 	if served, err := d.serves("BackupSchedule", "nothing is backed up"); err != nil || !served {
 		return err
 	}

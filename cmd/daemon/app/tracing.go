@@ -27,17 +27,17 @@ const (
 // closeTimeout is the timeout for closing the connection to the collector.
 const closeTimeout = 5 * time.Second
 
-// TracingOptions enable the export of the log as spans. OpenTelemetry's environment variables configure the collector and the attributes.
-type TracingOptions struct {
+// tracingOptions enable the export of the log as spans. OpenTelemetry's environment variables configure the collector and the attributes.
+type tracingOptions struct {
 	// Position is the ConfigMap, NAMESPACE/NAME, that stores the position up to which spans were sent. If it is empty, no spans are sent.
 	Position string
 }
 
-func (o *TracingOptions) addFlags(f *pflag.FlagSet) {
+func (o *tracingOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Position, "tracing-position", o.Position, "send the OpenTelemetry spans of the log by OTLP over gRPC to "+endpointVariable+", and store the last sent position in this ConfigMap, NAMESPACE/NAME; none if empty")
 }
 
-func (o *TracingOptions) validate(getenv func(string) string) error {
+func (o *tracingOptions) validate(getenv func(string) string) error {
 	if o.Position == "" {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (o *TracingOptions) validate(getenv func(string) string) error {
 }
 
 // trace makes the leader send the spans of the log.
-func (d *daemon) trace(ctx context.Context, o TracingOptions, config *rest.Config, home *home, cluster string) error {
+func (d *daemon) trace(ctx context.Context, o tracingOptions, config *rest.Config, home *home, cluster string) error {
 	clients, err := newClients(config, "tracing")
 	if err != nil {
 		return fmt.Errorf("preparing the traces: %w", err)

@@ -18,8 +18,8 @@ import (
 	"scute.dev/export/webhook"
 )
 
-// WebhookOptions configure where the events of the log are posted.
-type WebhookOptions struct {
+// webhookOptions configure where the events of the log are posted.
+type webhookOptions struct {
 	// URL of the receiver. If it is empty, no events are posted.
 	URL string
 	// Secret is the folder with the token and the certificate authority, or "".
@@ -28,13 +28,13 @@ type WebhookOptions struct {
 	Position string
 }
 
-func (o *WebhookOptions) addFlags(f *pflag.FlagSet) {
+func (o *webhookOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.URL, "webhook-url", o.URL, "URL that the events of the log are posted to, as CloudEvents; none if empty")
 	f.StringVar(&o.Secret, "webhook-secret", o.Secret, "folder with the files token, which is sent as a bearer token, and ca.crt, which the receiver's certificate must chain to; each may be absent")
 	f.StringVar(&o.Position, "webhook-position", o.Position, "ConfigMap to store the position up to which the receiver has accepted the events, NAMESPACE/NAME")
 }
 
-func (o *WebhookOptions) validate() error {
+func (o *webhookOptions) validate() error {
 	if o.URL == "" {
 		if o.Secret != "" || o.Position != "" {
 			return errors.New("--webhook-secret and --webhook-position need --webhook-url")
@@ -54,7 +54,7 @@ func (o *WebhookOptions) validate() error {
 }
 
 // deliver makes the leader post the events of the log.
-func (d *daemon) deliver(o WebhookOptions, config *rest.Config, home *home) error {
+func (d *daemon) deliver(o webhookOptions, config *rest.Config, home *home) error {
 	clients, err := newClients(config, "webhook")
 	if err != nil {
 		return fmt.Errorf("preparing the webhook: %w", err)
