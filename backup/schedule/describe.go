@@ -28,7 +28,7 @@ func Describe(e Event) view.Line {
 	case Failed:
 		return view.Line{Name: "backup failed", Detail: view.Join("backup "+e.ID+": "+e.Text(), e.Next)}
 	case RemovalStarted:
-		return view.Line{Detail: view.Count(len(e.Backups), "backup") + " no longer kept: " + ids(e.Backups)}
+		return view.Line{Detail: view.Count(len(e.Backups), "backup") + " no longer kept: " + view.First(e.Backups)}
 	case Removed:
 		return view.Line{Name: "backups removed", Detail: removed(e)}
 	case RemovalFailed:
@@ -70,25 +70,16 @@ func occasion(e Started) string {
 	}
 }
 
-// ids returns the first IDs and the number of omitted elements.
-func ids(list []string) string {
-	text := strings.Join(list[:min(len(list), view.Named)], ", ")
-	if more := len(list) - view.Named; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
-}
-
 func removed(e Removed) string {
 	var parts []string
-	for _, b := range e.Backups[:min(len(e.Backups), view.Named)] {
+	for _, b := range e.Backups {
 		parts = append(parts, b.Path)
 	}
-	for _, place := range e.Incomplete[:min(len(e.Incomplete), view.Named)] {
+	for _, place := range e.Incomplete {
 		parts = append(parts, place+" (incomplete)")
 	}
-	for _, place := range e.Foreign[:min(len(e.Foreign), view.Named)] {
+	for _, place := range e.Foreign {
 		parts = append(parts, place+" (not deleted: another backup or other files are there)")
 	}
-	return strings.Join(parts, ", ")
+	return view.First(parts)
 }

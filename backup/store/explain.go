@@ -30,35 +30,23 @@ func convertError(err error) error {
 	case errors.Is(err, context.Canceled):
 		return context.Canceled
 	case errors.Is(err, guard.ErrDenied):
-		return &Error{
-			Reason: "AddressNotAllowed", Field: FieldEndpoint, Message: denialText(err),
-			Next: "use another endpoint, or ask the operator of scute to allow the address", err: err,
-		}
+		return newError("AddressNotAllowed", FieldEndpoint, denialText(err),
+			"use another endpoint, or ask the operator of scute to allow the address", err)
 	case errors.As(err, &certificate):
-		return &Error{
-			Reason: ReasonNotTrusted, Field: FieldEndpoint, Message: "its certificate is not trusted: " + certificate.Unwrap().Error(),
-			Next: "put its certificate authority into the key ca.crt of the credentials", err: err,
-		}
+		return newError(ReasonNotTrusted, FieldEndpoint, "its certificate is not trusted: "+certificate.Unwrap().Error(),
+			"put its certificate authority into the key ca.crt of the credentials", err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return &Error{
-			Reason: "StoreTooSlow", Field: FieldEndpoint, Message: "it did not answer in time",
-			Next: "check the store, or raise the timeout if it is slow", err: err,
-		}
+		return newError("StoreTooSlow", FieldEndpoint, "it did not answer in time",
+			"check the store, or raise the timeout if it is slow", err)
 	case errors.As(err, &tooLarge):
-		return &Error{
-			Reason: "StoreFailed", Field: FieldEndpoint, Message: "the response of the store is too large",
-			Next: "check that the endpoint is an S3-compatible store", err: err,
-		}
+		return newError("StoreFailed", FieldEndpoint, "the response of the store is too large",
+			"check that the endpoint is an S3-compatible store", err)
 	case errors.As(err, &network):
-		return &Error{
-			Reason: "StoreUnreachable", Field: FieldEndpoint, Message: "it cannot be reached: " + network.Error(),
-			Next: "check the store and the network", err: err,
-		}
+		return newError("StoreUnreachable", FieldEndpoint, "it cannot be reached: "+network.Error(),
+			"check the store and the network", err)
 	default:
-		return &Error{
-			Reason: "StoreUnreachable", Field: FieldEndpoint, Message: "the connection broke, or the response is not from an S3 store",
-			Next: "check that the endpoint is an S3-compatible store", err: err,
-		}
+		return newError("StoreUnreachable", FieldEndpoint, "the connection broke, or the response is not from an S3 store",
+			"check that the endpoint is an S3-compatible store", err)
 	}
 }
 
@@ -73,10 +61,8 @@ func denialText(err error) string {
 
 func responseError(answer minio.ErrorResponse) error {
 	code := fmt.Sprintf("it responded with %d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
-	refused := &Error{
-		Reason: "CredentialsRefused", Field: FieldCredentials, Message: code,
-		Next: "correct accessKeyID and secretAccessKey, and permit them to put, get, list and delete objects", err: answer,
-	}
+	refused := newError("CredentialsRefused", FieldCredentials, code,
+		"correct accessKeyID and secretAccessKey, and permit them to put, get, list and delete objects", answer)
 	switch answer.Code {
 	case "NoSuchKey":
 		return fmt.Errorf("%w: %s", ErrNotFound, code)
@@ -90,10 +76,8 @@ func responseError(answer minio.ErrorResponse) error {
 	}
 	switch answer.Code {
 	case "NoSuchBucket", "InvalidBucketName", "PermanentRedirect", "AuthorizationHeaderMalformed", "QuotaExceeded":
-		return &Error{
-			Reason: "BucketRefused", Field: FieldBucket, Message: "the store rejects it (" + answer.Code + ")",
-			Next: "create the bucket, or correct its name and its region", err: answer,
-		}
+		return newError("BucketRefused", FieldBucket, "the store rejects it ("+answer.Code+")",
+			"create the bucket, or correct its name and its region", answer)
 	}
 	if answer.StatusCode == http.StatusNotFound {
 		return fmt.Errorf("%w: %s", ErrNotFound, code)

@@ -63,10 +63,8 @@ func OpenS3(o S3Options) (*S3, error) {
 		return nil, &Error{Reason: "InvalidEndpoint", Field: FieldEndpoint, Message: "it is not a valid URL", Next: "write it as https://s3.example.com"}
 	}
 	if u.Scheme == "http" && !o.Insecure {
-		return nil, &Error{
-			Reason: ReasonPlainText, Field: FieldEndpoint, Message: "it does not use TLS: the credentials would be sent in plain text",
-			Next: "use https://, or set insecure",
-		}
+		return nil, newError(ReasonPlainText, FieldEndpoint, "it does not use TLS: the credentials would be sent in plain text",
+			"use https://, or set insecure", nil)
 	}
 	if o.AccessKeyID == "" || o.SecretAccessKey == "" {
 		return nil, &Error{Reason: "InvalidCredentials", Field: FieldCredentials, Message: "accessKeyID or secretAccessKey is empty", Next: "set both"}
@@ -81,17 +79,13 @@ func OpenS3(o S3Options) (*S3, error) {
 	}
 	if len(o.CA) > 0 {
 		if err := kube.CheckKeySizes(o.CA); err != nil { // with an untrusted key, verifying one certificate could take hours
-			return nil, &Error{
-				Reason: "InvalidCredentials", Field: FieldCredentials, Message: "ca.crt: " + err.Error(),
-				Next: "use a certificate authority with a key of a usual size", err: err,
-			}
+			return nil, newError("InvalidCredentials", FieldCredentials, "ca.crt: "+err.Error(),
+				"use a certificate authority with a key of a usual size", err)
 		}
 		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
 		if !transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(o.CA) {
-			return nil, &Error{
-				Reason: "InvalidCredentials", Field: FieldCredentials, Message: "ca.crt has no certificate in PEM",
-				Next: "correct it, or remove the key ca.crt to use the certificate authorities of the system",
-			}
+			return nil, newError("InvalidCredentials", FieldCredentials, "ca.crt has no certificate in PEM",
+				"correct it, or remove the key ca.crt to use the certificate authorities of the system", nil)
 		}
 	}
 	client, err := minio.New(u.Host, &minio.Options{

@@ -36,6 +36,11 @@ type Error struct {
 	err error
 }
 
+// newError returns an Error.
+func newError(reason, field, message, next string, err error) *Error {
+	return &Error{Reason: reason, Field: field, Message: message, Next: next, err: err}
+}
+
 func (e *Error) Error() string {
 	if e.Field == "" {
 		return e.Message

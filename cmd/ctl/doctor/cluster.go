@@ -89,7 +89,7 @@ func clusterAPI(ctx context.Context, v *diagnosis) bool {
 	}
 	if len(old) > 0 {
 		v.report(ok(subject, "%s of contract v1beta1, which Cluster API supports until v1.16: %s. To check whether they acknowledge a pause: scutectl doctor provider",
-			view.Count(len(old), "kind"), firstNames(old)))
+			view.Count(len(old), "kind"), view.First(old)))
 	}
 	return true
 }
@@ -175,15 +175,6 @@ func image(p *corev1.Pod) string {
 		return "no container"
 	}
 	return p.Spec.Containers[0].Image
-}
-
-// firstNames returns the first names of many.
-func firstNames(names []string) string {
-	const named = 4
-	if len(names) <= named {
-		return strings.Join(names, ", ")
-	}
-	return strings.Join(names[:named], ", ") + ", …"
 }
 
 // unfinishedRestores reports unfinished restores. Their target may be a cluster without scute.

@@ -111,10 +111,8 @@ func (l *inventory) policies() {
 		if p.Status.MassFailure {
 			l.add(warning(subject, "find the common cause; remediation continues after the cooldown", "%s: %s", name, p.Status.Message))
 		}
-		if i := slices.IndexFunc(p.Status.Conditions, func(c metav1.Condition) bool {
-			return c.Type == "Stalled" && c.Status == metav1.ConditionTrue
-		}); i >= 0 {
-			l.add(problem(subject, edit, "%s is stalled: %s", name, p.Status.Conditions[i].Message))
+		if c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionStalled); c != nil && c.Status == metav1.ConditionTrue {
+			l.add(problem(subject, edit, "%s is stalled: %s", name, c.Message))
 		}
 	}
 	if len(l.found) == before {

@@ -2,14 +2,12 @@ package move
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/mover"
 	"scute.dev/mover/runner"
@@ -134,13 +132,9 @@ func (o *abortOptions) request(ctx context.Context, p *session, m *v1alpha1.Move
 		}
 		return o.Env.Linef("move %s: abort requested in spec.abort", key(m))
 	}
-	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
-	defer cancel()
-	actor := connect.Actor(ctx, p.Cluster)
-	if err := (&runner.Runner{Log: p.Log.Log, Now: o.Env.Now}).Abort(ctx, m.Status.MoveID, actor, o.Reason); err != nil {
-		return fmt.Errorf("writing the abort of move %s to the log at %s: %w", key(m), p.Log.Where, err)
-	}
-	return o.Env.Linef("move %s: abort recorded by %s", key(m), actor)
+	return appendDecision(ctx, p, m, "abort", func(ctx context.Context, r *runner.Runner, actor string) error {
+		return r.Abort(ctx, m.Status.MoveID, actor, o.Reason)
+	})
 }
 
 // awaitAnswer waits until the move rolls back, or has passed the point of no return.

@@ -95,22 +95,27 @@ func (o *decideOptions) describe() string {
 }
 
 func (o *decideOptions) record(ctx context.Context, p *session, m *v1alpha1.Move) error {
-	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
-	defer cancel()
-	actor, r := connect.Actor(ctx, p.Cluster), &runner.Runner{Log: p.Log.Log, Now: o.Env.Now}
-	var err error
-	if o.Action == abandon {
-		err = r.Abandon(ctx, m.Status.MoveID, actor, o.Reason)
-	} else {
-		err = r.Resolve(ctx, m.Status.MoveID, actor, mover.Direction(o.Action), o.Reason)
-	}
+	err := appendDecision(ctx, p, m, o.describe()+",", func(ctx context.Context, r *runner.Runner, actor string) error {
+		if o.Action == abandon {
+			return r.Abandon(ctx, m.Status.MoveID, actor, o.Reason)
+		}
+		return r.Resolve(ctx, m.Status.MoveID, actor, mover.Direction(o.Action), o.Reason)
+	})
 	if errors.Is(err, runner.ErrNotStranded) {
 		return fmt.Errorf("move %s is not stranded: %s", key(m), m.Status.Message)
 	}
-	if err != nil {
+	return err
+}
+
+// appendDecision appends a user's decision to the log, and prints it.
+func appendDecision(ctx context.Context, p *session, m *v1alpha1.Move, what string, fn func(_ context.Context, _ *runner.Runner, actor string) error) error {
+	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
+	defer cancel()
+	actor := connect.Actor(ctx, p.Cluster)
+	if err := fn(ctx, &runner.Runner{Log: p.Log.Log, Now: p.Env.Now}, actor); err != nil {
 		return fmt.Errorf("writing the decision about move %s to the log at %s: %w", key(m), p.Log.Where, err)
 	}
-	return o.Env.Linef("move %s: %s, recorded by %s", key(m), o.describe(), actor)
+	return p.Env.Linef("move %s: %s recorded by %s", key(m), what, actor)
 }
 
 // writeIntent writes the decision to the resource, because the log cannot be reached.
