@@ -157,20 +157,7 @@ func (g *graph) moveAdvice(n *node) string {
 	case !g.inSelectedCluster(n) || g.exclusionReason(n) == ownersAloneReason:
 		return "label it " + object.MoveLabel + " to move it"
 	}
-	for _, p := range n.owners {
-		switch {
-		case p.included, isShareable(n.o.Ref):
-			continue
-		case g.inSelectedCluster(p):
-			return "fix the finding about " + p.o.Ref.String()
-		case g.labelledCluster(p) != nil:
-			return "remove that owner reference, or move Cluster " + p.o.ClusterName + " too"
-		default:
-			return "label " + p.o.Ref.String() + " " + object.ClusterNameLabel + "=" + n.o.ClusterName +
-				" so that it moves too, or remove that owner reference"
-		}
-	}
-	return "label it " + object.MoveLabel + " to move it without that owner; if the owner no longer exists, remove the owner reference"
+	return "move its owners too, or correct its owner references; or label it " + object.MoveLabel + " to move it without them"
 }
 
 // hostedKinds returns the kinds of control planes that always run as workloads of the management cluster: of k0smotron, Kamaji, HyperShift, the

@@ -10,6 +10,7 @@ import (
 
 	"scute.dev/kube/object"
 	"scute.dev/pause"
+	"scute.dev/view"
 )
 
 type reference struct {
@@ -191,10 +192,7 @@ func (u *unresolvedReferences) warn(found *Findings) {
 		}
 		list = append(list, text)
 	}
-	if more := len(u.fields) - most; more > 0 {
-		list = append(list, fmt.Sprintf("and %d more fields", more))
-	}
 	found.AddWarning("references",
-		"these fields refer to objects that were not found among the kinds that move; the target was not checked for them: "+strings.Join(list, "; "),
+		"these fields refer to objects that were not found among the kinds that move; the target was not checked for them: "+strings.Join(view.More(list, len(u.fields)), "; "),
 		"make sure that the target has them; to have scute read a kind, label its CustomResourceDefinition clusterctl.cluster.x-k8s.io")
 }

@@ -2,12 +2,12 @@ package mover
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
 	"scute.dev/kube/object"
 	"scute.dev/pause"
+	"scute.dev/view"
 )
 
 // checkReferences records findings about the objects that member n names and that would stay.
@@ -76,11 +76,8 @@ func ambiguousMessage(found []*node) string {
 	for _, p := range found[:min(most, len(found))] {
 		names = append(names, p.o.Ref.String())
 	}
-	if more := len(found) - most; more > 0 {
-		names = append(names, fmt.Sprintf("%d more", more))
-	}
-	return "it refers to an object in the namespace of its provider; several objects have that name, and none of them is copied: " + strings.Join(names,
-		", ")
+	return "it refers to an object in the namespace of its provider; several objects have that name, and none of them is copied: " +
+		strings.Join(view.More(names, len(found)), ", ")
 }
 
 // requiresReferences reports whether the references of an object are part of Cluster API's contract: the object does not work without their targets.

@@ -173,18 +173,14 @@ func (s *State) retryLimitText() string {
 }
 
 func (s *State) explainRefusal() (message, next string) {
-	errors := 0
+	errors := slices.DeleteFunc(slices.Clone(s.Findings), func(f Finding) bool { return f.Severity != Error })
 	var first Finding
-	for _, f := range s.Findings {
-		if f.Severity == Error {
-			if errors++; errors == 1 {
-				first = f
-			}
-		}
+	if len(errors) > 0 {
+		first = errors[0]
 	}
 	message = fmt.Sprintf("refused, nothing was changed: %s: %s", first.Field, first.Message)
-	if errors > 1 {
-		message += fmt.Sprintf(" (and %d more findings)", errors-1)
+	if more := len(errors) - 1; more > 0 {
+		message += fmt.Sprintf(" (and %d more findings)", more)
 	}
 	return message, first.Remedy + ", then create another Move"
 }

@@ -76,8 +76,8 @@ func Next(s *State) Step {
 	}
 }
 
-// Outcome is the result of a step, or of the passing of time. A step that needs no further decision returns its event as the outcome.
-type Outcome interface{ outcome() }
+// Outcome is the result of a step, or of the passing of time: one of the types below, or the event that follows if no decision is needed.
+type Outcome any
 
 type (
 	// Tick means that no step was performed; time has passed, or an operator has requested something.
@@ -135,27 +135,3 @@ type (
 		Stranded bool
 	}
 )
-
-func (Tick) outcome()                 {}
-func (PreflightDone) outcome()        {}
-func (RebuildDone) outcome()          {}
-func (LogLost) outcome()              {}
-func (Abandoned) outcome()            {}
-func (CreateStarted) outcome()        {}
-func (BaselineRead) outcome()         {}
-func (AcksRead) outcome()             {}
-func (Drafted) outcome()              {}
-func (CopiesUnacknowledged) outcome() {}
-func (VerifyDone) outcome()           {}
-func (ResumeRead) outcome()           {}
-func (StepFailed) outcome()           {}
-func (TraceMissing) outcome()         {}
-func (Paused) outcome()               {}
-func (Created) outcome()              {}
-func (AllCreated) outcome()           {}
-func (Deleted) outcome()              {}
-func (SourceEmptied) outcome()        {}
-func (PausesRestored) outcome()       {}
-func (Removed) outcome()              {}
-func (TargetCleared) outcome()        {}
-func (RolledBack) outcome()           {}

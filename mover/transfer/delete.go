@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"scute.dev/mover"
 	"scute.dev/pause"
 	"scute.dev/pause/hold"
+	"scute.dev/view"
 )
 
 // The pause is checked again before each chunk of a level. Once listInterval has passed, both
@@ -71,7 +71,7 @@ func (t *Transfer) deleteSource(ctx context.Context, s *mover.State, emit Emit) 
 				next = t.listIntervalAfter(looked.Sub(began))
 			}
 			if time.Since(paused) > t.maxListingAge() {
-				if err := t.ensurePaused(ctx, rootsAbove(s.Roots, chunk)); err != nil {
+				if err := t.ensurePaused(ctx, rootsAbove(s.Roots, chunk), nil, t.annotateEmptying); err != nil {
 					return nil, err
 				}
 			}
@@ -127,12 +127,7 @@ func (t *Transfer) checkDeletion(ctx context.Context, s *mover.State, everything
 	if err := checkCopies(s, look.copies, everything); err != nil {
 		return nil, err
 	}
-	var again repausedRoots
-	err = t.eachRoot(ctx, s.Roots, look.roots, func(ctx context.Context, root pause.Root, typ kube.Type, u *unstructured.Unstructured) error {
-		t.repause(ctx, &again, root, typ, u)
-		return nil
-	})
-	if err := cmp.Or(again.err(), err); err != nil {
+	if err := t.ensurePaused(ctx, s.Roots, look.roots, nil); err != nil {
 		return nil, err
 	}
 	if err := t.checkClassesUnused(ctx, s, look.originals); err != nil {
@@ -190,16 +185,35 @@ func (t *Transfer) checkSourceEmpty(ctx context.Context, s *mover.State) error {
 }
 
 // ensurePaused returns an error unless the roots of the source are still paused. If their controllers reconciled, a deletion would reach the
-// infrastructure.
-func (t *Transfer) ensurePaused(ctx context.Context, roots []pause.Root) error {
-	var again repausedRoots
-	err := t.eachRoot(ctx, roots, nil, func(ctx context.Context, root pause.Root, typ kube.Type, u *unstructured.Unstructured) error {
-		if t.repause(ctx, &again, root, typ, u) {
-			return nil
+// infrastructure. It pauses all unpaused roots again before it returns, because a tool that removes one pause removes the pause of every Cluster.
+// It calls work, which may be nil, for the paused roots.
+func (t *Transfer) ensurePaused(
+	ctx context.Context, roots []pause.Root, have objects, work func(context.Context, pause.Root, kube.Type, *unstructured.Unstructured) error,
+) error {
+	var mu sync.Mutex
+	var failed error
+	var unpaused []object.Ref
+	err := t.eachRoot(ctx, roots, have, func(ctx context.Context, root pause.Root, typ kube.Type, u *unstructured.Unstructured) error {
+		if u == nil || pause.RootOf(object.Observe(u)).Found {
+			if work == nil {
+				return nil
+			}
+			return work(ctx, root, typ, u)
 		}
-		return t.annotateEmptying(ctx, root, typ, u)
+		err := hold.SwitchOf(root.Ref).Set(ctx, t.Source, typ, root, t.holder())
+		if err == nil {
+			t.pauseLifted.Store(true)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		failed, unpaused = cmp.Or(failed, err), append(unpaused, root.Ref)
+		return nil
 	})
-	return cmp.Or(again.err(), err)
+	if failed == nil && len(unpaused) > 0 {
+		slices.SortFunc(unpaused, object.Compare)
+		failed = pauseRemovedError(unpaused[0], view.Count(len(unpaused), "object was", "objects were")+" not paused")
+	}
+	return cmp.Or(failed, err)
 }
 
 // annotateEmptying annotates a root as being emptied, in case an older log is used to roll back. It is called before the first deletion, but only after
@@ -259,50 +273,6 @@ func release(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref
 	return c.Patch(ctx, "release "+ref.String(), typ, ref, map[string]any{"metadata": map[string]any{
 		"uid": uid, "finalizers": nil, "annotations": map[string]any{object.DeleteForMoveAnnotation: "", object.PausedAnnotation: ""},
 	}}, dryRun...)
-}
-
-// repausedRoots contains the roots that had to be paused again, each with the error of doing so. All are paused again before an error is returned,
-// because a tool that removes one pause removes the pause of every Cluster, and the controllers of each create machines. The zero value is ready for
-// use.
-type repausedRoots struct {
-	mu    sync.Mutex
-	roots map[object.Ref]error
-}
-
-// repause pauses a root if it still exists and is no longer paused, and reports whether it did so.
-func (t *Transfer) repause(ctx context.Context, again *repausedRoots, root pause.Root, typ kube.Type, u *unstructured.Unstructured) bool {
-	if u == nil || pause.RootOf(object.Observe(u)).Found {
-		return false
-	}
-	err := hold.SwitchOf(root.Ref).Set(ctx, t.Source, typ, root, t.holder())
-	if err == nil {
-		t.pauseLifted.Store(true)
-	}
-	again.mu.Lock()
-	defer again.mu.Unlock()
-	if again.roots == nil {
-		again.roots = make(map[object.Ref]error)
-	}
-	again.roots[root.Ref] = err
-	return true
-}
-
-// err returns the first error of pausing a root. Otherwise it returns an error if any root had to be paused again, or nil.
-func (p *repausedRoots) err() error {
-	refs := slices.SortedFunc(maps.Keys(p.roots), object.Compare)
-	for _, ref := range refs {
-		if err := p.roots[ref]; err != nil {
-			return err
-		}
-	}
-	switch more := len(refs) - 1; more {
-	case -1:
-		return nil
-	case 0:
-		return pauseRemovedError(refs[0], "it was not paused")
-	default:
-		return pauseRemovedError(refs[0], fmt.Sprintf("it was not paused, nor were %d more objects", more))
-	}
 }
 
 func pauseRemovedError(ref object.Ref, why string) error {

@@ -96,7 +96,7 @@ func TestAllClustersArePausedAgainAtOnce(t *testing.T) {
 					left++
 				}
 			}
-			want, says := 0, "c-00: it was not paused, nor were 59 more objects"
+			want, says := 0, "c-00: 60 objects were not paused"
 			if denied != "" {
 				want, says = 1, "c-07"
 			}

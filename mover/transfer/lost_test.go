@@ -95,7 +95,7 @@ func TestAHostedControlPlaneIsRefused(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			f, controlPlane, set := hosted(t, kind, obj{"spec": obj{"replicas": int64(1)}})
 			found := f.preflight()
-			if severityOf(found, controlPlane.String(), "hosted") != mover.Error || severityOf(found, set.String(), "(1 of Pod) at the source, because its owner "+controlPlane.String()) != mover.Error {
+			if severityOf(found, controlPlane.String(), "hosted") != mover.Error || severityOf(found, set.String(), "its 1 dependent at the source, because its owner "+controlPlane.String()) != mover.Error {
 				t.Errorf("findings without accepted losses = %+v", found)
 			}
 			f.state.Spec.AcceptLoss = []string{set.GroupKind()}

@@ -2,7 +2,6 @@ package transfer
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -27,8 +26,11 @@ func (p *scope) checkLost(ctx context.Context) (found findings, err error) {
 	}
 	lost, unlisted, err := p.lostObjects(ctx, p.members.Objects, p.snapshot)
 	for _, l := range lost {
-		addLoss(&found, p.spec, l.Ref, "the garbage collector would delete it"+dependentsText(l)+" at the source, because its owner "+l.Owner.String()+
-			" moves", keepAdvice(l.Ref))
+		what := "it"
+		if n := len(l.Dependents); n > 0 {
+			what += " and its " + view.Count(n, "dependent")
+		}
+		addLoss(&found, p.spec, l.Ref, "the garbage collector would delete "+what+" at the source, because its owner "+l.Owner.String()+" moves", keepAdvice(l.Ref))
 	}
 	if len(unlisted) > 0 {
 		found.AddWarning("source", "scute may not list these kinds; after the move, the garbage collector deletes their objects if the move took their "+
@@ -58,22 +60,6 @@ func replacement(ref object.Ref) string {
 // keepAdvice returns what to do about an object that a move would lose.
 func keepAdvice(ref object.Ref) string {
 	return "do not move its Cluster; or, if it may be lost, add " + ref.GroupKind() + " to spec.acceptLoss of another Move"
-}
-
-// dependentsText counts the objects that are deleted with an object, by kind.
-func dependentsText(l mover.LostObject) string {
-	if len(l.Dependents) == 0 {
-		return ""
-	}
-	kinds := make(map[string]int)
-	for _, ref := range l.Dependents {
-		kinds[ref.GroupKind()]++
-	}
-	var counted []string
-	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-		counted = append(counted, fmt.Sprintf("%d of %s", kinds[kind], kind))
-	}
-	return " and its dependents (" + firstNames(counted) + ")"
 }
 
 func firstNames(names []string) string {

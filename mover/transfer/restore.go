@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"scute.dev/kube"
 	"scute.dev/kube/object"
@@ -297,27 +299,18 @@ func (r *Restore) awaitAcks(ctx context.Context) error {
 // poll calls look until nothing is pending. If the context ends first, poll returns what was pending at the last successful call. look also returns
 // the number of finished objects.
 func (r *Restore) poll(ctx context.Context, phase RestorePhase, look func(context.Context) (int, []mover.ObjectReason, error)) ([]mover.ObjectReason, error) {
-	const pace = 500 * time.Millisecond
+	const interval = 500 * time.Millisecond
 	var pending []mover.ObjectReason
-	for {
+	err := wait.PollUntilContextCancel(ctx, interval, true, func(ctx context.Context) (bool, error) {
 		done, now, err := look(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return pending, ctx.Err()
-		case err != nil:
-			return pending, err
+		if err != nil {
+			return false, cmp.Or(ctx.Err(), err)
 		}
 		pending = now
 		r.report(phase, done)
-		if len(pending) == 0 {
-			return nil, nil
-		}
-		select {
-		case <-ctx.Done():
-			return pending, ctx.Err()
-		case <-time.After(pace):
-		}
-	}
+		return len(pending) == 0, nil
+	})
+	return pending, err
 }
 
 // findCopies reads the UIDs of the copies, which an earlier process may have created.

@@ -11,8 +11,8 @@ import (
 	"scute.dev/pause"
 )
 
-// Observation is what the runner has observed or done.
-type Observation interface{ observation() }
+// Observation is what the runner has observed or done: one of the types below, or Paused, Restored or TransientFailure.
+type Observation any
 
 // The observations.
 type (
@@ -22,8 +22,6 @@ type (
 		Baseline map[object.Ref]pause.Baseline
 		AckKinds map[string]pause.Duration
 	}
-	// PauseSet means that the pause was written to these Clusters.
-	PauseSet struct{ Roots []object.Ref }
 	// Evaluated is the result of one evaluation of all objects.
 	Evaluated struct {
 		New       map[object.Ref]Ack
@@ -34,20 +32,9 @@ type (
 		// Stable means that nothing is pending, and that the previous evaluation had the same objects.
 		Stable bool
 	}
-	// Failed means that an action failed, and will be retried.
-	Failed struct{ Message, Next string }
-	// Unpaused means that all Clusters are restored.
-	Unpaused struct{}
 	// ResumeEvaluated is the result of one evaluation after the restore.
 	ResumeEvaluated struct{ StillPaused []pause.PendingObject }
 )
-
-func (Selected) observation()        {}
-func (PauseSet) observation()        {}
-func (Evaluated) observation()       {}
-func (Failed) observation()          {}
-func (Unpaused) observation()        {}
-func (ResumeEvaluated) observation() {}
 
 // maxNamedPending limits the pending objects that one event names. maxBatch limits the roots, or
 // the objects in any other list, that one event contains.
@@ -61,22 +48,22 @@ func Decide(s *State, o Observation, now time.Time) []Event {
 	switch o := o.(type) {
 	case Selected:
 		return selectedEvents(s, o)
-	case PauseSet:
+	case Paused:
 		if !s.Releasing && len(o.Roots) > 0 {
-			return []Event{Paused(o)}
+			return []Event{o}
 		}
 	case Evaluated:
 		if s.Releasing {
 			return nil
 		}
 		return evaluatedEvents(s, o, now)
-	case Failed:
-		if next := TransientFailure(o); next != s.TransientFailure {
-			return []Event{next}
+	case TransientFailure:
+		if o != s.TransientFailure {
+			return []Event{o}
 		}
-	case Unpaused:
+	case Restored:
 		if s.Releasing && s.RestoredAt.IsZero() {
-			return []Event{Restored{}}
+			return []Event{o}
 		}
 	case ResumeEvaluated:
 		if s.Releasing && !s.RestoredAt.IsZero() {

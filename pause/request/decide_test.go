@@ -46,7 +46,7 @@ func TestDecide(t *testing.T) {
 	for _, e := range request.Decide(&w.state, request.Selected{Roots: []pause.Root{{Ref: prod, UID: "1"}}}, w.now) {
 		w.state.Apply(e, w.now)
 	}
-	w.observe(request.PauseSet{}, v1alpha1.PausePausing)
+	w.observe(request.Paused{}, v1alpha1.PausePausing)
 	w.state.Apply(request.Paused{Roots: []object.Ref{prod}}, w.now)
 
 	silent := map[string][]pause.PendingObject{"a": {{Ref: machine, Reason: "condition Paused is False"}}}
@@ -132,7 +132,7 @@ func (w *fixture) release(silent map[string][]pause.PendingObject) {
 	w.t.Helper()
 	w.state.Apply(request.ReleaseRequested{}, w.now)
 	w.observe(request.Evaluated{Pending: silent}, v1alpha1.PauseRestoring)
-	w.observe(request.Unpaused{}, v1alpha1.PauseResuming)
+	w.observe(request.Restored{}, v1alpha1.PauseResuming)
 	w.observe(request.ResumeEvaluated{StillPaused: silent["a"]}, v1alpha1.PauseResuming)
 	w.now = w.now.Add(time.Minute)
 	w.observe(request.ResumeEvaluated{StillPaused: silent["a"]}, v1alpha1.PauseReleased)

@@ -201,7 +201,7 @@ func (d *drive) pauseClusters(ctx context.Context) error {
 	if len(again) > 0 {
 		return d.decide(ctx, request.Evaluated{Deleted: again})
 	}
-	return d.decide(ctx, request.PauseSet{Roots: done})
+	return d.decide(ctx, request.Paused{Roots: done})
 }
 
 // recordFailure records why a turn failed, and what a user can do.
@@ -212,7 +212,7 @@ func (d *drive) recordFailure(ctx context.Context, err error) error {
 			"Cluster, set spec.paused as it was, and remove finalizer %s from the Pause",
 			d.holder().Annotation, object.PausedBeforeAnnotation, "scute.dev/pause")
 	}
-	return d.decide(ctx, request.Failed{Message: redact.Message(err.Error()), Next: next})
+	return d.decide(ctx, request.TransientFailure{Message: redact.Message(err.Error()), Next: next})
 }
 
 // decide records the events that follow from an observation. If another process has written to the log, it applies the new events and decides again.

@@ -33,7 +33,7 @@ func (d *drive) restore(ctx context.Context) error {
 			return err
 		}
 	}
-	return d.decide(ctx, request.Unpaused{})
+	return d.decide(ctx, request.Restored{})
 }
 
 // checkResumed evaluates which objects still have a True condition Paused.

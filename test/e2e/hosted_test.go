@@ -42,7 +42,7 @@ func TestHostedControlPlane(t *testing.T) {
 	over := move(ctx, t, shared.blue, scuted.NewMove(ns, "refused", shared.green, "tiny"))
 	isRefused(t, over, []v1alpha1.MoveFinding{
 		finding("K0smotronControlPlane.controlplane.cluster.x-k8s.io hosted/tiny", "hosted control plane", "K0smotronControlPlane.controlplane.cluster.x-k8s.io to spec.acceptLoss"),
-		finding("StatefulSet.apps hosted/kmc-tiny-etcd", "the garbage collector would delete it and its dependents (1 of Service)", "StatefulSet.apps to spec.acceptLoss"),
+		finding("StatefulSet.apps hosted/kmc-tiny-etcd", "the garbage collector would delete it and its 1 dependent", "StatefulSet.apps to spec.acceptLoss"),
 	})
 	trail.unchanged(t, ofDaemon)
 	sameContents(t, before, contents(objects(ctx, t, shared.blue, ns)))

@@ -98,14 +98,6 @@ func currentMove(ctx context.Context, own *access.Cluster, c *task.Call, record 
 		move, err := getMove(ctx, own, c.Namespace, record.nth(n))
 		switch {
 		case apierrors.IsNotFound(err):
-			later, err := laterMove(ctx, own, c, record, n)
-			if err != nil {
-				return nil, n, err
-			}
-			if later > 0 {
-				n = later - 1
-				continue
-			}
 			return &v1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: record.nth(n)}}, n, nil
 		case err != nil:
 			return nil, n, err
@@ -115,27 +107,6 @@ func currentMove(ctx context.Context, own *access.Cluster, c *task.Call, record 
 			return move, n, nil
 		}
 	}
-}
-
-// maxMovesAhead is how many names after a missing Move an undo checks.
-const maxMovesAhead = 5
-
-// laterMove returns the number of a Move that an undo created after a missing one, or 0. An undo has no record of the number, and the earlier Moves
-// may be deleted.
-func laterMove(ctx context.Context, own *access.Cluster, c *task.Call, record moveRecord, n int) (int, error) {
-	if !c.Undoing {
-		return 0, nil
-	}
-	for later := n + 1; later <= n+maxMovesAhead; later++ {
-		move, err := getMove(ctx, own, c.Namespace, record.nth(later))
-		switch {
-		case err == nil && move.Annotations[access.StepKeyAnnotation] == c.Key():
-			return later, nil
-		case err != nil && !apierrors.IsNotFound(err):
-			return 0, err
-		}
-	}
-	return 0, nil
 }
 
 func getMove(ctx context.Context, own *access.Cluster, namespace, name string) (*v1alpha1.Move, error) {

@@ -91,32 +91,3 @@ func TestAFailedMoveIsDeletedMeanwhile(t *testing.T) {
 		t.Errorf("aborted %v, error %v", aborted, err)
 	}
 }
-
-// TestAFailedMoveOfAnUndoIsDeletedMeanwhile checks that an undo that moves clusters back finds its latest Move, of
-// which it has no record, even if earlier ones were deleted.
-func TestAFailedMoveOfAnUndoIsDeletedMeanwhile(t *testing.T) {
-	for _, latest := range []string{"-2", "-4"} {
-		c := startedCall(t, true)
-		c.With = json.RawMessage(initialInputs)
-		c.Record = func(context.Context, json.RawMessage, bool) error { return nil }
-		ctx, cancel := context.WithCancel(t.Context())
-		c.Progress = func(string) { cancel() } // it follows a move
-		k := daemons(t, func(w http.ResponseWriter, method, name string) {
-			if method == http.MethodPost {
-				t.Error("another Move was created")
-				cancel()
-			}
-			if name != resourceBase(c)+latest {
-				notFound(w)
-				return
-			}
-			fmt.Fprintf(w, `{"apiVersion": "scute.dev/v1alpha1", "kind": "Move", "metadata": {"namespace": "fleet", "name": %q, "uid": "u", "annotations": {%q: %q}},
-				"spec": {"selection": {"clusters": ["a"]}, "target": {"kubeconfigSecretRef": {"name": "green", "key": "value"}}}, "status": {"phase": "Creating"}}`,
-				name, access.StepKeyAnnotation, c.Key())
-		})
-		if _, err := k.Run(ctx, c); !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
-		cancel()
-	}
-}
