@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	goyaml "go.yaml.in/yaml/v2"
+	goyaml3 "go.yaml.in/yaml/v3"
 )
 
 const (
@@ -120,8 +121,10 @@ func countExpanded(text []byte) (values int, err error) {
 	case m.bytes > 2*len(text)+maxAliasGrowth: // twice, because a decoded escape sequence may be longer
 		return 0, errGrowth
 	}
-	if number := writtenNumber.FindSubmatch(text); m.integerKey && number != nil {
-		m.changed = append(m.changed, "the document ("+string(number[1])+")")
+	if m.integerKey {
+		if number := changedNumber(text); number != "" {
+			m.changed = append(m.changed, "the document ("+number+")")
+		}
 	}
 	if len(m.changed) > 0 {
 		slices.Sort(m.changed)
@@ -133,8 +136,31 @@ func countExpanded(text []byte) (values int, err error) {
 	return m.values, err
 }
 
-// writtenNumber matches what looks like an integer key that becomes a different string when it is converted to JSON, such as 0755 or 1_000.
-var writtenNumber = regexp.MustCompile(`(?:^|[\s{,?])([-+]?(?:0[0-9A-Za-z_]|[0-9]+_)[0-9A-Za-z_]{0,62})\s*:`)
+// changedNumber returns an integer key that becomes a different string when it is converted to JSON,
+// such as 0755 or 1_000, or "".
+func changedNumber(text []byte) string {
+	var document goyaml3.Node
+	if goyaml3.Unmarshal(text, &document) != nil {
+		return ""
+	}
+	nodes := []*goyaml3.Node{&document}
+	for len(nodes) > 0 {
+		node := nodes[0]
+		nodes = append(nodes[1:], node.Content...)
+		for i := 0; node.Kind == goyaml3.MappingNode && i < len(node.Content); i += 2 {
+			key := node.Content[i]
+			var number any
+			if key.Kind != goyaml3.ScalarNode || key.Style != 0 || len(key.Value) > maxNamedKeyBytes ||
+				goyaml.Unmarshal([]byte(key.Value), &number) != nil {
+				continue
+			}
+			if n, is := number.(int); is && strconv.Itoa(n) != key.Value {
+				return key.Value
+			}
+		}
+	}
+	return ""
+}
 
 // losesContent reports whether a decoder would accept the document of an error, but would drop or change a part of it.
 func losesContent(err error) bool {

@@ -167,6 +167,7 @@ func TestNothingIsLost(t *testing.T) {
 		"data: {1_000: x}":        true,
 		"data: {1.10: x}":         true,
 		"data: {\"y\": 1, 80: x}": false,
+		"data: {80: 'at 08: x'}":  false,
 	} {
 		var all error
 		for _, err := range Each([]byte(text)) {
