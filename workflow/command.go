@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/view"
 )
 
 func (s *State) command(in Input, now time.Time) ([]Event, error) {
@@ -86,7 +86,7 @@ func (s *State) resume(in ResumeRun, now time.Time) ([]Event, error) {
 			since = s.lastAt
 		}
 	case CurrentPhase(s) == v1alpha1.RunPaused:
-		return nil, fmt.Errorf("%s waits for an operator: %s", strings.Join(s.waitingTasks(3), ", "), s.decisionAdvice())
+		return nil, fmt.Errorf("%s waits for an operator: %s", view.First(s.waitingTasks()), s.decisionAdvice())
 	default:
 		return nil, nil // it runs already
 	}
@@ -230,29 +230,23 @@ func (s *State) unknownTask(name string) error {
 		names = append(names, s.def[i].Name)
 	}
 	slices.Sort(names)
-	if len(names) > 10 {
-		names = append(names[:10], "...")
-	}
-	return fmt.Errorf("the run has no task %q; its tasks are %s", name, strings.Join(names, ", "))
+	return fmt.Errorf("the run has no task %q; its tasks are %s", name, view.First(names))
 }
 
-// waitingTasks returns the names of the first tasks that wait for a decision.
-func (s *State) waitingTasks(limit int) []string {
-	var names []string
+// waitingTasks returns the names of the tasks that wait for a decision.
+func (s *State) waitingTasks() (names []string) {
 	for i := range s.tasks {
 		t := &s.tasks[i]
 		if t.phase == taskPaused || t.phase == taskFailed && t.verdict == v1alpha1.VerdictBlocking || t.undo == undoFailed {
-			if names = append(names, s.def[i].Name); len(names) == limit {
-				break
-			}
+			names = append(names, s.def[i].Name)
 		}
 	}
 	return names
 }
 
 func (s *State) waitingText() string {
-	if names := s.waitingTasks(3); len(names) > 0 {
-		return "; tasks that wait: " + strings.Join(names, ", ")
+	if names := s.waitingTasks(); len(names) > 0 {
+		return "; tasks that wait: " + view.First(names)
 	}
 	return ""
 }

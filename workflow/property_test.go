@@ -400,7 +400,7 @@ func (p *player) command() Input {
 		}
 		fallthrough
 	default:
-		if waiting := p.state.waitingTasks(10); len(waiting) > 0 {
+		if waiting := p.state.waitingTasks(); len(waiting) > 0 {
 			task = rapid.SampledFrom(waiting).Draw(p.t, "waiting")
 		}
 		return Decision{Task: task, Action: rapid.SampledFrom([]Action{
@@ -445,7 +445,7 @@ func (p *player) checkIdle() {
 	}
 	switch phase := CurrentPhase(s); phase {
 	case v1alpha1.RunPaused:
-		if !s.paused && len(s.waitingTasks(1)) == 0 {
+		if !s.paused && len(s.waitingTasks()) == 0 {
 			p.fail("paused, and nobody is waited for")
 		}
 		for i := range s.def {

@@ -307,22 +307,14 @@ func (s *State) stopReason() string {
 
 // keptTasks returns the names of the first tasks whose effects a rollback has kept.
 func (s *State) keptTasks() string {
-	const named = 3
 	var names []string
-	n := 0
 	for i := range s.tasks {
-		if s.tasks[i].undo != undoKept {
-			continue
-		}
-		if n++; n <= named {
+		if s.tasks[i].undo == undoKept {
 			names = append(names, s.def[i].Name)
 		}
 	}
-	switch {
-	case n == 0:
+	if len(names) == 0 {
 		return ""
-	case n > named:
-		names = append(names, fmt.Sprintf("%d more", n-named))
 	}
-	return "; effects kept, because they cannot be undone: " + strings.Join(names, ", ")
+	return "; effects kept, because they cannot be undone: " + view.First(names)
 }

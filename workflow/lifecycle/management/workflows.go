@@ -3,6 +3,7 @@ package management
 import (
 	"fmt"
 
+	"scute.dev/view"
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/task"
@@ -97,7 +98,7 @@ func checkNoOtherClusters(c *Managed) error {
 	}
 	return task.Final(fmt.Errorf("the management cluster still has %d other Clusters, whose machines would keep running unmanaged: %s: delete or "+
 		"move them first",
-		len(others), access.Summarize(others)))
+		len(others), view.First(others)))
 }
 
 // recheckNoOtherClusters checks again, because hours may pass between pre-delete and the deletion. It does not check if an operator has ignored a failure of

@@ -13,6 +13,7 @@ import (
 
 	"scute.dev/kube"
 	"scute.dev/kube/settled"
+	"scute.dev/view"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
@@ -47,7 +48,7 @@ func (t Target) Decide(p Upgrader) (d Decision, err error) {
 		return d, err
 	}
 	why = append(why, outdatedReasons(s, t.Version)...)
-	d.UpgradeCluster, d.Reason = len(why) > 0, access.Summarize(why)
+	d.UpgradeCluster, d.Reason = len(why) > 0, view.First(why)
 	d.Needed = d.UpgradeCluster
 	d.Objects, err = checksum(objects)
 	return d, err
@@ -76,7 +77,7 @@ func (t Target) WaitUnchanged(p Upgrader) error {
 		}
 		if len(why) > 0 {
 			return task.Final(fmt.Errorf("the template or the parameters have changed since pre-upgrade found nothing to upgrade: %s: restore them, or "+
-				"abort this run and start another one", access.Summarize(why)))
+				"abort this run and start another one", view.First(why)))
 		}
 	}
 	return t.waitUpToDate()

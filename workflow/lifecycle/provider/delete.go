@@ -16,6 +16,7 @@ import (
 	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/kube/settled"
+	"scute.dev/view"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
@@ -138,7 +139,7 @@ func usageReason(ctx context.Context, on *access.Cluster, class *unstructured.Un
 	case err != nil || all && len(users) == 0:
 		return "", err
 	case len(users) > 0:
-		return "Clusters use it: " + access.Summarize(users), nil
+		return "Clusters use it: " + view.First(users), nil
 	}
 	uid := class.GetUID()
 	err = on.Kube.Do(ctx, "try to delete ClusterClass "+class.GetNamespace()+"/"+class.GetName(), func(ctx context.Context) error {

@@ -17,6 +17,7 @@ import (
 
 	"scute.dev/kube"
 	"scute.dev/kube/object"
+	"scute.dev/view"
 	"scute.dev/workflow/task"
 )
 
@@ -156,7 +157,7 @@ func (cl *Cluster) Remove(ctx context.Context, c *task.Call, ref ObjectRef, uid 
 			return "", nil
 		}
 		if f := u.GetFinalizers(); len(f) > 0 {
-			return fmt.Sprintf("%s is being deleted and waits for finalizers: %s", ref, Summarize(f)), nil
+			return fmt.Sprintf("%s is being deleted and waits for finalizers: %s", ref, view.First(f)), nil
 		}
 		return ref.String() + " is being deleted", nil
 	})

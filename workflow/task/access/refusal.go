@@ -13,6 +13,7 @@ import (
 
 	"scute.dev/internal/redact"
 	"scute.dev/kube"
+	"scute.dev/view"
 	"scute.dev/workflow/task"
 )
 
@@ -41,7 +42,7 @@ func FinalIfRefused(err error) error {
 func FinalIfObjectRefused(ref ObjectRef, err error) error {
 	if names, fields := conflictingManagers(err); len(names) > 0 {
 		return task.Final(fmt.Errorf("%s: %s are owned by %s: remove them from the manifest, or set with.force: true to take them over",
-			ref, Summarize(fields), strings.Join(names, ", ")))
+			ref, view.First(fields), strings.Join(names, ", ")))
 	}
 	var status apierrors.APIStatus
 	if ref.IsSecret() && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || kube.IsSchemaMismatch(err)) && errors.As(err, &status) {
@@ -52,7 +53,7 @@ func FinalIfObjectRefused(ref ObjectRef, err error) error {
 			}
 		}
 		return task.Final(fmt.Errorf("the API server rejects %s as invalid (fields: %s; its message may quote the content and is not shown)", ref,
-			Summarize(fields)))
+			view.First(fields)))
 	}
 	return FinalIfRefused(err)
 }
@@ -78,13 +79,4 @@ func conflictingManagers(err error) (names, fields []string) {
 		fields = append(fields, cause.Field)
 	}
 	return names, fields
-}
-
-// Summarize returns the first elements of a list and the number of omitted elements.
-func Summarize(list []string) string {
-	const named = 5
-	if len(list) <= named {
-		return strings.Join(list, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(list[:named], ", "), len(list)-named)
 }

@@ -12,6 +12,7 @@ import (
 
 	"scute.dev/internal/redact"
 	"scute.dev/kube/settled"
+	"scute.dev/view"
 	"scute.dev/workflow/task"
 )
 
@@ -28,7 +29,7 @@ func (cl *Cluster) UnsettledReason(ctx context.Context, ref ObjectRef, u *unstru
 	case err != nil:
 		return "", FinalIfRefused(err)
 	default:
-		return redact.Message(Summarize(state.Problems())), nil
+		return redact.Message(view.First(state.Problems())), nil
 	}
 }
 

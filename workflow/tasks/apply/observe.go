@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/kube"
+	"scute.dev/view"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
@@ -114,7 +115,7 @@ func (w *applying) compare(ctx context.Context, item *workItem, entry *recordEnt
 	}
 	item.needsWrite = true
 	if item.removed = removedFields(live, item.want); len(item.removed) > 0 {
-		w.call.Progress(fmt.Sprintf("%s loses %s: an earlier Apply of scute set it, and the manifest omits it", item.ref, access.Summarize(item.removed)))
+		w.call.Progress(fmt.Sprintf("%s loses %s: an earlier Apply of scute set it, and the manifest omits it", item.ref, view.First(item.removed)))
 	}
 	if entry.Created {
 		return nil

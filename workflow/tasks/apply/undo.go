@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/kube/object"
+	"scute.dev/view"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
@@ -149,7 +150,7 @@ func (a *Kind) undoChange(ctx context.Context, cluster *access.Cluster, e *recor
 		}
 		if err == nil && len(left) > 0 && e.Planned {
 			return task.Final(fmt.Errorf("%s cannot be restored in %s: the task was interrupted before it recorded the changed object, or another client has changed it since: restore it by hand, then mark the task undone",
-				e.ObjectRef, access.Summarize(left)))
+				e.ObjectRef, view.First(left)))
 		}
 		if err == nil {
 			return nil

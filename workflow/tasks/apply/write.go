@@ -10,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"scute.dev/view"
 	"scute.dev/workflow/task/access"
 )
 
@@ -154,7 +155,7 @@ func (w *applying) waitReady(ctx context.Context, items []*workItem) error {
 			}
 		}
 		left = still
-		return access.Summarize(reasons), nil
+		return view.First(reasons), nil
 	})
 	if err != nil {
 		return fmt.Errorf("waiting for readiness: %w", err)

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"scute.dev/internal/fair"
+	"scute.dev/view"
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
@@ -120,9 +121,9 @@ func (w *With) missingText(satisfied int, missing []string) string {
 	case w.Count > 0 && satisfied >= w.Count:
 		return ""
 	case w.Count > 0:
-		return fmt.Sprintf("%d of %d %s: %s", satisfied, w.Count, w.Selector, access.Summarize(missing))
+		return fmt.Sprintf("%d of %d %s: %s", satisfied, w.Count, w.Selector, view.First(missing))
 	case len(missing) > 0:
-		return access.Summarize(missing)
+		return view.First(missing)
 	case satisfied == 0 && w.For.State != waitGone:
 		return "there is no " + w.Selector.String()
 	default:
