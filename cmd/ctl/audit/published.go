@@ -134,8 +134,6 @@ func findConfigMap(ctx context.Context, flags *connect.Flags) (*corev1.ConfigMap
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
-	defer cancel()
 	var list corev1.ConfigMapList
 	err = cluster.Client.List(ctx, &list, client.InNamespace(flags.ScuteNamespace), client.MatchingLabels{evidence.Label: evidence.LabelCheckpoint})
 	switch {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -30,6 +31,7 @@ const CallTimeout = 20 * time.Second
 // Cluster is the management cluster of the kubeconfig's context.
 type Cluster struct {
 	Config *rest.Config
+	// Client makes calls that end after CallTimeout.
 	Client client.WithWatch
 	// Namespace is --namespace, the context's namespace, or "default".
 	Namespace string
@@ -54,11 +56,28 @@ func (f *Flags) Cluster() (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	timed := rest.CopyConfig(config)
+	timed.Timeout = CallTimeout
+	calls, err := client.NewWithWatch(timed, client.Options{Scheme: scheme})
+	var watches client.WithWatch
+	if err == nil {
+		watches, err = client.NewWithWatch(config, client.Options{Scheme: scheme, Mapper: calls.RESTMapper()})
+	}
 	if err != nil {
 		return nil, fmt.Errorf("preparing the connection to %s: %w", config.Host, err)
 	}
-	return &Cluster{Config: config, Client: c, Namespace: namespace}, nil
+	return &Cluster{Config: config, Client: timedClient{calls, watches}, Namespace: namespace}, nil
+}
+
+// timedClient is a client whose calls end after CallTimeout, but not its watches.
+type timedClient struct {
+	client.WithWatch
+	watches client.WithWatch
+}
+
+// Watch watches until the context ends.
+func (c timedClient) Watch(ctx context.Context, list client.ObjectList, options ...client.ListOption) (watch.Interface, error) {
+	return c.watches.Watch(ctx, list, options...)
 }
 
 // errNoKubeconfig reports that no kubeconfig names a management cluster.
@@ -82,8 +101,6 @@ func explainConfig(err error) error {
 
 // User returns the user name that the API server reports, "" on error.
 func (c *Cluster) User(ctx context.Context) string {
-	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
-	defer cancel()
 	review := &authenticationv1.SelfSubjectReview{}
 	if err := c.Client.Create(ctx, review); err != nil {
 		return ""

@@ -161,8 +161,6 @@ const (
 
 // Daemons lists the daemon's pods.
 func (f *Flags) Daemons(ctx context.Context, c *Cluster) ([]corev1.Pod, error) {
-	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
-	defer cancel()
 	var pods corev1.PodList
 	if err := c.Client.List(ctx, &pods, client.InNamespace(f.ScuteNamespace), client.MatchingLabels{daemonLabel: daemonComponent}); err != nil {
 		return nil, fmt.Errorf("looking for the daemon's pod in namespace %s: %w", f.ScuteNamespace, c.Explain(err))

@@ -31,8 +31,6 @@ type tokenSource struct {
 
 // token reads the token. If the Secret of readers is forbidden, it tries the Secret of operators, because operators may also read.
 func (p *tokenSource) token(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
-	defer cancel()
 	token, err := p.get(ctx, p.role)
 	if apierrors.IsForbidden(err) && p.role == embedded.Reader {
 		if instead, err := p.get(ctx, embedded.Operator); err == nil {

@@ -97,8 +97,6 @@ func clusterAPI(ctx context.Context, v *diagnosis) bool {
 // checkServed checks that the API server serves scute's kinds.
 func checkServed(ctx context.Context, v *diagnosis) bool {
 	const subject = "scute's kinds"
-	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
-	defer cancel()
 	_, err := v.cluster.Client.RESTMapper().RESTMapping(v1alpha1.GroupVersion().WithKind("Move").GroupKind(), v1alpha1.GroupVersion().Version)
 	if err != nil {
 		v.report(problem(subject, "helm install scute charts/scute -n "+v.flags.ScuteNamespace+" --create-namespace", "%v", v.cluster.Explain(err)))
@@ -159,8 +157,6 @@ func daemon(ctx context.Context, v *diagnosis) bool {
 
 // leader returns the holder of the daemon's lease, and whether the lease is current. A daemon that stops releases its lease.
 func leader(ctx context.Context, v *diagnosis) (holder string, fresh bool) {
-	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
-	defer cancel()
 	var lease coordinationv1.Lease
 	err := v.cluster.Client.Get(ctx, client.ObjectKey{Namespace: trust.LeaseNamespace, Name: trust.LeaseName}, &lease)
 	if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" || lease.Spec.RenewTime == nil || lease.Spec.LeaseDurationSeconds == nil {

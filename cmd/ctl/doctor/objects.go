@@ -15,7 +15,6 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/connect"
 	"scute.dev/internal/trust"
 	"scute.dev/mover"
 )
@@ -155,8 +154,6 @@ func unreadableResult(subject, kind string, o readableObject) result {
 
 // list reads the objects of all namespaces, or only of the context's namespace if the user may not list all. everywhere reports whether it read all.
 func (v *diagnosis) list(ctx context.Context, list client.ObjectList) (everywhere bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
-	defer cancel()
 	err = v.cluster.Client.List(ctx, list)
 	if apierrors.IsForbidden(err) {
 		return false, v.cluster.Client.List(ctx, list, client.InNamespace(v.cluster.Namespace))

@@ -147,8 +147,6 @@ func (c *providerCheck) release(ctx context.Context, made *v1alpha1.Pause) error
 }
 
 func (c *providerCheck) remove(ctx context.Context, made *v1alpha1.Pause) error {
-	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
-	defer cancel()
 	err := c.cluster.Client.Delete(ctx, made, client.Preconditions{UID: &made.UID})
 	if err == nil || apierrors.IsNotFound(err) {
 		return nil

@@ -8,7 +8,6 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"scute.dev/cmd/ctl/connect"
 	"scute.dev/kube"
 	"scute.dev/view"
 )
@@ -68,8 +67,6 @@ func checkGrants(ctx context.Context, v *diagnosis) bool {
 }
 
 func daemonMay(ctx context.Context, v *diagnosis, verb string, t kube.Type) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
-	defer cancel()
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User:               "system:serviceaccount:" + v.account.Namespace + ":" + v.account.Name,
 		Groups:             []string{"system:authenticated", "system:serviceaccounts", "system:serviceaccounts:" + v.account.Namespace},

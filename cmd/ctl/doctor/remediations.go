@@ -15,7 +15,6 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/remediation"
 	"scute.dev/kube/object"
@@ -44,14 +43,12 @@ func checkRemediations(ctx context.Context, v *diagnosis) {
 		return
 	}
 	l := &inventory{Objects: objects, now: v.now(), kit: v.kit}
-	called, cancel := context.WithTimeout(ctx, connect.CallTimeout)
-	defer cancel()
 	var checks clusterv1.MachineHealthCheckList
-	if err := v.cluster.Client.List(called, &checks); err != nil && !meta.IsNoMatchError(err) {
+	if err := v.cluster.Client.List(ctx, &checks); err != nil && !meta.IsNoMatchError(err) {
 		l.Forbidden = append(l.Forbidden, "machinehealthchecks")
 	}
 	var templates v1alpha1.SurgeRemediationTemplateList
-	if err := v.cluster.Client.List(called, &templates); err != nil && !meta.IsNoMatchError(err) {
+	if err := v.cluster.Client.List(ctx, &templates); err != nil && !meta.IsNoMatchError(err) {
 		l.Forbidden, checks.Items = append(l.Forbidden, "surgeremediationtemplates"), nil
 	}
 	l.checks, l.templates = checks.Items, templates.Items

@@ -32,8 +32,6 @@ func (n *Noun[T]) InCluster(c *connect.Cluster, notice func(error)) Source[T] {
 }
 
 func (c *clusterSource[T]) resource(ctx context.Context, key types.NamespacedName) (client.Object, error) {
-	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
-	defer cancel()
 	o := c.noun.New()
 	err := c.Client.Get(ctx, key, o)
 	if apierrors.IsNotFound(err) {
@@ -62,8 +60,6 @@ func (c *clusterSource[T]) List(ctx context.Context, namespace string) ([]T, err
 
 // list returns the objects of a namespace, or all, and the version of the list.
 func (c *clusterSource[T]) list(ctx context.Context, namespace string) (all []T, version string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
-	defer cancel()
 	list := c.noun.NewList()
 	if err := c.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return nil, "", fmt.Errorf("listing %s: %w", c.noun.Plural, c.Explain(err))

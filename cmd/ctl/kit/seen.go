@@ -63,8 +63,6 @@ func (s *Seen) Permit(ctx context.Context, c *connect.Cluster, key types.Namespa
 	if s == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
-	defer cancel()
 	if err := c.Client.Get(ctx, key, o); err != nil {
 		return c.Explain(err)
 	}

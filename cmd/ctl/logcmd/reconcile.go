@@ -156,8 +156,6 @@ func CheckTrust(ctx context.Context, cluster *connect.Cluster, log *connect.Log)
 
 // identify returns the identity of the log, and the marks that it is compared with.
 func identify(ctx context.Context, cluster *connect.Cluster, log *connect.Log) (own trust.Identity, marks trust.Watermarks, err error) {
-	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
-	defer cancel()
 	var ns corev1.Namespace
 	if err := cluster.Client.Get(ctx, client.ObjectKey{Name: "kube-system"}, &ns); err != nil {
 		return own, marks, fmt.Errorf("reading namespace kube-system: %w", cluster.Explain(err))
@@ -168,8 +166,6 @@ func identify(ctx context.Context, cluster *connect.Cluster, log *connect.Log) (
 
 // marksOf reads the high-water marks of a log from the cluster.
 func marksOf(ctx context.Context, cluster *connect.Cluster, logID string) (marks trust.Watermarks, err error) {
-	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
-	defer cancel()
 	var lease coordinationv1.Lease
 	err = client.IgnoreNotFound(cluster.Client.Get(ctx, client.ObjectKey{Namespace: trust.LeaseNamespace, Name: trust.LeaseName}, &lease))
 	if err != nil {
@@ -241,8 +237,6 @@ const (
 
 // outcomes lists the unfinished work of the log, then the work that is unfinished in the cluster only.
 func (s *unfinishedWork) outcomes(ctx context.Context, cluster *connect.Cluster) ([]trust.Outcome, error) {
-	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
-	defer cancel()
 	var moves v1alpha1.MoveList
 	var workflows v1alpha1.WorkflowRunList
 	if err := errors.Join(cluster.Client.List(ctx, &moves), cluster.Client.List(ctx, &workflows)); err != nil {

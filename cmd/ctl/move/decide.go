@@ -132,8 +132,6 @@ func (o *decideOptions) writeIntent(ctx context.Context, p *session, m *v1alpha1
 
 // patch writes only the changed fields of the spec.
 func patch(ctx context.Context, p *session, m *v1alpha1.Move, seen *kit.Seen, change func(*v1alpha1.MoveSpec)) error {
-	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
-	defer cancel()
 	after := m.DeepCopy()
 	change(&after.Spec)
 	if err := p.Cluster.Client.Patch(ctx, after, seen.Patch(m)); err != nil {

@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 )
 
@@ -42,8 +41,6 @@ func checkAbsent(ctx context.Context, p *session, m *v1alpha1.Move) error {
 // create creates the Secret and the Move. The Secret is first, because the daemon refuses a Move without its Secret. If the Move cannot be created, the
 // Secret is deleted.
 func create(ctx context.Context, p *session, m *v1alpha1.Move, kubeconfig []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
-	defer cancel()
 	var secret *corev1.Secret
 	if kubeconfig != nil {
 		var err error

@@ -14,7 +14,6 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 )
 
@@ -197,8 +196,6 @@ func remove(ctx context.Context, p *session, key types.NamespacedName, seen *kit
 	if err := seen.Check(made, made.Status.PauseID); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
-	defer cancel()
 	if err := client.IgnoreNotFound(p.Cluster.Client.Delete(ctx, made, client.Preconditions{UID: &made.UID})); err != nil {
 		return nil, fmt.Errorf("deleting the Pause: %w", p.Cluster.Explain(err))
 	}

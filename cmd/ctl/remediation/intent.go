@@ -11,7 +11,6 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/view"
 )
@@ -129,9 +128,7 @@ func (o *intent) write(ctx context.Context, machine string) error {
 		o.Env.Notef("%s: nothing was changed: its spec has this value already, and it is %s", key(before), before.Status.Phase)
 		return nil
 	}
-	writing, cancel := context.WithTimeout(ctx, connect.CallTimeout)
-	defer cancel()
-	if err := p.Cluster.Client.Patch(writing, after, o.seen.Patch(before)); err != nil {
+	if err := p.Cluster.Client.Patch(ctx, after, o.seen.Patch(before)); err != nil {
 		return fmt.Errorf("writing the spec of remediation %s: %w", key(before), p.Cluster.Explain(err))
 	}
 	if err := o.Env.Linef("%s: %s", key(before), said); err != nil || !o.wait.Wait {

@@ -71,12 +71,14 @@ func newMachineNoun(s *machineSource) *kit.Noun[*machine] {
 		Describe: func(_ context.Context, p *kit.Session[*machine], m *machine) ([]string, error) {
 			return describeMachine(p.View(), m), nil
 		},
-		StatusLines: describeMachine,
-		Updates:     func(m *machine) []kit.Update { return []kit.Update{{Text: m.fact()}} },
-		IsFinished:  func(*machine) bool { return false },
-		HasFailed:   func(*machine) bool { return false },
-		AfterWatch:  "operations in progress continue",
-		GetLong:     machineLong, DescribeLong: machineLong, WatchLong: "Machines are followed until the command is interrupted.\n\n" + machineLong,
+		StatusLines:  describeMachine,
+		Updates:      func(m *machine) []kit.Update { return []kit.Update{{Text: m.fact()}} },
+		IsFinished:   func(*machine) bool { return false },
+		HasFailed:    func(*machine) bool { return false },
+		AfterWatch:   "operations in progress continue",
+		GetLong:      machineLong,
+		DescribeLong: "The events of its remediation are shown by `describe remediation`.\n\n" + machineLong,
+		WatchLong:    "Machines are followed until the command is interrupted.\n\n" + machineLong,
 	}
 	n.Open = func(k *kit.Kit) (*kit.Session[*machine], error) {
 		switch {

@@ -39,8 +39,6 @@ type Objects struct {
 
 // Read lists the objects in a namespace, "" for all namespaces. It omits kinds of scute and of owners that are not served or may not be read.
 func Read(ctx context.Context, c *connect.Cluster, namespace string) (*Objects, error) {
-	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
-	defer cancel()
 	o := &Objects{Now: time.Now()}
 	var clusters clusterv1.ClusterList
 	var machines clusterv1.MachineList

@@ -9,7 +9,6 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 )
 
@@ -47,8 +46,6 @@ func changePolicy(ctx context.Context, k *kit.Kit, seen *kit.Seen, name string, 
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
-	defer cancel()
 	p := &v1alpha1.RepairPolicy{}
 	if err := cluster.Client.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: name}, p); err != nil {
 		return cluster.Explain(err)

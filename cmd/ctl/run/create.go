@@ -21,7 +21,7 @@ import (
 // runInCluster creates the WorkflowRun, or resumes it if it exists, and follows it.
 func (o *runOptions) runInCluster(ctx context.Context, w *v1alpha1.WorkflowRun, problems []workflow.Problem) error {
 	// The daemon would refuse the manifest for these problems. Whether it has enabled Exec is not known.
-	env := o.workflowEnv(tasks.Options{Clusters: &access.Clusters{}, Log: &deferredLog{}, ExecEnabled: true}, "")
+	env := o.workflowEnv(tasks.Options{Clusters: &access.Clusters{}, ExecEnabled: true}, "")
 	if err := o.report(mergeProblems(problems, env.Check(w.Namespace, w.Name, &w.Spec))); err != nil {
 		return err
 	}
@@ -61,8 +61,6 @@ func (o *runOptions) runInCluster(ctx context.Context, w *v1alpha1.WorkflowRun, 
 }
 
 func (o *runOptions) create(ctx context.Context, cluster *connect.Cluster, w *v1alpha1.WorkflowRun) error {
-	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
-	defer cancel()
 	if err := cluster.Client.Create(ctx, w); err != nil {
 		return fmt.Errorf("creating run %s/%s: %w", w.Namespace, w.Name, cluster.Explain(err))
 	}
@@ -77,16 +75,14 @@ func (o *runOptions) checkUnchanged(ctx context.Context, at *session, r *Run, w 
 		return nil
 	}
 	key := types.NamespacedName{Namespace: w.Namespace, Name: w.Name}
-	asking, cancel := context.WithTimeout(ctx, connect.CallTimeout)
-	defer cancel()
 	there := &v1alpha1.WorkflowRun{}
-	if err := at.Cluster.Client.Get(asking, key, there); err != nil {
+	if err := at.Cluster.Client.Get(ctx, key, there); err != nil {
 		return fmt.Errorf("reading run %s: %w", key, at.Cluster.Explain(err))
 	}
 	suspend := there.Spec.Suspend
 	there.Spec = *w.Spec.DeepCopy()
 	there.Spec.Suspend = suspend
-	err := at.Cluster.Client.Update(asking, there, client.DryRunAll)
+	err := at.Cluster.Client.Update(ctx, there, client.DryRunAll)
 	if !apierrors.IsInvalid(err) {
 		return nil
 	}
@@ -94,7 +90,7 @@ func (o *runOptions) checkUnchanged(ctx context.Context, at *session, r *Run, w 
 	if err != nil {
 		return err
 	}
-	d, err := o.definition(ctx, o.environment(&deferredLog{}, "", ""), w.Namespace, w, nil)
+	d, err := o.definition(ctx, o.environment(nil, "", ""), w.Namespace, w, nil)
 	if err != nil || d.Hash() == f.State.Hash { // the run was migrated to it
 		return err
 	}

@@ -141,7 +141,7 @@ func (o *decideOptions) patchedInputs(ctx context.Context, f *Fold) (json.RawMes
 	if err != nil {
 		return nil, cli.Usagef("--with is not a merge patch: %w", err)
 	}
-	kinds, err := o.environment(&deferredLog{}, "", "").KindsFor(ctx, f.State.Header)
+	kinds, err := o.environment(nil, "", "").KindsFor(ctx, f.State.Header)
 	if err != nil {
 		return nil, err
 	}

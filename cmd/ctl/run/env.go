@@ -48,12 +48,9 @@ func policyVar(cmd *cobra.Command, policy *string, more string) {
 	_ = cmd.RegisterFlagCompletionFunc("default-failure-policy", cobra.FixedCompletions(policies(), cobra.ShellCompDirectiveNoFileComp))
 }
 
-// deferredLog is a log that is opened after the kinds are constructed, because a manifest is checked without opening a log.
-type deferredLog struct{ aggregate.Log }
-
 // environment returns the environment of a local run: with the operator's kubeconfig, which is read when a task needs it, and with
-// commands on this machine.
-func (d *deps) environment(log *deferredLog, incarnation string, policy v1alpha1.FailurePolicy) *manifest.Env {
+// commands on this machine. log is nil if a manifest is only checked.
+func (d *deps) environment(log aggregate.Log, incarnation string, policy v1alpha1.FailurePolicy) *manifest.Env {
 	return d.workflowEnv(tasks.Options{Clusters: d.clusters(), Log: log, Incarnation: incarnation, Local: true, ExecEnabled: true}, policy)
 }
 

@@ -14,64 +14,53 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/connect"
 	"scute.dev/workflow"
-	"scute.dev/workflow/manifest"
 	"scute.dev/workflow/runner"
 )
 
 // local drives runs of a folder in this process. It holds the folder's lock, so that no other process drives them.
 type local struct {
 	*deps
-	env      *manifest.Env
-	deferred *deferredLog
-	log      *connect.Log
-	runner   *runner.Runner
+	log    *connect.Log
+	runner *runner.Runner
 }
 
-// newLocal constructs the kinds of tasks. It does not open the folder.
-func (d *deps) newLocal(policy v1alpha1.FailurePolicy, parallel int) *local {
+// openLocal locks the folder and opens its log. It creates the folder if it does not exist.
+func (d *deps) openLocal(ctx context.Context, policy v1alpha1.FailurePolicy, parallel int) (*local, error) {
+	log, err := d.Flags.Serve(ctx, d.Env.Err)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.confirmTrust(ctx, log); err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	var wrapped aggregate.Log = log
+	if d.WrapLog != nil {
+		wrapped = d.WrapLog(log)
+	}
 	host, _ := os.Hostname() // only for readers of the log
 	incarnation := fmt.Sprintf("scutectl-%s-%d-%s", host, os.Getpid(), strings.ToLower(rand.Text()[:8]))
-	late := &deferredLog{}
-	l := &local{deps: d, deferred: late, env: d.environment(late, incarnation, policy)}
-	l.runner = &runner.Runner{
-		Incarnation: incarnation, Kinds: l.env.KindsFor, Parallel: parallel,
+	return &local{deps: d, log: log, runner: &runner.Runner{
+		Log: wrapped, Origin: log.ID(), Incarnation: incarnation, Kinds: d.environment(wrapped, incarnation, policy).KindsFor, Parallel: parallel,
 		Dir:    func(id string) string { return filepath.Join(d.Flags.Dir, "runs", filepath.FromSlash(id)) },
 		Logger: slog.New(slog.NewTextHandler(d.Env.Err, &slog.HandlerOptions{Level: slog.LevelWarn})),
-	}
-	return l
-}
-
-// open locks the folder and opens its log. It creates the folder if it does not exist.
-func (l *local) open(ctx context.Context) error {
-	log, err := l.Flags.Serve(ctx, l.Env.Err)
-	if err != nil {
-		return err
-	}
-	if err := l.confirmTrust(ctx, log); err != nil {
-		return errors.Join(err, log.Close())
-	}
-	l.log, l.deferred.Log = log, log
-	if l.WrapLog != nil {
-		l.deferred.Log = l.WrapLog(log)
-	}
-	l.runner.Log, l.runner.Origin = l.deferred.Log, log.ID()
-	return nil
+	}}, nil
 }
 
 func (o *runOptions) runLocal(ctx context.Context, w *v1alpha1.WorkflowRun, problems []workflow.Problem, policy v1alpha1.FailurePolicy) error {
-	l := o.newLocal(policy, o.Parallel)
-	l.env.Diagnose = o.Diagnose
-	_, noFolder := os.Stat(l.Flags.Dir)
-	l.env.CheckReads = noFolder != nil // a run that has started may not need the files any more
-	d, err := o.definition(ctx, l.env, w.Namespace, w, problems)
+	env := o.environment(nil, "", policy)
+	_, noFolder := os.Stat(o.Flags.Dir)
+	env.Diagnose, env.CheckReads = o.Diagnose, noFolder != nil // a run that has started may not need the files any more
+	d, err := o.definition(ctx, env, w.Namespace, w, problems)
 	if err != nil {
 		return err
 	}
-	if err := l.open(ctx); err != nil {
+	l, err := o.openLocal(ctx, policy, o.Parallel)
+	if err != nil {
 		return err
 	}
 	defer l.log.Close()
@@ -80,7 +69,7 @@ func (o *runOptions) runLocal(ctx context.Context, w *v1alpha1.WorkflowRun, prob
 		return err
 	}
 	if !known {
-		unread, err := l.env.CheckReadable(ctx, w.Namespace, w.Name, &w.Spec)
+		unread, err := env.CheckReadable(ctx, w.Namespace, w.Name, &w.Spec)
 		if err != nil {
 			return cli.Usagef("reading what the manifest refers to: %w", err)
 		}
@@ -201,12 +190,12 @@ func (d *deps) trustVar(f *pflag.FlagSet) {
 
 // confirmTrust asks for confirmation if this user has not created the folder on this machine, because its runs have the user's permissions. The known
 // folders are in a file of the user, and not in the folder, because the user who creates a folder can write anything into it.
-func (l *local) confirmTrust(ctx context.Context, log *connect.Log) error {
+func (d *deps) confirmTrust(ctx context.Context, log *connect.Log) error {
 	head, err := log.Head(ctx)
 	if err != nil {
 		return err
 	}
-	dir, err := filepath.Abs(l.Flags.Dir)
+	dir, err := filepath.Abs(d.Flags.Dir)
 	if err != nil {
 		return err
 	}
@@ -221,10 +210,10 @@ func (l *local) confirmTrust(ctx context.Context, log *connect.Log) error {
 	if slices.Contains(strings.Split(string(known), "\n"), line) {
 		return nil
 	}
-	if head > 0 && !l.trust {
-		l.Env.Notef("The log in %s was not created by this user, on this machine, at this path. Its runs execute the commands that are stored in it, with your permissions. Review them first: %s",
-			dir, l.Env.Hint("get", "runs", "--log", l.Flags.Dir))
-		if err := l.ConfirmBy("--trust-folder", "Drive its runs?", "drive its runs"); err != nil {
+	if head > 0 && !d.trust {
+		d.Env.Notef("The log in %s was not created by this user, on this machine, at this path. Its runs execute the commands that are stored in it, with your permissions. Review them first: %s",
+			dir, d.Env.Hint("get", "runs", "--log", d.Flags.Dir))
+		if err := d.ConfirmBy("--trust-folder", "Drive its runs?", "drive its runs"); err != nil {
 			return err
 		}
 	}
@@ -235,7 +224,7 @@ func (l *local) confirmTrust(ctx context.Context, log *connect.Log) error {
 		err = os.WriteFile(file, append(known, line+"\n"...), 0o600)
 	}
 	if err != nil {
-		l.Env.Notef("The folder could not be remembered as yours, so you will be asked again: %v", err)
+		d.Env.Notef("The folder could not be remembered as yours, so you will be asked again: %v", err)
 	}
 	return nil
 }

@@ -76,7 +76,7 @@ func (o *migrateOptions) run(ctx context.Context, name string) error {
 }
 
 func (o *migrateOptions) migrate(ctx context.Context, at *session, f *Fold, w *v1alpha1.WorkflowRun, problems []workflow.Problem) error {
-	d, err := o.definition(ctx, o.environment(&deferredLog{}, "", o.policy), f.Namespace, w, problems)
+	d, err := o.definition(ctx, o.environment(nil, "", o.policy), f.Namespace, w, problems)
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/workflow"
 )
@@ -123,8 +122,8 @@ func (d *deps) driveLocal(ctx context.Context, at *session, f *Fold, format *cli
 	}
 	at.Close()
 	at.Log = nil
-	l := d.newLocal("", parallel)
-	if err := l.open(ctx); err != nil {
+	l, err := d.openLocal(ctx, "", parallel)
+	if err != nil {
 		return nil, err
 	}
 	defer l.log.Close()
@@ -150,8 +149,6 @@ func Resume(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string
 		if !w.Spec.Suspend {
 			return o.resume(ctx, at, f)
 		}
-		ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
-		defer cancel()
 		before := w.DeepCopy()
 		w.Spec.Suspend = false
 		if err := at.Cluster.Client.Patch(ctx, w, seen.Patch(before)); err != nil {

@@ -13,7 +13,6 @@ import (
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
-	"scute.dev/cmd/ctl/connect"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/ui/page"
 )
@@ -38,8 +37,6 @@ func (d *desk) offer(ctx context.Context, ask kit.Action) (*page.Offer, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
-	defer cancel()
 	object := action.object()
 	if err := cluster.Client.Get(ctx, types.NamespacedName{Namespace: ask.Namespace, Name: ask.Name}, object); err != nil {
 		return nil, cluster.Explain(err)
