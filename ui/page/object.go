@@ -54,7 +54,7 @@ func objectOf(v *view) (any, error) {
 		d := p.Document.Details()
 		p.Fields, p.Counts = d.Fields, d.Counts
 		for _, s := range d.Stages {
-			p.Stages = append(p.Stages, stage{chip: chip{tone{map[string]string{"✓": "ok", "▶": "busy", "✗": "bad", "‖": "warn", "·": "idle"}[s.Sign], s.Sign}, s.Name}, Return: s.Return})
+			p.Stages = append(p.Stages, stage{chip: chip{kit.Tone{Class: map[string]string{"✓": "ok", "▶": "busy", "✗": "bad", "‖": "warn", "·": "idle"}[s.Sign], Sign: s.Sign}, s.Name}, Return: s.Return})
 		}
 		for _, t := range d.Tables {
 			p.Tables = append(p.Tables, p.table(t))

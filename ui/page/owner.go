@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/kit"
 	"scute.dev/cmd/ctl/remediation"
 	"scute.dev/eventlog"
 	"scute.dev/remediator"
@@ -166,7 +167,7 @@ func fleet(v *view) (any, error) {
 func (v *view) health(a eventlog.Aggregate, f *remediation.Fold) ownerRow {
 	o := f.State.Owner
 	h := ownerRow{
-		chip: chip{tone{"ok", "✓"}, "well"}, Link: v.link(a), Owner: o.Kind + " " + o.Name, Cluster: o.Cluster, Mass: massFailureWaits(&f.State),
+		chip: chip{kit.ToneOf("Succeeded"), "well"}, Link: v.link(a), Owner: o.Kind + " " + o.Name, Cluster: o.Cluster, Mass: massFailureWaits(&f.State),
 	}
 	for _, c := range v.cases(f) {
 		if !c.Open {

@@ -45,17 +45,10 @@ func newNoun() *kit.Noun[*v1alpha1.BackupSchedule] {
 
 // phase returns the phase of a schedule, colored.
 func phase(v kit.View, b *v1alpha1.BackupSchedule) string {
-	as, phase := cli.Green, cmp.Or(b.Status.Phase, v1alpha1.BackupScheduled)
 	if b.Status.Phase == "" && b.Status.Message != "" { // its spec is refused, so no backups are created
-		phase = v1alpha1.BackupFailing
+		return v.Word(string(v1alpha1.BackupFailing))
 	}
-	switch phase {
-	case v1alpha1.BackupFailing:
-		as = cli.Red
-	case v1alpha1.BackupRunning, v1alpha1.BackupSuspended:
-		as = cli.Cyan
-	}
-	return v.Paint.Text(as, string(phase))
+	return v.Word(string(cmp.Or(b.Status.Phase, v1alpha1.BackupScheduled)))
 }
 
 // row returns a schedule as a row of a table; the message is wide.

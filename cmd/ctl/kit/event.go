@@ -43,17 +43,10 @@ func Events(r eventlog.Record) []Event {
 
 // style returns the color of a fact, by its meaning for the user.
 func (e Event) style() cli.Style {
-	switch e.Line.Name {
-	case "succeeded", "verified", "replacement ready", "mark cleared":
-		return cli.Green
-	case "failed", "refused", "not readable":
-		return cli.Red
-	case "transient failure", "rollback started", "rolled back", "abort requested", "abort refused", "marked", "frozen", "held", "cancel started", "cancelled",
-		"extra machine", "surge consumed":
-		return cli.Yellow
-	default:
-		return cli.Plain
+	if t := ToneOf(e.Line.Name); t.Class == "ok" || t.Class == "bad" || t.Class == "warn" {
+		return t.Style()
 	}
+	return cli.Plain
 }
 
 // clockOnly is the layout of a time in UTC without its date.

@@ -20,7 +20,7 @@ func stages(m *v1alpha1.Move) []kit.Stage {
 	if m.Spec.DryRun {
 		path = []mover.Phase{mover.PhasePreflight, mover.PhasePlanned}
 	}
-	n, sign, as := slices.Index(path, m.Status.Phase)+1, "▶", style(m.Status.Phase)
+	n, sign, as := slices.Index(path, m.Status.Phase)+1, "▶", kit.ToneOf(string(m.Status.Phase)).Style()
 	switch c := m.Status.Counts; {
 	case n > 0 || m.Status.Phase == "" || m.Status.Phase == mover.PhasePending:
 	case m.Status.Phase == mover.PhaseSucceeded:
@@ -47,21 +47,7 @@ func stages(m *v1alpha1.Move) []kit.Stage {
 	return out
 }
 
-func style(p mover.Phase) cli.Style {
-	switch p {
-	case mover.PhaseSucceeded:
-		return cli.Green
-	case mover.PhaseFailed:
-		return cli.Red
-	case mover.PhaseRollingBack, mover.PhaseRolledBack:
-		return cli.Yellow
-	default:
-		return cli.Cyan
-	}
-}
-
 // phase returns the colored phase of a Move; "Pending" if no daemon has started it.
 func (v output) phase(m *v1alpha1.Move) string {
-	p := cmp.Or(m.Status.Phase, mover.PhasePending)
-	return v.Paint.Text(style(p), string(p))
+	return v.Word(string(cmp.Or(m.Status.Phase, mover.PhasePending)))
 }

@@ -54,14 +54,7 @@ func selection(p *v1alpha1.Pause) string {
 }
 
 func (v output) phase(p *v1alpha1.Pause) string {
-	as := cli.Cyan
-	switch p.Status.Phase {
-	case v1alpha1.PauseAcknowledged, v1alpha1.PauseReleased:
-		as = cli.Green
-	case v1alpha1.PauseTimedOut:
-		as = cli.Red
-	}
-	return v.Paint.Text(as, string(cmp.Or(p.Status.Phase, v1alpha1.PausePending)))
+	return v.Word(string(cmp.Or(p.Status.Phase, v1alpha1.PausePending)))
 }
 
 // tables returns the clusters, the acknowledgements by kind, and the objects that are waited for.

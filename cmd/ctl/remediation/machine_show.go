@@ -63,7 +63,7 @@ func (m *machine) style() cli.Style {
 	if m.Remediation == nil {
 		return cli.Plain
 	}
-	return phaseStyle(m.Remediation.Phase)
+	return kit.ToneOf(string(m.Remediation.Phase)).Style()
 }
 
 // health returns a machine's health in a word, and for how long.

@@ -12,25 +12,9 @@ import (
 
 type output struct{ kit.View }
 
-// phaseStyle returns the color of a phase.
-func phaseStyle(p v1alpha1.RemediationPhase) cli.Style {
-	switch p {
-	case v1alpha1.RemediationSucceeded, v1alpha1.RemediationRecovered:
-		return cli.Green
-	case v1alpha1.RemediationFailed, v1alpha1.RemediationFrozen:
-		return cli.Red
-	case v1alpha1.RemediationMarked, v1alpha1.RemediationWaiting, v1alpha1.RemediationHeld, v1alpha1.RemediationCancelling, v1alpha1.RemediationCancelled:
-		return cli.Yellow
-	case v1alpha1.RemediationUnselected, "":
-		return cli.Dim
-	default:
-		return cli.Cyan
-	}
-}
-
 // phase returns a phase in its color; "Pending" if no daemon has processed the remediation.
 func (v output) phase(p v1alpha1.RemediationPhase) string {
-	return v.Paint.Text(phaseStyle(p), string(cmp.Or(p, "Pending")))
+	return v.Word(string(cmp.Or(p, "Pending")))
 }
 
 // row renders a remediation as a row of a table. Cells that do not fit on a terminal are in Wide.
@@ -72,24 +56,8 @@ func (v output) bar(r *v1alpha1.SurgeRemediation) string {
 	case s.StartedAt != nil:
 		at = 1
 	}
-	sign, as := phaseSymbol(s.Phase), phaseStyle(s.Phase)
-	if succeeded(s.Phase) {
-		sign, as = "✓", cli.Green
-	}
-	return v.Path(kit.Stages(path, at+1, sign, as))
-}
-
-func phaseSymbol(p v1alpha1.RemediationPhase) string {
-	switch p {
-	case v1alpha1.RemediationWaiting, v1alpha1.RemediationHeld, v1alpha1.RemediationFrozen:
-		return "‖"
-	case v1alpha1.RemediationCancelling:
-		return "◀"
-	case v1alpha1.RemediationFailed, v1alpha1.RemediationCancelled:
-		return "✗"
-	default:
-		return "▶"
-	}
+	tone := kit.ToneOf(string(s.Phase))
+	return v.Path(kit.Stages(path, at+1, tone.Sign, tone.Style()))
 }
 
 // statusLines renders the state of a remediation, which is the part of a description that changes.

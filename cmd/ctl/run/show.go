@@ -15,26 +15,12 @@ import (
 // output shows runs.
 type output struct{ kit.View }
 
-// phase returns the phase of a run, colored.
-func (v output) phase(p v1alpha1.RunPhase) string {
-	as := cli.Cyan
-	switch p {
-	case v1alpha1.RunSucceeded:
-		as = cli.Green
-	case v1alpha1.RunFailed, v1alpha1.RunAborted, v1alpha1.RunRollbackFailed, v1alpha1.RunStranded:
-		as = cli.Red
-	case v1alpha1.RunDegraded, v1alpha1.RunPaused, v1alpha1.RunPartiallyPaused, v1alpha1.RunRollingBack, v1alpha1.RunRolledBack:
-		as = cli.Yellow
-	}
-	return v.Paint.Text(as, string(p))
-}
-
 // row returns the row of a run in a table. The ID and the message are wide.
 func row(of kit.View, r *Run) kit.Row {
 	v, s := output{of}, r.Status
 	done, took := fmt.Sprintf("%d/%d", s.Counts.Succeeded, s.Counts.Tasks), v.elapsed(timeOf(s.StartedAt), timeOf(s.FinishedAt), cli.Span)
 	return kit.Row{
-		Cells: []string{r.Name, v.phase(r.Phase()), done, fmt.Sprint(s.Counts.Failed), cmp.Or(took, "-"), v.Age(&metav1.Time{Time: r.CreatedAt})},
+		Cells: []string{r.Name, v.Word(string(r.Phase())), done, fmt.Sprint(s.Counts.Failed), cmp.Or(took, "-"), v.Age(&metav1.Time{Time: r.CreatedAt})},
 		Wide:  []string{r.ID, cli.Clean(s.Message)},
 	}
 }
@@ -42,7 +28,7 @@ func row(of kit.View, r *Run) kit.Row {
 // statusLines returns the part of a description that changes while the run is in progress.
 func (v output) statusLines(r *Run) []string {
 	s := r.Status
-	out := append([]string{v.Field("Phase", v.phase(r.Phase()))}, v.Times(s.StartedAt, s.FinishedAt, span)...)
+	out := append([]string{v.Field("Phase", v.Word(string(r.Phase())))}, v.Times(s.StartedAt, s.FinishedAt, span)...)
 	if s.Deadline != nil && s.FinishedAt == nil {
 		out = append(out, v.Field("Deadline", v.until(s.Deadline.Time)))
 	}

@@ -17,28 +17,6 @@ import (
 	"scute.dev/workflow"
 )
 
-// phaseSymbol returns the symbol of a task's phase, and its color.
-func phaseSymbol(p v1alpha1.TaskPhase) (string, cli.Style) {
-	switch p {
-	case v1alpha1.TaskSucceeded:
-		return "✓", cli.Green
-	case v1alpha1.TaskFailed, v1alpha1.TaskUndoFailed:
-		return "✗", cli.Red
-	case v1alpha1.TaskIgnored, v1alpha1.TaskKept:
-		return "!", cli.Yellow
-	case v1alpha1.TaskPaused, v1alpha1.TaskInterrupted:
-		return "‖", cli.Yellow
-	case v1alpha1.TaskRunning, v1alpha1.TaskRetrying:
-		return "▶", cli.Cyan
-	case v1alpha1.TaskUndoing:
-		return "◀", cli.Yellow
-	case v1alpha1.TaskUndone:
-		return "↶", cli.Yellow
-	default:
-		return "·", cli.Dim
-	}
-}
-
 // tree returns a table of tasks. With detail the rows of a task's needs, hooks, attempts (if there are several) and decisions follow
 // its row.
 func (v output) tree(r *Run, tasks []v1alpha1.TaskStatus, detail bool) []string {
@@ -57,9 +35,9 @@ func (v output) tree(r *Run, tasks []v1alpha1.TaskStatus, detail bool) []string 
 	}
 	for i := range tasks {
 		task := &tasks[i]
-		glyph, as := phaseSymbol(task.Phase)
+		tone := kit.ToneOf(string(task.Phase))
 		began := timeOf(task.StartedAt)
-		t.Add(columns(v.Paint.Text(as, glyph)+" "+task.Name, task.Kind, v.Paint.Text(as, string(task.Phase)), string(task.Verdict), kit.Tries(task.Attempts),
+		t.Add(columns(v.Paint.Text(tone.Style(), tone.Sign)+" "+task.Name, task.Kind, v.Word(string(task.Phase)), string(task.Verdict), kit.Tries(task.Attempts),
 			cmp.Or(v.since(r, began), "-"), cmp.Or(v.elapsed(began, timeOf(task.FinishedAt), span), "-"), cli.Clean(task.Message))...)
 		if detail {
 			v.addBranches(&t, r, task, needs[task.Name])

@@ -1,0 +1,11 @@
+package page
+
+import "scute.dev/cmd/ctl/kit"
+
+// chip is a word with its tone.
+type chip struct {
+	kit.Tone
+	Word string
+}
+
+func newChip[W ~string](word W) chip { return chip{kit.ToneOf(string(word)), string(word)} }
