@@ -80,7 +80,10 @@ func run(v *view) (any, error) {
 		p.Ended = at.Time
 	}
 	definition, status := r.State.Definition(), r.Tasks()
-	p.All, p.Counts = len(status), taskCounts(r.Status.Counts)
+	p.All = len(status)
+	if c := r.Status.Counts; c.Tasks > 0 {
+		p.Counts = append([]kit.Count{{Name: "Done", Done: c.Succeeded + c.Ignored + c.Skipped, Of: c.Tasks}}, runs.Counts(c)...)
+	}
 	p.Picture = v.picture(definition.Tasks, status)
 	if err := p.list(v, definition.Tasks, status); err != nil {
 		return nil, err
@@ -95,24 +98,6 @@ func run(v *view) (any, error) {
 	}
 	p.subject, err = v.about(runs.PageCommands(v.site.kit, r), runs.Actions(r))
 	return p, err
-}
-
-// taskCounts returns the counts that are not zero.
-func taskCounts(c v1alpha1.TaskCounts) (out []kit.Count) {
-	for _, one := range []kit.Count{
-		{Name: "Done", Done: c.Succeeded + c.Ignored + c.Skipped, Of: c.Tasks},
-		{Name: "Running", Done: c.Running},
-		{Name: "Paused", Done: c.Paused},
-		{Name: "Failed", Done: c.Failed},
-		{Name: "Ignored", Done: c.Ignored},
-		{Name: "Skipped", Done: c.Skipped},
-		{Name: "Undone", Done: c.Undone},
-	} {
-		if one.Done > 0 || one.Of > 0 {
-			out = append(out, one)
-		}
-	}
-	return out
 }
 
 // started returns the names of the started tasks in the order of their first start. If they are many, tasks in progress and failed tasks precede

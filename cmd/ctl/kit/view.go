@@ -46,13 +46,15 @@ func (v View) Field(name, value string) string {
 	return fmt.Sprintf("%-*s%s", label, name, value)
 }
 
-// Wrapped renders a field whose value may need more than one line.
-func (v View) Wrapped(name, value string, as cli.Style) []string {
+// Wrapped renders a field whose value may need more than one line; nil without a value.
+func (v View) Wrapped(name, value string, as cli.Style) (out []string) {
+	if value == "" {
+		return nil
+	}
 	width := 0
 	if v.Width > 0 {
 		width = max(20, v.Width-label)
 	}
-	var out []string
 	for i, line := range cli.Wrap(cli.Clean(value), width) {
 		if i == 0 {
 			out = append(out, v.Field(name, v.Paint.Text(as, line)))
@@ -89,21 +91,15 @@ func (v View) Untrusted(list []metav1.Condition) []string {
 // Outlook renders the message about what happens now, or about the outcome if over is set, and what
 // a user can do. unseen means that no daemon has processed the resource; it has no effect if there
 // is a message.
-func (v View) Outlook(over, unseen bool, message, next string) (out []string) {
+func (v View) Outlook(over, unseen bool, message, next string) []string {
 	name := "Now"
 	if over {
 		name = "Outcome"
 	}
-	if message != "" {
-		out = v.Wrapped(name, message, cli.Plain)
-	}
 	if unseen && message == "" {
-		out = append(out, v.Wrapped("Now", "no daemon has acted on it yet", cli.Plain)...)
+		name, message = "Now", "no daemon has acted on it yet"
 	}
-	if next != "" {
-		out = append(out, v.Wrapped("Next", next, cli.Yellow)...)
-	}
-	return out
+	return append(v.Wrapped(name, message, cli.Plain), v.Wrapped("Next", next, cli.Yellow)...)
 }
 
 // Section renders a table below its title. It returns nil if the table has no rows.

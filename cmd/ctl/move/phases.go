@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/mover"
 )

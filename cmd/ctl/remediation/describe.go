@@ -3,6 +3,7 @@ package remediation
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -13,26 +14,23 @@ import (
 
 // describe renders a remediation without the facts that only the log contains.
 func (v output) describe(r *v1alpha1.SurgeRemediation) []string {
-	s := r.Status
-	out := []string{v.Field("Machine", v.Paint.Text(cli.Bold, r.Namespace+"/"+r.Name))}
-	for _, f := range []struct{ name, value string }{{"Owner", s.Owner}, {"Cluster", s.Cluster}, {"Policy", s.Policy}} {
-		if f.value != "" {
-			out = append(out, v.Field(f.name, f.value))
-		}
-	}
+	s, log, abort := r.Status, "", ""
 	if owner, ok := ownerOf(s.RemediationID); ok {
-		out = append(out, v.Field("In the log", owner.String()))
-	}
-	if r.Spec.Hold != nil {
-		out = append(out, v.Wrapped("Hold", v.hold(r.Spec.Hold), cli.Yellow)...)
+		log = owner.String()
 	}
 	if r.Spec.Abort {
-		out = append(out, v.Wrapped("Abort", "requested", cli.Yellow)...)
+		abort = "requested"
 	}
-	return append(append(out, ""), v.statusLines(r)...)
+	return slices.Concat(
+		[]string{v.Field("Machine", v.Paint.Text(cli.Bold, r.Namespace+"/"+r.Name))},
+		v.Wrapped("Owner", s.Owner, cli.Plain), v.Wrapped("Cluster", s.Cluster, cli.Plain), v.Wrapped("Policy", s.Policy, cli.Plain), v.Wrapped("In the log", log, cli.Plain),
+		v.Wrapped("Hold", v.hold(r.Spec.Hold), cli.Yellow), v.Wrapped("Abort", abort, cli.Yellow), []string{""}, v.statusLines(r))
 }
 
 func (v output) hold(h *v1alpha1.RemediationHold) string {
+	if h == nil {
+		return ""
+	}
 	out := "until it is released"
 	if h.Until != nil {
 		out = "until " + cli.Second(h.Until.Time)

@@ -3,6 +3,7 @@ package remediation
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,25 +24,10 @@ func machineRow(v kit.View, m *machine) kit.Row {
 
 // describeMachine renders one machine.
 func describeMachine(v kit.View, m *machine) []string {
-	out := []string{
-		v.Field("Machine", v.Paint.Text(cli.Bold, m.Namespace+"/"+m.Name)), v.Field("Cluster", m.Cluster), v.Field("Owner", cmp.Or(m.Owner, "none")),
-		v.Field("Health", v.Paint.Text(style(m.Health), m.health(v.Now))),
-	}
-	for _, f := range []struct {
-		name, text string
-		as         cli.Style
-	}{
-		{"Because", m.Reason, cli.Plain},
-		{"Marks", strings.Join(m.Marks, ", "), cli.Plain},
-		{"Decision", m.decision(), m.style()},
-		{"Next", m.next(v.Now), cli.Plain},
-		{"To do", m.remedy(), cli.Yellow},
-	} {
-		if f.text != "" {
-			out = append(out, v.Wrapped(f.name, f.text, f.as)...)
-		}
-	}
-	return out
+	return slices.Concat(
+		[]string{v.Field("Machine", v.Paint.Text(cli.Bold, m.Namespace+"/"+m.Name)), v.Field("Cluster", m.Cluster), v.Field("Owner", cmp.Or(m.Owner, "none"))},
+		v.Wrapped("Health", m.health(v.Now), style(m.Health)), v.Wrapped("Because", m.Reason, cli.Plain), v.Wrapped("Marks", strings.Join(m.Marks, ", "), cli.Plain),
+		v.Wrapped("Decision", m.decision(), m.style()), v.Wrapped("Next", m.next(v.Now), cli.Plain), v.Wrapped("To do", m.remedy(), cli.Yellow))
 }
 
 // style returns the color of a health.

@@ -67,16 +67,10 @@ func (v output) statusLines(r *v1alpha1.SurgeRemediation) []string {
 	if s.MarkedAt != nil {
 		out = append(out, v.Field("Marked", v.At(s.MarkedAt)))
 	}
-	if s.Reason != "" {
-		out = append(out, v.Wrapped("Because", s.Reason, cli.Plain)...)
-	}
+	out = append(out, v.Wrapped("Because", s.Reason, cli.Plain)...)
 	out = append(out, v.Times(s.StartedAt, s.FinishedAt, cli.Span)...)
-	if s.Decision != "" {
-		out = append(out, v.Field("Decision", s.Decision))
-	}
-	if s.Replacement != "" {
-		out = append(out, v.Field("Replacement", s.Replacement))
-	}
+	out = append(out, v.Wrapped("Decision", s.Decision, cli.Plain)...)
+	out = append(out, v.Wrapped("Replacement", s.Replacement, cli.Plain)...)
 	if s.Attempts > 0 {
 		out = append(out, v.Field("Attempts", fmt.Sprint(s.Attempts)))
 	}

@@ -3,6 +3,8 @@ package run
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,23 +57,18 @@ func (v output) counts(c v1alpha1.TaskCounts) string {
 		as = cli.Yellow
 	}
 	out := v.Bar(as, c.Succeeded, c.Tasks)
-	for _, part := range []struct {
-		n    int
-		name string
-		as   cli.Style
-	}{
-		{c.Running, "running", cli.Cyan},
-		{c.Paused, "paused", cli.Yellow},
-		{c.Failed, "failed", cli.Red},
-		{c.Ignored, "ignored", cli.Yellow},
-		{c.Skipped, "skipped", cli.Dim},
-		{c.Undone, "undone", cli.Yellow},
-	} {
-		if part.n > 0 {
-			out += ", " + v.Paint.Text(part.as, fmt.Sprintf("%d %s", part.n, part.name))
-		}
+	for _, one := range Counts(c) {
+		out += ", " + v.Paint.Text(kit.ToneOf(one.Name).Style(), fmt.Sprintf("%d %s", one.Done, strings.ToLower(one.Name)))
 	}
 	return out
+}
+
+// Counts returns the numbers of tasks by phase that are not zero.
+func Counts(c v1alpha1.TaskCounts) []kit.Count {
+	return slices.DeleteFunc([]kit.Count{
+		{Name: "Running", Done: c.Running}, {Name: "Paused", Done: c.Paused}, {Name: "Failed", Done: c.Failed},
+		{Name: "Ignored", Done: c.Ignored}, {Name: "Skipped", Done: c.Skipped}, {Name: "Undone", Done: c.Undone},
+	}, func(one kit.Count) bool { return one.Done == 0 })
 }
 
 // span formats a duration that may be shorter than a second.
