@@ -15,7 +15,6 @@ import (
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/task/access"
-	"scute.dev/workflow/tasks/providers"
 )
 
 // templateLimit bounds the size of a template in bytes.
@@ -106,7 +105,7 @@ func read(c *provider.Context, s *Source) ([]byte, error) {
 
 // render replaces the variables and decodes the documents.
 func render(text []byte, values map[string]string) ([]*unstructured.Unstructured, error) {
-	filled, err := providers.NewProcessor().Process(text, func(name string) (string, error) {
+	filled, err := access.NewTemplateProcessor().Process(text, func(name string) (string, error) {
 		if value, known := values[name]; known {
 			return value, nil
 		}

@@ -53,7 +53,7 @@ func (p *Kind) repositories(namespace string) ctlcluster.RepositoryClientFactory
 		if read != nil {
 			options = append(options, repository.InjectRepository(read))
 		}
-		opened, err := repository.New(ctx, provider, config, append(options, repository.InjectYamlProcessor(NewProcessor()))...)
+		opened, err := repository.New(ctx, provider, config, append(options, repository.InjectYamlProcessor(access.NewTemplateProcessor()))...)
 		if err != nil {
 			return nil, err
 		}
@@ -122,7 +122,7 @@ func (c components) Get(ctx context.Context, options repository.ComponentsOption
 		return nil, err
 	}
 	return repository.NewComponents(repository.ComponentsInput{
-		Provider: c.parent.provider, ConfigClient: c.parent.config, Processor: NewProcessor(), RawYaml: raw, Options: options,
+		Provider: c.parent.provider, ConfigClient: c.parent.config, Processor: access.NewTemplateProcessor(), RawYaml: raw, Options: options,
 	})
 }
 

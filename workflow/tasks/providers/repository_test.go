@@ -169,7 +169,7 @@ func TestHostileRepositories(t *testing.T) {
 	}
 	for text, values := range map[string]map[string]string{"${A}": {"A": bomb}, strings.Repeat("${A}", 10_000): {"A": strings.Repeat("a", 100_000)}} {
 		value := func(name string) (string, error) { return values[name], nil }
-		if _, err := NewProcessor().Process([]byte(text), value); !errors.Is(err, document.ErrTooLarge) && !errors.Is(err, errTemplate) {
+		if _, err := access.NewTemplateProcessor().Process([]byte(text), value); !errors.Is(err, document.ErrTooLarge) && !errors.Is(err, access.ErrTemplate) {
 			t.Errorf("Process with large variables = %v", err)
 		}
 	}

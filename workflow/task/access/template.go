@@ -1,4 +1,4 @@
-package providers
+package access
 
 import (
 	"errors"
@@ -13,28 +13,30 @@ import (
 	"scute.dev/kube/document"
 )
 
-// errTemplate is the error for a template whose variables expand to too much text.
-var errTemplate = errors.New("the variables of the template expand to too much text: use fewer or shorter variables")
+// ErrTemplate is the error for a template whose variables expand to too much text.
+var ErrTemplate = errors.New("the variables of the template expand to too much text: use fewer or shorter variables")
 
 // maxExpansion bounds the text to which all variables of a template expand, including intermediate results, in bytes.
 const maxExpansion = 8 << 20
 
-// Processor replaces the variables of a template as clusterctl does. It refuses a template that expands to too much text: a short template may use a
+// TemplateProcessor replaces the variables of a template as clusterctl does. It refuses a template that expands to too much text: a short template may use a
 // long variable many times, or replace many parts of it.
-type Processor struct{ *yamlprocessor.SimpleProcessor }
+type TemplateProcessor struct{ *yamlprocessor.SimpleProcessor }
 
-// NewProcessor returns a Processor.
-func NewProcessor() Processor { return Processor{yamlprocessor.NewSimpleProcessor()} }
+// NewTemplateProcessor returns a TemplateProcessor.
+func NewTemplateProcessor() TemplateProcessor {
+	return TemplateProcessor{yamlprocessor.NewSimpleProcessor()}
+}
 
 // Process replaces the variables.
-func (p Processor) Process(template []byte, value func(string) (string, error)) ([]byte, error) {
+func (p TemplateProcessor) Process(template []byte, value func(string) (string, error)) ([]byte, error) {
 	tree, err := parse.Parse(spacedVariable.ReplaceAllStringFunc(string(template), removeSpaces))
 	if err != nil {
 		return template, fmt.Errorf("reading the variables of the template: %w", err)
 	}
 	m := &measure{value: value}
 	if m.size(tree.Root); m.total > maxExpansion {
-		return template, fmt.Errorf("%w%s", errTemplate, m.reason)
+		return template, fmt.Errorf("%w%s", ErrTemplate, m.reason)
 	}
 	filled, err := p.SimpleProcessor.Process(template, value)
 	if err == nil {

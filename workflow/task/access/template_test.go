@@ -1,4 +1,4 @@
-package providers
+package access
 
 import (
 	"errors"
@@ -19,12 +19,12 @@ func TestTemplatesAreBounded(t *testing.T) {
 		strings.Repeat("${A}", 10_000), strings.Repeat("${ A }", 10_000), strings.Repeat("$A ${A}", 10_000), "${A//a/" + strings.Repeat("x", 100_000) + "}", "${A//a/${A}}",
 		"${A##*b}", "${A%%b*}", strings.Repeat("${MISSING:-", 5_000) + "${A}" + strings.Repeat("}", 5_000), strings.Repeat("${A^^}", 10_000),
 	} {
-		if _, err := NewProcessor().Process([]byte(template), value); !errors.Is(err, errTemplate) {
-			t.Errorf("Process(%.30s) = %v, want errTemplate", template, err)
+		if _, err := NewTemplateProcessor().Process([]byte(template), value); !errors.Is(err, ErrTemplate) {
+			t.Errorf("Process(%.30s) = %v, want ErrTemplate", template, err)
 		}
 	}
 	const says = "${A##...} tries each part of the value, which has 100000 bytes: set the variable to a value that need not be trimmed, or to one of at most 2896 bytes"
-	if _, err := NewProcessor().Process([]byte("${B} ${A##*b} ${B}"), value); err == nil || !strings.Contains(err.Error(), says) {
+	if _, err := NewTemplateProcessor().Process([]byte("${B} ${A##*b} ${B}"), value); err == nil || !strings.Contains(err.Error(), says) {
 		t.Errorf("Process with a long trimmed value = %v", err)
 	}
 	for template, want := range map[string]string{
@@ -32,11 +32,11 @@ func TestTemplatesAreBounded(t *testing.T) {
 		strings.Repeat("${A}", 10):  strings.Repeat("a", 1_000_000),
 		strings.Repeat("x", 15<<20): strings.Repeat("x", 15<<20),
 	} {
-		if got, err := NewProcessor().Process([]byte(template), value); err != nil || string(got) != want {
+		if got, err := NewTemplateProcessor().Process([]byte(template), value); err != nil || string(got) != want {
 			t.Errorf("Process(%.60s) = %.60q, error %v", template, got, err)
 		}
 	}
-	if _, err := NewProcessor().Process([]byte("${MISSING}"), value); err == nil || errors.Is(err, errTemplate) {
-		t.Errorf("Process with an unset variable = %v, want another error than errTemplate", err)
+	if _, err := NewTemplateProcessor().Process([]byte("${MISSING}"), value); err == nil || errors.Is(err, ErrTemplate) {
+		t.Errorf("Process with an unset variable = %v, want another error than ErrTemplate", err)
 	}
 }
