@@ -60,7 +60,8 @@ func newRoot(log aggregate.Log) *aggregate.Root[event, *counter] {
 	}
 }
 
-// newView returns an empty view of counters, all of which have ended. Their status is the number of their texts. Counters with the text b are not open.
+// newView returns an empty view of counters, all of which have ended. Their status is the number of
+// their texts. Counters with the text b are not open.
 func newView() *aggregate.View[event, *counter, int] {
 	return aggregate.NewView(aggregate.Kind[event, *counter, int]{
 		Name: kind, Catalog: catalog(), New: func() *counter { return new(counter) }, Ended: func(*counter) bool { return true },

@@ -6,16 +6,16 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Key names an event of an object, for example the attempt at a task, so that later events can refer to it as their cause. A later event with the
-// same key replaces it.
+// Key names an event of an object, for example the attempt at a task, so that later events can
+// refer to it as their cause. A later event with the same key replaces it.
 type Key struct{ Kind, Name string }
 
 // Links relate an event to other events of its object. A domain derives them from the event and the state before it.
 type Links struct {
 	// Keys are the keys of the event.
 	Keys []Key
-	// CauseKeys are the keys of possible causes. The latest event with one of these keys is the cause. An event without a cause is a person's request or
-	// an observation.
+	// CauseKeys are the keys of possible causes. The latest event with one of these keys is the
+	// cause. An event without a cause is a person's request or an observation.
 	CauseKeys []Key
 	// Ended are keys that no later event refers to. They are deleted.
 	Ended []Key
@@ -62,8 +62,8 @@ func (c *Causes) Add(l Links, id string) {
 	}
 }
 
-// setCauses sets the causes of a commit's events, which may be in the same commit. The caller calls done when the commit is stored, which adds
-// its events.
+// setCauses sets the causes of a commit's events, which may be in the same commit. The caller calls
+// done when the commit is stored, which adds its events.
 func (c *Causes) setCauses(commit *eventlog.Commit, links []Links) (done func()) {
 	fresh := make(map[Key]eventRef)
 	for i := range commit.Events {

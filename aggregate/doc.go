@@ -1,5 +1,6 @@
-// Package aggregate keeps one object of a domain (a move, a run, an owner of machines) in step with the log. Root reads and claims an
-// object, and appends events about it. View holds all objects of a kind for reading.
+// Package aggregate keeps one object of a domain (a move, a run, an owner of machines) in step with
+// the log. Root reads and claims an object, and appends events about it. View holds all objects of
+// a kind for reading.
 //
 // The same rules hold for all domains:
 //   - The state equals the result of a replay: an event is applied as the log returns it, and not as it was created.

@@ -23,8 +23,8 @@ func (f facts) Apply(r eventlog.Record) error {
 	return nil
 }
 
-// ExampleProjector shows a projector that replays the log into a view, and follows it from then on. A reader that has just
-// appended waits for its commit.
+// ExampleProjector shows a projector that replays the log into a view, and follows it from then on.
+// A reader that has just appended waits for its commit.
 func ExampleProjector() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// commitBytes bounds the data of one commit, far below the log's limit of a message. More events are split into several commits, in order; the
-	// last event of a decision takes effect.
+	// commitBytes bounds the data of one commit, far below the log's limit of a message. More
+	// events are split into several commits, in order; the last event of a decision takes effect.
 	commitBytes = 512 << 10
 	// eventBytes bounds the data of one event, which is never split. A message takes 1 MiB at least, headers included.
 	eventBytes = 960 << 10
@@ -20,7 +20,8 @@ const (
 // ErrClaimLost is returned when another process has claimed the object.
 var ErrClaimLost = errors.New("another process has claimed it")
 
-// UnreadableError is returned for an object with an event that this program cannot read. The state is that before the event.
+// UnreadableError is returned for an object with an event that this program cannot read. The state
+// is that before the event.
 type UnreadableError struct {
 	// Last is the last commit about the object, read or not.
 	Last uint64
@@ -34,7 +35,8 @@ func (u *UnreadableError) Unwrap() error { return u.Err }
 
 // Log is what a Root needs of the event log.
 type Log interface {
-	// Append stores a commit if its aggregate is still at the sequence that the commit expects. Otherwise it returns eventlog.ErrConflict.
+	// Append stores a commit if its aggregate is still at the sequence that the commit expects.
+	// Otherwise it returns eventlog.ErrConflict.
 	Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error)
 	// Read returns the commits of an aggregate after a sequence, in order.
 	Read(ctx context.Context, a eventlog.Aggregate, after uint64) ([]eventlog.Record, error)
@@ -48,8 +50,8 @@ type State[E any] interface {
 	ClaimedBy() string
 }
 
-// Root is one object of the log. Its exported fields, except for State and Seq, are set before use and not changed. It is not safe for
-// concurrent use.
+// Root is one object of the log. Its exported fields, except for State and Seq, are set before use
+// and not changed. It is not safe for concurrent use.
 type Root[E any, S State[E]] struct {
 	Log     Log
 	Catalog *eventlog.Catalog[E]
@@ -58,16 +60,18 @@ type Root[E any, S State[E]] struct {
 	Actor string
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
-	// RoundTrips reports whether the log returns an event exactly as it was appended, so that it can be applied without decoding. If it is nil, each
-	// event is decoded.
+	// RoundTrips reports whether the log returns an event exactly as it was appended, so that it
+	// can be applied without decoding. If it is nil, each event is decoded.
 	RoundTrips func(E) bool
 	// Links returns the links of an event, by the state before it. If it is nil, no event names its cause.
 	Links func(S, E) Links
 
-	// OnStored is called with each stored event of the object. If another process appended the event, OnStored is called before it is applied. May be nil.
+	// OnStored is called with each stored event of the object. If another process appended the
+	// event, OnStored is called before it is applied. May be nil.
 	OnStored func(eventlog.Event)
 
-	// State includes the events that were read, and the events that were recorded since. Seq is the last stored commit in it.
+	// State includes the events that were read, and the events that were recorded since. Seq is the
+	// last stored commit in it.
 	State S
 	Seq   uint64
 
@@ -82,8 +86,9 @@ type recorded struct {
 	links Links
 }
 
-// Read applies the commits that other processes have appended. It stops with an *UnreadableError at an event that it cannot read. It must not be
-// called while recorded events are not stored; see Reload.
+// Read applies the commits that other processes have appended. It stops with an *UnreadableError at
+// an event that it cannot read. It must not be called while recorded events are not stored; see
+// Reload.
 func (r *Root[E, S]) Read(ctx context.Context) error {
 	records, err := r.Log.Read(ctx, r.Name, r.Seq)
 	if err != nil {
@@ -123,7 +128,8 @@ func (r *Root[E, S]) Reload(ctx context.Context, empty S) error {
 	return r.Read(ctx)
 }
 
-// Refresh applies the commits that other processes have appended. It returns ErrClaimLost if one of them has claimed the object.
+// Refresh applies the commits that other processes have appended. It returns ErrClaimLost if one of
+// them has claimed the object.
 func (r *Root[E, S]) Refresh(ctx context.Context, claimant string) error {
 	if err := r.Read(ctx); err != nil {
 		return err
@@ -131,7 +137,8 @@ func (r *Root[E, S]) Refresh(ctx context.Context, claimant string) error {
 	return r.CheckClaim(claimant)
 }
 
-// CheckClaim returns ErrClaimLost, with the name of the other process, unless the claimant was the last that claimed the object.
+// CheckClaim returns ErrClaimLost, with the name of the other process, unless the claimant was the
+// last that claimed the object.
 func (r *Root[E, S]) CheckClaim(claimant string) error {
 	if now := r.State.ClaimedBy(); now != claimant {
 		return fmt.Errorf("%s: %w: %s", r.Name.ID, ErrClaimLost, now)
@@ -147,8 +154,8 @@ func (r *Root[E, S]) Time() time.Time {
 	return time.Now().UTC().Round(0)
 }
 
-// Append stores events with the current time, and applies them. If one of them is too large for the log, it stores none: otherwise each retry
-// would store the events before it again.
+// Append stores events with the current time, and applies them. If one of them is too large for the
+// log, it stores none: otherwise each retry would store the events before it again.
 func (r *Root[E, S]) Append(ctx context.Context, events ...E) error {
 	at := r.Time()
 	events, encoded, err := r.encode(at, events)
@@ -176,8 +183,9 @@ func (r *Root[E, S]) Create(ctx context.Context, events ...E) error {
 	return nil
 }
 
-// Decide appends the events that decide returns for the state. If another process has appended first, it calls read, and decide again. read is
-// Read, or Refresh if the object must still be claimed.
+// Decide appends the events that decide returns for the state. If another process has appended
+// first, it calls read, and decide again. read is Read, or Refresh if the object must still be
+// claimed.
 func (r *Root[E, S]) Decide(ctx context.Context, read func(context.Context) error, decide func(S) ([]E, error)) error {
 	for {
 		events, err := decide(r.State)
@@ -193,8 +201,8 @@ func (r *Root[E, S]) Decide(ctx context.Context, read func(context.Context) erro
 	}
 }
 
-// Record applies events without storing them, so that further decisions can build on them. Until Store has stored them, they must not be reported,
-// and must have no effects.
+// Record applies events without storing them, so that further decisions can build on them. Until
+// Store has stored them, they must not be reported, and must have no effects.
 func (r *Root[E, S]) Record(at time.Time, events ...E) error {
 	events, encoded, err := r.encode(at, events)
 	if err != nil {
@@ -220,7 +228,8 @@ func (r *Root[E, S]) Store(ctx context.Context) error {
 	return nil
 }
 
-// encode encodes events. It returns them in the form in which the log returns them, and in the form in which they are stored.
+// encode encodes events. It returns them in the form in which the log returns them, and in the form
+// in which they are stored.
 func (r *Root[E, S]) encode(at time.Time, events []E) (read []E, encoded []recorded, err error) {
 	read, encoded = make([]E, len(events)), make([]recorded, len(events))
 	for i, e := range events {

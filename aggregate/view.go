@@ -17,8 +17,9 @@ import (
 
 // Applier is a view to which a Projector applies the log. Its state depends only on the commits and their order.
 type Applier interface {
-	// Apply applies a commit. It ignores commits of other kinds. It returns an error, for example eventlog.ErrUnknownType, if the view cannot follow the
-	// commit's aggregate any further. Then Apply has changed nothing. Apply is called by one goroutine.
+	// Apply applies a commit. It ignores commits of other kinds. It returns an error, for example
+	// eventlog.ErrUnknownType, if the view cannot follow the commit's aggregate any further. Then
+	// Apply has changed nothing. Apply is called by one goroutine.
 	Apply(r eventlog.Record) error
 }
 
@@ -45,8 +46,9 @@ func NewProjector(log *eventlog.Log, name string, view Applier, logger *slog.Log
 	}
 }
 
-// Run replays the log, and follows it until ctx ends. It always returns an error: the error of ctx, or an alarm (eventlog.ErrGap,
-// eventlog.ErrMissing), after which the view is invalid. It is called once.
+// Run replays the log, and follows it until ctx ends. It always returns an error: the error of ctx,
+// or an alarm (eventlog.ErrGap, eventlog.ErrMissing), after which the view is invalid. It is called
+// once.
 func (p *Projector) Run(ctx context.Context) error {
 	p.endErr = fmt.Errorf("projecting the log into view %q: %w", p.name, p.run(ctx))
 	close(p.ended)
@@ -95,10 +97,12 @@ func (p *Projector) Position() uint64 {
 	return p.position
 }
 
-// CaughtUp returns a channel that is closed when the view has applied the commit that was the log's last one when Run began.
+// CaughtUp returns a channel that is closed when the view has applied the commit that was the log's
+// last one when Run began.
 func (p *Projector) CaughtUp() <-chan struct{} { return p.caughtUp }
 
-// WaitFor waits until the view has applied the commit at seq, so that a caller can read what it appended. It fails if ctx or Run ends first.
+// WaitFor waits until the view has applied the commit at seq, so that a caller can read what it
+// appended. It fails if ctx or Run ends first.
 func (p *Projector) WaitFor(ctx context.Context, seq uint64) error {
 	for {
 		p.mu.Lock()
@@ -122,7 +126,8 @@ func (p *Projector) WaitFor(ctx context.Context, seq uint64) error {
 	}
 }
 
-// Kind describes the objects of a kind to a View. E are their events, S is their state, and T the status of their resource.
+// Kind describes the objects of a kind to a View. E are their events, S is their state, and T the
+// status of their resource.
 type Kind[E any, S State[E], T any] struct {
 	Name    eventlog.Kind
 	Catalog *eventlog.Catalog[E]
@@ -132,14 +137,15 @@ type Kind[E any, S State[E], T any] struct {
 	Ended func(S) bool
 	// Open reports whether an object must end when its resource is deleted.
 	Open func(id string, e *Entry[S]) bool
-	// Due reports whether an object has to be driven, and after which wait. It is false if only a change can make the object due.
+	// Due reports whether an object has to be driven, and after which wait. It is false if only a
+	// change can make the object due.
 	Due func(S) (wait time.Duration, due bool)
 	// Status returns the status of an object. known is false while the log does not contain its whole request.
 	Status func(id string, e *Entry[S]) (status T, known bool)
 }
 
-// View holds the objects of one kind. A projector applies the commits of the log; reading is safe for concurrent use. Forget deletes objects that
-// have ended.
+// View holds the objects of one kind. A projector applies the commits of the log; reading is safe
+// for concurrent use. Forget deletes objects that have ended.
 type View[E any, S State[E], T any] struct {
 	// Changed is called after a commit about an object, from the projector's goroutine; it must not block. May be nil.
 	Changed func(id string, seq uint64)
@@ -168,8 +174,9 @@ func NewView[E any, S State[E], T any](kind Kind[E, S, T]) *View[E, S, T] {
 	return &View[E, S, T]{kind: kind, entries: make(map[string]*Entry[S])}
 }
 
-// Apply applies a commit. It ignores commits of other kinds, and commits about an object that Forget has deleted, because they do not change how the
-// object ended. After an error it applies no further commit to the object.
+// Apply applies a commit. It ignores commits of other kinds, and commits about an object that
+// Forget has deleted, because they do not change how the object ended. After an error it applies no
+// further commit to the object.
 func (v *View[E, S, T]) Apply(r eventlog.Record) error {
 	if r.Aggregate.Kind != v.kind.Name {
 		return nil
@@ -234,8 +241,8 @@ func (v *View[E, S, T]) Forget(most int) {
 	v.entries = maps.Collect(maps.All(v.entries)) // a map that loses entries keeps its size
 }
 
-// Recall reads from the log how an object ended that Forget may have deleted. ended is false if the object has not ended, does not exist, or has an
-// event that this program cannot read.
+// Recall reads from the log how an object ended that Forget may have deleted. ended is false if the
+// object has not ended, does not exist, or has an event that this program cannot read.
 func (v *View[E, S, T]) Recall(ctx context.Context, id string) (status T, ended bool, err error) {
 	records, err := v.Log.Read(ctx, eventlog.Aggregate{Kind: v.kind.Name, ID: id}, 0)
 	if err != nil {
@@ -251,7 +258,8 @@ func (v *View[E, S, T]) Recall(ctx context.Context, id string) (status T, ended 
 	return status, ended, nil
 }
 
-// Status returns the status of an object's resource. known is false if the view does not contain the object, or not its whole request.
+// Status returns the status of an object's resource. known is false if the view does not contain
+// the object, or not its whole request.
 func (v *View[E, S, T]) Status(id string) (status T, known bool) {
 	v.Read(id, func(e *Entry[S]) {
 		if e != nil {
@@ -261,7 +269,8 @@ func (v *View[E, S, T]) Status(id string) (status T, known bool) {
 	return status, known
 }
 
-// Due reports whether an object has to be driven, at once or after a wait. It is false if only a change can make the object due.
+// Due reports whether an object has to be driven, at once or after a wait. It is false if only a
+// change can make the object due.
 func (v *View[E, S, T]) Due(id string) (wait time.Duration, due bool) {
 	v.Read(id, func(e *Entry[S]) {
 		if e != nil && e.Err == nil {
@@ -271,8 +280,8 @@ func (v *View[E, S, T]) Due(id string) (wait time.Duration, due bool) {
 	return wait, due
 }
 
-// Open returns the sorted IDs of the open objects of a resource; of all resources if namespace and name are empty. The ID of an object begins with
-// the namespace and the name of its resource.
+// Open returns the sorted IDs of the open objects of a resource; of all resources if namespace and
+// name are empty. The ID of an object begins with the namespace and the name of its resource.
 func (v *View[E, S, T]) Open(namespace, name string) (ids []string) {
 	for id, e := range v.All() {
 		asked := namespace == "" && name == "" || path.Dir(id) == namespace+"/"+name
@@ -291,7 +300,8 @@ func (v *View[E, S, T]) Read(id string, fn func(e *Entry[S])) {
 	fn(v.entries[id])
 }
 
-// ReadState calls fn with the state of an object, or with the zero value if the view does not have it. fn must not change or retain the state.
+// ReadState calls fn with the state of an object, or with the zero value if the view does not have
+// it. fn must not change or retain the state.
 func (v *View[E, S, T]) ReadState(id string, fn func(S)) {
 	v.Read(id, func(e *Entry[S]) {
 		var s S

@@ -22,8 +22,8 @@ import (
 	"scute.dev/eventlog/logtest"
 )
 
-// forbiddenRequests lists requests that no user of the example may make: each would change or delete commits, or read outside the
-// log.
+// forbiddenRequests lists requests that no user of the example may make: each would change or
+// delete commits, or read outside the log.
 var forbiddenRequests = []string{
 	"$JS.API.STREAM.DELETE.SCUTE", "$JS.API.STREAM.PURGE.SCUTE", "$JS.API.STREAM.MSG.DELETE.SCUTE", "$JS.API.STREAM.RESTORE.SCUTE",
 	"$JS.API.STREAM.SNAPSHOT.SCUTE", "$JS.API.STREAM.LEADER.STEPDOWN.SCUTE", "$JS.API.STREAM.PEER.REMOVE.SCUTE", "$JS.API.STREAM.CREATE.OTHER",
@@ -127,8 +127,8 @@ func TestArchivistRestores(t *testing.T) {
 // writerOnlySubjects lists requests that an auditor may not make. An operator may make only the first of them.
 var writerOnlySubjects = []string{"scute.log.move.a", "$JS.API.STREAM.CREATE.SCUTE", "$JS.API.STREAM.UPDATE.SCUTE"}
 
-// consumeStream reads the stream with a durable consumer, as the guide does, and checks that a consumer cannot deliver into
-// the log.
+// consumeStream reads the stream with a durable consumer, as the guide does, and checks that a
+// consumer cannot deliver into the log.
 func consumeStream(t *testing.T, o eventlog.ExternalOptions, commits int) {
 	t.Helper()
 	nc, err := nats.Connect(o.URL, nats.RootCAs(o.TLS.CA), nats.ClientCert(o.TLS.Cert, o.TLS.Key))

@@ -48,8 +48,9 @@ var errInFlight error = &unresolvedError{errors.New("a write on the aggregate is
 //	ErrTooLarge                   refused, the commit does not fit into one message: split it
 //	ErrMissing, ErrConfig         the stream or its configuration was changed, or its files were removed
 //
-// After a timeout Append publishes the same commit again, which is safe because the expected sequence admits it only once, and reads the aggregate
-// to find out which commit was stored. Without a deadline in ctx it runs for up to 15 seconds.
+// After a timeout Append publishes the same commit again, which is safe because the expected
+// sequence admits it only once, and reads the aggregate to find out which commit was stored.
+// Without a deadline in ctx it runs for up to 15 seconds.
 func (l *Log) Append(ctx context.Context, c Commit) (Receipt, error) {
 	m, err := c.encode()
 	if err != nil {
@@ -91,7 +92,8 @@ func (l *Log) retry(ctx context.Context, c Commit, m *nats.Msg) (r Receipt, err 
 		case isUnresolved(last) && !errors.Is(last, ErrFrozen) && !errors.Is(last, ErrPermission) && ctx.Err() == nil:
 			return last
 		default:
-			// At the deadline, too, because the error of the last attempt has more details than the error of the context.
+			// At the deadline, too, because the error of the last attempt has more details than the
+			// error of the context.
 			return backoff.Permanent(last)
 		}
 	}, backoff.WithContext(newBackOff(0), ctx))
@@ -160,7 +162,8 @@ func (l *Log) handleAPIError(ctx context.Context, c Commit, handleAPIError *jets
 	}
 }
 
-// resolve reads the commit that follows the expected one, because this commit can only be stored there. If none follows, it returns the error free.
+// resolve reads the commit that follows the expected one, because this commit can only be stored
+// there. If none follows, it returns the error free.
 func (l *Log) resolve(ctx context.Context, c Commit, free error) (Receipt, error) {
 	next, ok, err := l.get(ctx, getRequest{Seq: c.Expected + 1, NextFor: c.Aggregate.Subject()})
 	switch {
@@ -193,7 +196,8 @@ func isUnresolved(err error) bool {
 	return errors.As(err, &u)
 }
 
-// newBackOff returns a backoff of 50 ms that increases up to 1 s, with jitter. With maxElapsed 0 it continues until the context ends.
+// newBackOff returns a backoff of 50 ms that increases up to 1 s, with jitter. With maxElapsed 0 it
+// continues until the context ends.
 func newBackOff(maxElapsed time.Duration) *backoff.ExponentialBackOff {
 	return backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(50*time.Millisecond),
@@ -202,8 +206,8 @@ func newBackOff(maxElapsed time.Duration) *backoff.ExponentialBackOff {
 	)
 }
 
-// reservedShare is the share of MaxBytes that is reserved for existing aggregates (one part in 20), so that an abort, a rollback or a decision can be
-// recorded when the log accepts nothing new.
+// reservedShare is the share of MaxBytes that is reserved for existing aggregates (one part in 20),
+// so that an abort, a rollback or a decision can be recorded when the log accepts nothing new.
 const reservedShare = 20
 
 // AcceptsNew reports whether the log accepts a commit that creates an aggregate.
@@ -211,7 +215,8 @@ func (s Stats) AcceptsNew() bool {
 	return s.MaxBytes == 0 || s.Bytes < s.MaxBytes-s.MaxBytes/reservedShare
 }
 
-// admit refuses a commit that creates an aggregate if the log may not have the space to complete it. Daemon events are exempt.
+// admit refuses a commit that creates an aggregate if the log may not have the space to complete
+// it. Daemon events are exempt.
 func (l *Log) admit(ctx context.Context, c Commit) error {
 	if c.Expected > 0 || c.Aggregate.Kind == KindDaemon {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Catalog maps the Go structs of one domain's facts to event types and back. E is the domain's event interface. NewCatalog creates a Catalog, which
-// is safe for concurrent use.
+// Catalog maps the Go structs of one domain's facts to event types and back. E is the domain's
+// event interface. NewCatalog creates a Catalog, which is safe for concurrent use.
 type Catalog[E any] struct {
 	kind   Kind
 	byName map[string]*fact[E]
@@ -51,8 +51,9 @@ func Define[E, T any](name string, version int) Fact[E] {
 	}}
 }
 
-// decodeStrict decodes data that has no other fields than v. An unknown field was written by a newer program, which uses it. If strict ignored the field,
-// this program would act on a different fact than the recorded one.
+// decodeStrict decodes data that has no other fields than v. An unknown field was written by a
+// newer program, which uses it. If strict ignored the field, this program would act on a different
+// fact than the recorded one.
 func decodeStrict(data json.RawMessage, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -66,8 +67,9 @@ func decodeStrict(data json.RawMessage, v any) error {
 	return fmt.Errorf("%w: %s: a newer program wrote it, upgrade this one", ErrUnknownType, strings.TrimPrefix(unknown.Error(), "json: "))
 }
 
-// Upcast declares how version from of a fact becomes version from+1. Old and New are the structs of the two versions. New is the current struct, or
-// the Old of another Upcast. It is used on read; stored bytes are never rewritten.
+// Upcast declares how version from of a fact becomes version from+1. Old and New are the structs of
+// the two versions. New is the current struct, or the Old of another Upcast. It is used on read;
+// stored bytes are never rewritten.
 //
 //	eventlog.Upcast[Event]("started", 1, startedV1.v2)
 func Upcast[E, Old, New any](name string, from int, f func(Old) New) Fact[E] {
@@ -80,8 +82,9 @@ func Upcast[E, Old, New any](name string, from int, f func(Old) New) Fact[E] {
 	}}
 }
 
-// NewCatalog returns the catalog of a domain. It panics if a fact does not implement E, if a name or a struct is defined twice, or if an upcast
-// between version 1 and the current version is missing, because these are mistakes in the program.
+// NewCatalog returns the catalog of a domain. It panics if a fact does not implement E, if a name
+// or a struct is defined twice, or if an upcast between version 1 and the current version is
+// missing, because these are mistakes in the program.
 func NewCatalog[E any](kind Kind, facts ...Fact[E]) *Catalog[E] {
 	c := &Catalog[E]{kind: kind, byName: map[string]*fact[E]{}, byType: map[reflect.Type]*fact[E]{}}
 	for _, f := range facts {
@@ -140,8 +143,9 @@ func (c *Catalog[E]) Encode(e E) (Event, error) {
 	return Event{Type: formatType(c.kind, f.name, f.version), Data: data}, nil
 }
 
-// Decode returns the fact of an event, upcast to the current version. It returns ErrUnknownType if this program does not know the type, its
-// version, or one of the fields. The event stays in the log, and only the aggregate that needs it stops.
+// Decode returns the fact of an event, upcast to the current version. It returns ErrUnknownType if
+// this program does not know the type, its version, or one of the fields. The event stays in the
+// log, and only the aggregate that needs it stops.
 func (c *Catalog[E]) Decode(ev Event) (E, error) {
 	var none E
 	name, version, ok := c.parse(ev.Type)
@@ -169,8 +173,8 @@ func (c *Catalog[E]) Decode(ev Event) (E, error) {
 // typePrefix is the prefix of every event type: dev.scute.<kind>.<name>.v<N>.
 const typePrefix = "dev.scute."
 
-// Fold calls apply with the facts of a stored commit, in order and with their times. If one of the facts cannot be read, it returns an error and
-// applies none of them.
+// Fold calls apply with the facts of a stored commit, in order and with their times. If one of the
+// facts cannot be read, it returns an error and applies none of them.
 func (c *Catalog[E]) Fold(r Record, apply func(fact E, at time.Time)) error {
 	return c.Each(r, func(fact E, ev Event) { apply(fact, ev.Time) })
 }

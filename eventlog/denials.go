@@ -11,8 +11,9 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// denials ends a request as soon as the server denies it. The server does not answer such a request: it sends an error of the connection, which
-// names the subject and not the request. So denials ends all requests on this subject that have no answer yet.
+// denials ends a request as soon as the server denies it. The server does not answer such a
+// request: it sends an error of the connection, which names the subject and not the request. So
+// denials ends all requests on this subject that have no answer yet.
 type denials struct {
 	mu      sync.Mutex
 	pending map[*pendingRequest]struct{}
@@ -36,7 +37,8 @@ func (e *deniedError) Unwrap() []error { return []error{ErrPermission, ErrUnavai
 // denialPattern matches the server's error for a request that the user may not make.
 var denialPattern = regexp.MustCompile(`(?i)permissions violation for publish to "([^"]+)"`)
 
-// run runs a request on a subject, or on a subject that begins with it and a dot. It fails with ErrPermission if the server denies the request.
+// run runs a request on a subject, or on a subject that begins with it and a dot. It fails with
+// ErrPermission if the server denies the request.
 func (d *denials) run(ctx context.Context, subject string, request func(context.Context) error) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)

@@ -6,8 +6,8 @@ import "errors"
 var (
 	// ErrConflict: another commit was appended to the aggregate first. Read it again and decide again.
 	ErrConflict = errors.New("conflict: the aggregate has moved on")
-	// ErrUnavailable: the log could not be reached within the deadline. Either the commit is not stored, or that could not be checked. Appending
-	// the same commit again is always safe.
+	// ErrUnavailable: the log could not be reached within the deadline. Either the commit is not
+	// stored, or that could not be checked. Appending the same commit again is always safe.
 	ErrUnavailable = errors.New("event log unavailable")
 	// ErrDenied: the server refuses the credentials.
 	ErrDenied = errors.New("the event log refuses the credentials")
@@ -15,7 +15,8 @@ var (
 	ErrPermission = errors.New("the NATS server denies this user a request")
 	// ErrFull: the log refuses new events because it has reached its size limit. No event was deleted.
 	ErrFull = errors.New("event log full")
-	// ErrFrozen: the embedded log refuses every commit since a write to its disk failed. It is opened again once the disk accepts writes.
+	// ErrFrozen: the embedded log refuses every commit since a write to its disk failed. It is
+	// opened again once the disk accepts writes.
 	ErrFrozen = errors.New("event log is frozen")
 	// ErrTooLarge: the commit does not fit into one message of the server. Split it into several commits.
 	ErrTooLarge = errors.New("commit too large")

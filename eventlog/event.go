@@ -40,8 +40,8 @@ type Event struct {
 	Type string
 	// Time is when the fact was decided, by the clock of the Actor.
 	Time time.Time
-	// Actor is the author of the decision: "daemon/<instance>" or "user/<name>". It is only certain for events that the daemon wrote: see
-	// Unverified.
+	// Actor is the author of the decision: "daemon/<instance>" or "user/<name>". It is only certain
+	// for events that the daemon wrote: see Unverified.
 	Actor string
 	// Causation is the ID of the event of the same aggregate that caused this event. It is empty
 	// for a person's request, for an observation, or if the cause is not known.
@@ -57,7 +57,8 @@ type Commit struct {
 	Aggregate Aggregate
 	// ID is deterministic from the command, so that a repeated decision is stored once.
 	ID string
-	// Expected is the log sequence of the aggregate's last commit when the decision was made; 0 if the aggregate must not exist yet.
+	// Expected is the log sequence of the aggregate's last commit when the decision was made; 0 if
+	// the aggregate must not exist yet.
 	Expected uint64
 	Events   []Event
 }
@@ -83,8 +84,9 @@ type Receipt struct {
 	AlreadyStored bool
 }
 
-// Unverified reports whether a client claimed the actor of an event without proof. Only a daemon writes events of daemons ("daemon/...") and of
-// resources ("resource/...", whose authors the API server has authenticated). The listener of an embedded log refuses both from clients.
+// Unverified reports whether a client claimed the actor of an event without proof. Only a daemon
+// writes events of daemons ("daemon/...") and of resources ("resource/...", whose authors the API
+// server has authenticated). The listener of an embedded log refuses both from clients.
 func Unverified(actor string) bool {
 	return actor != "" && !strings.HasPrefix(actor, "daemon/") && !strings.HasPrefix(actor, "resource/")
 }

@@ -39,7 +39,8 @@ type line struct {
 	Data   []byte      `json:"data"`
 }
 
-// ExportWriter writes a log as text, one commit per line, without loss, so that the log can be verified without a server.
+// ExportWriter writes a log as text, one commit per line, without loss, so that the log can be
+// verified without a server.
 type ExportWriter struct {
 	out     *bufio.Writer
 	encoder *json.Encoder

@@ -45,8 +45,9 @@ type TLSFiles struct {
 	Cert, Key string
 }
 
-// Connect opens a log on an external NATS. A broken connection is restored automatically; requests meanwhile wait until their deadline. Connect
-// fails with ErrConfig, ErrGap, ErrMissing, ErrPermission or ErrUnavailable.
+// Connect opens a log on an external NATS. A broken connection is restored automatically; requests
+// meanwhile wait until their deadline. Connect fails with ErrConfig, ErrGap, ErrMissing,
+// ErrPermission or ErrUnavailable.
 func Connect(ctx context.Context, o ExternalOptions) (*Log, error) {
 	nc, err := dial(ctx, o)
 	if err != nil {
@@ -77,7 +78,8 @@ func dial(ctx context.Context, o ExternalOptions) (*nats.Conn, error) {
 		opts = append(opts, nats.UserCredentials(o.CredsFile))
 	}
 	if o.TokenFrom != nil {
-		// A server that refuses a token may accept it soon, because a change of the token reaches the client and the server at different times.
+		// A server that refuses a token may accept it soon, because a change of the token reaches
+		// the client and the server at different times.
 		opts = append(opts, nats.TokenHandler(o.TokenFrom), nats.IgnoreAuthErrorAbort())
 	} else if o.Token != "" {
 		opts = append(opts, nats.Token(o.Token))

@@ -21,14 +21,14 @@ const (
 	inactiveThreshold = time.Minute
 	// pullBytes is how many bytes a reader requests at once; it bounds a reader's memory. It must hold two messages.
 	pullBytes = 8 << 20
-	// headTimeout is how long the end of a replicated log may be before a sequence that was already read, because a server that has just become
-	// the leader may still be applying commits.
+	// headTimeout is how long the end of a replicated log may be before a sequence that was already
+	// read, because a server that has just become the leader may still be applying commits.
 	headTimeout = 10 * time.Second
 )
 
-// Replay calls fn with every commit after a sequence up to the current head of the log, and returns the last sequence. If fn returns an error,
-// Replay stops and returns it. ErrGap is an alarm: a stored commit is missing. A broken connection is retried for up to 30 seconds without
-// progress.
+// Replay calls fn with every commit after a sequence up to the current head of the log, and returns
+// the last sequence. If fn returns an error, Replay stops and returns it. ErrGap is an alarm: a
+// stored commit is missing. A broken connection is retried for up to 30 seconds without progress.
 func (l *Log) Replay(ctx context.Context, after uint64, fn func(Record) error) (uint64, error) {
 	head, err := l.Head(ctx)
 	if err != nil {
@@ -41,8 +41,9 @@ func (l *Log) Replay(ctx context.Context, after uint64, fn func(Record) error) (
 	return r.cursor, nil
 }
 
-// Follow calls fn with every commit after a sequence, and continues with new commits until ctx ends, fn fails, the log is closed, or the log was
-// damaged (ErrGap, ErrMissing). After a broken connection it resumes without losing or repeating a commit. Its error is never nil.
+// Follow calls fn with every commit after a sequence, and continues with new commits until ctx
+// ends, fn fails, the log is closed, or the log was damaged (ErrGap, ErrMissing). After a broken
+// connection it resumes without losing or repeating a commit. Its error is never nil.
 func (l *Log) Follow(ctx context.Context, after uint64, fn func(Record) error) error {
 	r := &pass{cursor: after, until: math.MaxUint64, fn: fn}
 	err := l.read(ctx, r, 0)
@@ -51,7 +52,8 @@ func (l *Log) Follow(ctx context.Context, after uint64, fn func(Record) error) e
 
 // pass is the progress of one pass through the log.
 type pass struct {
-	// cursor is the last sequence that was read, and until is the sequence at which the pass ends. start is the cursor when the delivery began.
+	// cursor is the last sequence that was read, and until is the sequence at which the pass ends.
+	// start is the cursor when the delivery began.
 	cursor, until, start uint64
 	fn                   func(Record) error
 }
@@ -74,8 +76,8 @@ func (l *Log) read(ctx context.Context, r *pass, patience time.Duration) error {
 	})
 }
 
-// deliver reads with one consumer until it breaks. It checks that every message has the next sequence, so the guarantee does not depend on the
-// bookkeeping of the server or the client.
+// deliver reads with one consumer until it breaks. It checks that every message has the next
+// sequence, so the guarantee does not depend on the bookkeeping of the server or the client.
 func (l *Log) deliver(ctx context.Context, r *pass) error {
 	state, err := waitForHead(ctx, l.state, r.cursor, l.headWait())
 	if err != nil {
@@ -85,7 +87,8 @@ func (l *Log) deliver(ctx context.Context, r *pass) error {
 		return nil
 	}
 	if last := min(state.LastSeq, r.until); last > r.cursor {
-		// The server skips a commit that it cannot read. The next commit shows the gap, but the last commit has none after it, so it is read here.
+		// The server skips a commit that it cannot read. The next commit shows the gap, but the
+		// last commit has none after it, so it is read here.
 		if _, err := l.At(ctx, last); err != nil {
 			return err
 		}
@@ -101,8 +104,8 @@ func (l *Log) headWait() time.Duration {
 	return 0
 }
 
-// waitForHead reads the state of a log until the log ends at seq or later. A log that still ends before seq when the patience has passed has lost
-// commits.
+// waitForHead reads the state of a log until the log ends at seq or later. A log that still ends
+// before seq when the patience has passed has lost commits.
 func waitForHead(ctx context.Context, ask func(context.Context) (jetstream.StreamState, error), seq uint64, patience time.Duration) (jetstream.StreamState, error) {
 	deadline := time.Now().Add(patience)
 	for b := newBackOff(0); ; {
@@ -190,7 +193,8 @@ func (s *pass) checkSequence(r Record) error {
 	}
 }
 
-// consume creates a consumer that starts at a sequence. The consumer has no state that matters. The returned function stops it.
+// consume creates a consumer that starts at a sequence. The consumer has no state that matters. The
+// returned function stops it.
 func (l *Log) consume(ctx context.Context, start uint64, take func(jetstream.Msg), failed func(error)) (stop func(), err error) {
 	cctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -211,8 +215,8 @@ func (l *Log) consume(ctx context.Context, start uint64, take func(jetstream.Msg
 		return nil, translateError(l.spec.name, err)
 	}
 	forget := func() {
-		// Only the server of this process is asked to delete the consumer. Every server deletes it after a while, and an external one would require
-		// a permission for it.
+		// Only the server of this process is asked to delete the consumer. Every server deletes it
+		// after a while, and an external one would require a permission for it.
 		if l.host == nil {
 			return
 		}

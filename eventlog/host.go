@@ -35,17 +35,19 @@ type HostedOptions struct {
 	MaxBytes int64
 	// AllowDamaged opens a log that lost commits, or whose configuration is wrong, so that Scan can read the rest.
 	AllowDamaged bool
-	// Acknowledged is a sequence that was acknowledged; 0 is none. If it is set and the stream does not exist, the stream was lost.
+	// Acknowledged is a sequence that was acknowledged; 0 is none. If it is set and the stream does
+	// not exist, the stream was lost.
 	Acknowledged uint64
 	// Logger receives changes of the connection, never the content of an event; nil is none.
 	Logger *slog.Logger
 }
 
-// HostTimeout bounds a connection to a server in this process. It is long because a busy machine may delay the connection.
+// HostTimeout bounds a connection to a server in this process. It is long because a busy machine
+// may delay the connection.
 const HostTimeout = 30 * time.Second
 
-// OpenHosted opens the log of a host; closing the log closes the host. Programs call embedded.Open. It fails with ErrConfig, ErrGap, ErrMissing or
-// ErrUnavailable, and keeps the host open then.
+// OpenHosted opens the log of a host; closing the log closes the host. Programs call embedded.Open.
+// It fails with ErrConfig, ErrGap, ErrMissing or ErrUnavailable, and keeps the host open then.
 func OpenHosted(ctx context.Context, h Host, o HostedOptions) (*Log, error) {
 	logger := discardIfNil(o.Logger)
 	// The inbox has a prefix that no user of a listener may subscribe to.
@@ -75,7 +77,8 @@ func (l *Log) URL() string {
 	return l.host.URL()
 }
 
-// CheckWritable returns nil if the disk of a frozen embedded log accepts writes, so that opening the log again helps. It writes a file and removes it.
+// CheckWritable returns nil if the disk of a frozen embedded log accepts writes, so that opening
+// the log again helps. It writes a file and removes it.
 func (l *Log) CheckWritable() error {
 	if l.host == nil {
 		return errors.New("the log is not embedded: its disk cannot be checked")

@@ -114,8 +114,8 @@ func TestAnswersOfTheServer(t *testing.T) {
 	}
 }
 
-// sendRepliesToLog requests replies into the log, and to subjects of the server's API. A reply with a status and no data would
-// be a request to delete the stream.
+// sendRepliesToLog requests replies into the log, and to subjects of the server's API. A reply with
+// a status and no data would be a request to delete the stream.
 func sendRepliesToLog(t *testing.T, nc *nats.Conn, consumer string) {
 	t.Helper()
 	for _, answer := range []string{"scute.log.move.b", "$JS.API.STREAM.PURGE.SCUTE", "$JS.API.STREAM.DELETE.SCUTE"} {

@@ -34,8 +34,9 @@ type Log struct {
 	host Host
 }
 
-// Head returns the sequence of the last commit in the log from its leader; 0 for an empty log. It fails with ErrMissing if the stream was deleted
-// or created again, and with ErrGap if a stored commit is missing.
+// Head returns the sequence of the last commit in the log from its leader; 0 for an empty log. It
+// fails with ErrMissing if the stream was deleted or created again, and with ErrGap if a stored
+// commit is missing.
 func (l *Log) Head(ctx context.Context) (uint64, error) {
 	state, err := l.state(ctx)
 	if err != nil {
@@ -64,8 +65,8 @@ func (l *Log) Stats(ctx context.Context) (Stats, error) {
 	return Stats{Commits: state.LastSeq, Aggregates: state.NumSubjects, Bytes: state.Bytes, MaxBytes: uint64(max(limit, 0))}, nil
 }
 
-// Close closes the log. If the log is embedded, Close stops the server and releases the folder. Reads in progress end with an error. Acknowledged
-// commits are on disk already.
+// Close closes the log. If the log is embedded, Close stops the server and releases the folder.
+// Reads in progress end with an error. Acknowledged commits are on disk already.
 func (l *Log) Close() error {
 	l.nc.Close()
 	if l.host == nil {
@@ -99,7 +100,8 @@ func open(ctx context.Context, nc *nats.Conn, want streamSpec, logger *slog.Logg
 	return l, nil
 }
 
-// state requests the stream's state from the leader, and checks that the stream was not created again and that it is whole.
+// state requests the stream's state from the leader, and checks that the stream was not created
+// again and that it is whole.
 func (l *Log) state(ctx context.Context) (state jetstream.StreamState, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -121,7 +123,8 @@ func (l *Log) state(ctx context.Context) (state jetstream.StreamState, err error
 	return state, err
 }
 
-// checkComplete checks that no sequence of the stream is missing. The log deletes nothing, so a missing commit was lost.
+// checkComplete checks that no sequence of the stream is missing. The log deletes nothing, so a
+// missing commit was lost.
 func checkComplete(name string, s jetstream.StreamState) error {
 	if s.Lost != nil && len(s.Lost.Msgs) > 0 {
 		return fmt.Errorf("%w: stream %s lost %d commits, the first of them %d, to damage on its disk; restore it from a backup or a mirror",
@@ -193,7 +196,8 @@ func (l *Log) Warnings() []string {
 		"without sync_interval: always, a power loss of all of them at once can lose the last commits"}
 }
 
-// checkPayload refuses a server with a limit below minPayload, because it could refuse a commit that other servers accept.
+// checkPayload refuses a server with a limit below minPayload, because it could refuse a commit
+// that other servers accept.
 func checkPayload(limit int64) error {
 	if limit < minPayload {
 		return fmt.Errorf("%w: max_payload of the NATS server is %d bytes, must be %d or more", ErrConfig, limit, minPayload)

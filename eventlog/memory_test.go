@@ -53,8 +53,8 @@ func TestReadersMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// heapBytes returns the size of the live objects of this process in bytes. The second collection frees objects that became
-// unreachable during the first.
+// heapBytes returns the size of the live objects of this process in bytes. The second collection
+// frees objects that became unreachable during the first.
 func heapBytes() uint64 {
 	runtime.GC()
 	runtime.GC()

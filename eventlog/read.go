@@ -29,8 +29,9 @@ type getResponse struct {
 	} `json:"message"`
 }
 
-// get reads one message from the stream's leader; ok is false if there is none. It asks only the leader, because the direct API may read from a
-// replica that lacks commits that were just acknowledged.
+// get reads one message from the stream's leader; ok is false if there is none. It asks only the
+// leader, because the direct API may read from a replica that lacks commits that were just
+// acknowledged.
 func (l *Log) get(ctx context.Context, req getRequest) (r Record, ok bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -71,8 +72,9 @@ func (l *Log) get(ctx context.Context, req getRequest) (r Record, ok bool, err e
 	return NewRecord(m.Seq, m.Time, m.Subject, h, m.Data), true, nil
 }
 
-// Read returns the commits on one aggregate after a sequence (0: all), in order. It includes every acknowledged commit of all writers. Each commit
-// names its predecessor, so Read returns ErrGap if one cannot be read.
+// Read returns the commits on one aggregate after a sequence (0: all), in order. It includes every
+// acknowledged commit of all writers. Each commit names its predecessor, so Read returns ErrGap if
+// one cannot be read.
 func (l *Log) Read(ctx context.Context, a Aggregate, after uint64) ([]Record, error) {
 	if err := a.validate(); err != nil {
 		return nil, fmt.Errorf("reading: %w", err)
@@ -84,8 +86,9 @@ func (l *Log) Read(ctx context.Context, a Aggregate, after uint64) ([]Record, er
 	return out, nil
 }
 
-// readChain reads commit after commit on one subject: two requests for an aggregate's newest commit, and one more for each further commit. A
-// filtered consumer or a batch from the direct API is no faster for the few commits of a decision.
+// readChain reads commit after commit on one subject: two requests for an aggregate's newest
+// commit, and one more for each further commit. A filtered consumer or a batch from the direct API
+// is no faster for the few commits of a decision.
 func (l *Log) readChain(ctx context.Context, subject string, after uint64) ([]Record, error) {
 	last, ok, err := l.last(ctx, subject)
 	if err == nil {
@@ -112,8 +115,8 @@ func (l *Log) readChain(ctx context.Context, subject string, after uint64) ([]Re
 	return out, nil
 }
 
-// last returns the newest commit on a subject. It counts the commits, because the server gives the same answer for a subject without commits and
-// for a newest commit that cannot be read.
+// last returns the newest commit on a subject. It counts the commits, because the server gives the
+// same answer for a subject without commits and for a newest commit that cannot be read.
 func (l *Log) last(ctx context.Context, subject string) (Record, bool, error) {
 	r, ok, err := l.get(ctx, getRequest{LastFor: subject})
 	if err != nil || ok {
@@ -153,9 +156,10 @@ func (l *Log) At(ctx context.Context, seq uint64) (Record, error) {
 	return r, nil
 }
 
-// Scan calls fn with every readable commit, in order, up to the head of the log at the time of the call. Replay stops at the first unreadable
-// commit; Scan continues after it, so the sequences may have gaps. It is for logs opened with Examine, to find out which commits are lost, and to
-// save the rest. If fn returns an error, Scan stops and returns it.
+// Scan calls fn with every readable commit, in order, up to the head of the log at the time of the
+// call. Replay stops at the first unreadable commit; Scan continues after it, so the sequences may
+// have gaps. It is for logs opened with Examine, to find out which commits are lost, and to save
+// the rest. If fn returns an error, Scan stops and returns it.
 func (l *Log) Scan(ctx context.Context, fn func(Record) error) error {
 	state, err := l.state(ctx)
 	if err != nil {

@@ -26,7 +26,8 @@ type Record struct {
 	data    []byte
 }
 
-// Fingerprint returns a hash that differs from that of every other commit, including a commit with the same ID in another log.
+// Fingerprint returns a hash that differs from that of every other commit, including a commit with
+// the same ID in another log.
 func (r Record) Fingerprint() string {
 	s := sha256.New()
 	fmt.Fprintf(s, "%d %d %s %s\n", r.Seq, r.Stored.UnixNano(), r.subject, r.CommitID)
@@ -34,7 +35,8 @@ func (r Record) Fingerprint() string {
 	return fmt.Sprintf("%x", s.Sum(nil))
 }
 
-// Types returns the types of the commit's events in order, from the headers alone. It is empty for a message that Append did not write.
+// Types returns the types of the commit's events in order, from the headers alone. It is empty for
+// a message that Append did not write.
 func (r Record) Types() []string {
 	if t := headerValue(r.header, "ce-type"); t != "" {
 		return []string{percentDecode(t)}

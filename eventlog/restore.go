@@ -12,8 +12,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// restoringKey is in the metadata of a stream from the start of its restore until the restored commits are checked. Its value is an ID of the
-// restore. A stream with it is not a log yet: no process opens it, and the next restore replaces it.
+// restoringKey is in the metadata of a stream from the start of its restore until the restored
+// commits are checked. Its value is an ID of the restore. A stream with it is not a log yet: no
+// process opens it, and the next restore replaces it.
 const restoringKey = "scute.dev/restoring"
 
 // RestoreSource is the source of a restore.
@@ -30,8 +31,9 @@ type RestoreSource struct {
 	OnWait func(what string)
 }
 
-// RestoreExternal creates the log on an external NATS from a backup. It fails with ErrExists if the stream exists and had a commit. If the restore
-// fails or dies, the next call replaces the incomplete stream.
+// RestoreExternal creates the log on an external NATS from a backup. It fails with ErrExists if the
+// stream exists and had a commit. If the restore fails or dies, the next call replaces the
+// incomplete stream.
 func RestoreExternal(ctx context.Context, o ExternalOptions, r RestoreSource) error {
 	nc, err := dial(ctx, o)
 	if err != nil {
@@ -44,7 +46,8 @@ func RestoreExternal(ctx context.Context, o ExternalOptions, r RestoreSource) er
 	return nil
 }
 
-// RestoreHosted creates the log on a server inside this process from a backup. maxBytes is that of HostedOptions. Programs call embedded.Restore.
+// RestoreHosted creates the log on a server inside this process from a backup. maxBytes is that of
+// HostedOptions. Programs call embedded.Restore.
 func RestoreHosted(ctx context.Context, h nats.InProcessConnProvider, maxBytes int64, r RestoreSource) error {
 	nc, err := nats.Connect("", nats.InProcessServer(h), nats.Timeout(HostTimeout))
 	if err != nil {
@@ -123,11 +126,13 @@ func restoreAt(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, spec 
 	return nil
 }
 
-// attempts is how often creating the stream is tried. A moment after a server has deleted any stream, it removes the two folders around it if they
-// are empty. Creating a stream fails if one of the folders is removed at that moment.
+// attempts is how often creating the stream is tried. A moment after a server has deleted any
+// stream, it removes the two folders around it if they are empty. Creating a stream fails if one of
+// the folders is removed at that moment.
 const attempts = 3
 
-// restoreFailed is the server's code (JSStreamRestoreErrF) for an archive that it could not restore. A lack of resources has other codes.
+// restoreFailed is the server's code (JSStreamRestoreErrF) for an archive that it could not
+// restore. A lack of resources has other codes.
 const restoreFailed jetstream.ErrorCode = 10062
 
 // replace creates the stream for an attempt, and deletes an incomplete or empty one first.
@@ -181,8 +186,9 @@ func (s streamSpec) checkUnused(info *jetstream.StreamInfo) error {
 // closedSubject is the subject of a stream that accepts no commits because it will be deleted.
 const closedSubject = "scute.replaced"
 
-// replaceEmpty deletes a stream that never had a commit. A process may have opened it as its log, so replaceEmpty first makes it refuse commits. If
-// the stream has a commit by then, or cannot be deleted, it accepts commits again.
+// replaceEmpty deletes a stream that never had a commit. A process may have opened it as its log,
+// so replaceEmpty first makes it refuse commits. If the stream has a commit by then, or cannot be
+// deleted, it accepts commits again.
 func (s streamSpec) replaceEmpty(ctx context.Context, js jetstream.JetStream, info *jetstream.StreamInfo) error {
 	before, shut := info.Config, info.Config
 	shut.Subjects = []string{closedSubject}

@@ -16,14 +16,15 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// subjectsOverlap is the server's error for a stream with a subject of another stream of the account. The client has no constant for it.
+// subjectsOverlap is the server's error for a stream with a subject of another stream of the
+// account. The client has no constant for it.
 const subjectsOverlap jetstream.ErrorCode = 10065
 
 // defaultMaxBytes is the default size at which a log refuses new commits: about a million commits.
 const defaultMaxBytes = 1 << 30
 
-// duplicateWindow is the server's window for comparing message ids. The log does not rely on it. A large window slows a restart down, because the server
-// loads every message inside it.
+// duplicateWindow is the server's window for comparing message ids. The log does not rely on it. A
+// large window slows a restart down, because the server loads every message inside it.
 const duplicateWindow = time.Second
 
 // streamSpec is the configuration that the log requires of its stream.
@@ -33,14 +34,16 @@ type streamSpec struct {
 	maxBytes     int64 // 0 keeps the limit of an existing stream
 	writer       bool  // a reader never creates or alters the stream
 	allowDamaged bool  // the stream is read even if it is damaged: see Scan
-	// acknowledged is a sequence that was acknowledged; 0 is none. If it is set and the stream does not exist, the stream was lost.
+	// acknowledged is a sequence that was acknowledged; 0 is none. If it is set and the stream does
+	// not exist, the stream was lost.
 	acknowledged uint64
 }
 
 func subjects() []string { return []string{subjectPrefix + "*.*"} }
 
-// config returns the configuration with which a writer creates the stream. The stream keeps all messages, denies deleting them, and refuses new
-// ones when it is full. DenyPurge is not set because a server never unsets it, and a later version may delete the commits of ended aggregates.
+// config returns the configuration with which a writer creates the stream. The stream keeps all
+// messages, denies deleting them, and refuses new ones when it is full. DenyPurge is not set
+// because a server never unsets it, and a later version may delete the commits of ended aggregates.
 func (s streamSpec) config() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:        s.name,
@@ -108,7 +111,8 @@ func (s streamSpec) addRemedy(err error) error {
 	}
 }
 
-// update applies a new size limit, which the operator may change at every start, and adds the ID to a stream without one.
+// update applies a new size limit, which the operator may change at every start, and adds the ID to
+// a stream without one.
 func (s streamSpec) update(ctx context.Context, js jetstream.JetStream, stream jetstream.Stream) (jetstream.Stream, error) {
 	have := stream.CachedInfo()
 	resize := s.maxBytes != 0 && s.maxBytes != have.Config.MaxBytes
@@ -136,7 +140,8 @@ func (s streamSpec) update(ctx context.Context, js jetstream.JetStream, stream j
 	return stream, nil
 }
 
-// check returns an error that names every field of a stream's configuration that could lose, alter, reorder or leak events.
+// check returns an error that names every field of a stream's configuration that could lose, alter,
+// reorder or leak events.
 func (s streamSpec) check(have jetstream.StreamConfig) error {
 	var out []string
 	check := func(ok bool, field string, have any, want string) {
@@ -187,8 +192,8 @@ func hasCode(err error, codes ...jetstream.ErrorCode) bool {
 	return errors.As(err, &refused) && slices.Contains(codes, refused.ErrorCode)
 }
 
-// checkLeader returns ErrUnavailable if the stream has no leader. Without a leader a server answers with its own state, which changes and may lack
-// acknowledged commits.
+// checkLeader returns ErrUnavailable if the stream has no leader. Without a leader a server answers
+// with its own state, which changes and may lack acknowledged commits.
 func checkLeader(info *jetstream.StreamInfo) error {
 	if info.Cluster == nil || info.Cluster.Leader != "" {
 		return nil
@@ -226,8 +231,9 @@ const identityKey = "scute.dev/log-id"
 // identityBytes is the number of bytes of an ID. In hexadecimal it fits into a label, an annotation and a line.
 const identityBytes = 8
 
-// ID returns the log's ID. It is created with the stream and does not change; a copy of the log has the same ID. Annotations outside the log
-// contain it, so that a daemon ignores annotations of another log.
+// ID returns the log's ID. It is created with the stream and does not change; a copy of the log has
+// the same ID. Annotations outside the log contain it, so that a daemon ignores annotations of
+// another log.
 func (l *Log) ID() string { return l.id }
 
 // newID returns a random ID for a new stream.
@@ -237,8 +243,8 @@ func newID() string {
 	return hex.EncodeToString(b)
 }
 
-// identity returns the ID of a stream. For a stream without an ID it derives one from the name and the creation time, so that two writers that open
-// it at the same time derive the same ID.
+// identity returns the ID of a stream. For a stream without an ID it derives one from the name and
+// the creation time, so that two writers that open it at the same time derive the same ID.
 func identity(info *jetstream.StreamInfo) string {
 	if id := info.Config.Metadata[identityKey]; id != "" {
 		return id

@@ -17,8 +17,9 @@ const lowerHex = "0123456789abcdef"
 
 // Subject returns the subject of the aggregate: scute.log.<kind>.<escaped id>.
 //
-// It keeps letters, digits and '-', and writes every other byte as '_' and two lower-case hex digits. The escape is therefore injective, can be
-// reversed by parseSubject, and contains no character with a meaning in NATS.
+// It keeps letters, digits and '-', and writes every other byte as '_' and two lower-case hex
+// digits. The escape is therefore injective, can be reversed by parseSubject, and contains no
+// character with a meaning in NATS.
 func (a Aggregate) Subject() string {
 	return subjectPrefix + string(a.Kind) + "." + escapeID(a.ID)
 }

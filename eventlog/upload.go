@@ -24,8 +24,8 @@ const (
 	uploadEnd     = 5 * time.Minute
 )
 
-// archiveVersion is the first version of the server that restores an archive of messages (NATSARC1). Earlier versions restore copies of a server's
-// files.
+// archiveVersion is the first version of the server that restores an archive of messages
+// (NATSARC1). Earlier versions restore copies of a server's files.
 const archiveVersion = "v2.15"
 
 // upload creates a stream from an archive.
@@ -37,8 +37,8 @@ type upload struct {
 	onWait func(what string)
 }
 
-// create creates the stream with the server's restore call, because no other call keeps the sequences and the times. It returns when all replicas
-// have the stream.
+// create creates the stream with the server's restore call, because no other call keeps the
+// sequences and the times. It returns when all replicas have the stream.
 func (u upload) create(ctx context.Context, nc *nats.Conn, js jetstream.JetStream) error {
 	if err := checkVersion(nc.ConnectedServerVersion()); err != nil {
 		return err
@@ -126,7 +126,8 @@ func sendRequest(ctx context.Context, nc *nats.Conn, patience time.Duration, sub
 }
 
 const (
-	// replicationRate is the slowest accepted rate at which servers copy a stream, in bytes per second. It bounds the wait.
+	// replicationRate is the slowest accepted rate at which servers copy a stream, in bytes per
+	// second. It bounds the wait.
 	replicationRate = 1 << 20
 	// replicationTimeout is added to the wait, and bounds how long a server may be offline meanwhile.
 	replicationTimeout = time.Minute
@@ -183,7 +184,8 @@ func replicate(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, name 
 // errOffline is the reason if a server cannot copy at present.
 var errOffline = errors.New("offline")
 
-// replicaStatus is a server's answer about the replicas of a stream. Desired is set until each added server has the whole stream.
+// replicaStatus is a server's answer about the replicas of a stream. Desired is set until each
+// added server has the whole stream.
 type replicaStatus struct {
 	Cluster struct {
 		Leader   string               `json:"leader"`

@@ -94,8 +94,8 @@ func (c Commit) EventID(i int) string {
 	return c.ID + "/" + strconv.Itoa(i)
 }
 
-// messageID returns the commit's Nats-Msg-Id. It contains the aggregate, because the server compares it over the whole stream while a commit's id
-// is only unique within its aggregate.
+// messageID returns the commit's Nats-Msg-Id. It contains the aggregate, because the server
+// compares it over the whole stream while a commit's id is only unique within its aggregate.
 func messageID(subject, commit string) string {
 	return strings.TrimPrefix(subject, subjectPrefix) + "/" + percentEncode(commit)
 }
@@ -170,7 +170,8 @@ func packTypes(types []string) string {
 	return b.String()
 }
 
-// unpackTypes parses a result of packTypes. It is lenient, because a list that Append did not write must not stop a replay.
+// unpackTypes parses a result of packTypes. It is lenient, because a list that Append did not write
+// must not stop a replay.
 func unpackTypes(s string) []string {
 	var types []string
 	for run := range strings.SplitSeq(s, ",") {
@@ -192,8 +193,8 @@ func unpackTypes(s string) []string {
 // maxBatch bounds the number of types in a header: more events do not fit into the largest payload (64 MiB).
 const maxBatch = 1 << 20
 
-// percentEncode encodes a header value as the NATS binding of CloudEvents defines it: space, '"', '%' and all characters that are not printable
-// ASCII become %XX.
+// percentEncode encodes a header value as the NATS binding of CloudEvents defines it: space, '"',
+// '%' and all characters that are not printable ASCII become %XX.
 func percentEncode(s string) string {
 	var b strings.Builder
 	for i := range len(s) {
@@ -222,7 +223,8 @@ func headerValue(h nats.Header, name string) string {
 	return ""
 }
 
-// CloudEvent is one event in the JSON format of CloudEvents 1.0. The members after DataContentType and before Data are extensions.
+// CloudEvent is one event in the JSON format of CloudEvents 1.0. The members after DataContentType
+// and before Data are extensions.
 type CloudEvent struct {
 	SpecVersion     string    `json:"specversion"`
 	ID              string    `json:"id"`
@@ -240,8 +242,9 @@ type CloudEvent struct {
 	Data     json.RawMessage `json:"data"`
 }
 
-// Headers returns the attributes as headers of a message in binary mode, as the bindings of CloudEvents define it: with the prefix ce-, and
-// percent-encoded. DataContentType is not included, because HTTP has Content-Type for it.
+// Headers returns the attributes as headers of a message in binary mode, as the bindings of
+// CloudEvents define it: with the prefix ce-, and percent-encoded. DataContentType is not included,
+// because HTTP has Content-Type for it.
 func (e CloudEvent) Headers() map[string]string {
 	out := make(map[string]string, 11)
 	for name, value := range map[string]string{

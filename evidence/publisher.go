@@ -40,7 +40,8 @@ type Publisher struct {
 	// Dir is the folder of the sealer.
 	Dir          string
 	Destinations []Destination
-	// Alarm is called for a violation, and for an error of publishing, once until the error changes. violated is true for a violation.
+	// Alarm is called for a violation, and for an error of publishing, once until the error
+	// changes. violated is true for a violation.
 	Alarm func(violated bool, err error)
 
 	mu     sync.Mutex
@@ -65,7 +66,8 @@ const (
 	logState  = "log"
 )
 
-// Run seals and publishes at once, and then at each interval, until ctx ends. It also compares the whole log with the seals at once, and then every day.
+// Run seals and publishes at once, and then at each interval, until ctx ends. It also compares the
+// whole log with the seals at once, and then every day.
 func (p *Publisher) Run(ctx context.Context, interval time.Duration) {
 	p.Publish(ctx)
 	var checking sync.WaitGroup
@@ -92,7 +94,8 @@ func (p *Publisher) Publish(ctx context.Context) {
 	for _, place := range p.Destinations {
 		err := publish(ctx, place, publication)
 		for tries := 0; tries < maxSeals && errors.Is(err, errInconsistent); tries++ {
-			// A new leader may have published later commits than this process has sealed. Then the log contains them, too.
+			// A new leader may have published later commits than this process has sealed. Then the
+			// log contains them, too.
 			again, ok := p.seal(ctx)
 			if !ok || again.Size == publication.Size {
 				break
@@ -150,7 +153,8 @@ func publish(ctx context.Context, place Destination, p Publication) error {
 	}, backoff.WithContext(b, ctx))
 }
 
-// recheck reads the log from its beginning and compares it with the seals. The error names the differences, and wraps errInconsistent.
+// recheck reads the log from its beginning and compares it with the seals. The error names the
+// differences, and wraps errInconsistent.
 func (p *Publisher) recheck(ctx context.Context) error {
 	p.mu.Lock()
 	want := p.sealed

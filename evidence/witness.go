@@ -14,8 +14,9 @@ import (
 	"scute.dev/eventlog/seal"
 )
 
-// Witness is an HTTP service that receives checkpoints by the call add-checkpoint of C2SP tlog-witness. Each checkpoint is sent with a proof that it
-// continues the previous one, and the witness rejects it otherwise.
+// Witness is an HTTP service that receives checkpoints by the call add-checkpoint of C2SP
+// tlog-witness. Each checkpoint is sent with a proof that it continues the previous one, and the
+// witness rejects it otherwise.
 type Witness struct {
 	// URL is the submission prefix.
 	URL    string
@@ -30,7 +31,8 @@ func (w *Witness) Name() string { return "witness " + w.URL }
 // Last implements Destination. A witness does not return checkpoints, because it checks consistency itself.
 func (w *Witness) Last(context.Context) ([]byte, error) { return nil, nil }
 
-// sizeType is the content type of a response with the size of the witness's checkpoint, if it differs from the size in the request.
+// sizeType is the content type of a response with the size of the witness's checkpoint, if it
+// differs from the size in the request.
 const sizeType = "text/x.tlog.size"
 
 // Publish implements Destination.
@@ -50,7 +52,8 @@ func (w *Witness) Publish(ctx context.Context, p Publication) error {
 	return err
 }
 
-// addCheckpoint sends a checkpoint. It returns the size of the witness's checkpoint if it differs from the size in the request.
+// addCheckpoint sends a checkpoint. It returns the size of the witness's checkpoint if it differs
+// from the size in the request.
 func (w *Witness) addCheckpoint(ctx context.Context, p Publication) (*uint64, error) {
 	proof, err := seal.ProveConsistency(p.Tree, w.knownSize, p.Size)
 	if err != nil {

@@ -35,7 +35,8 @@ func (c *Cluster) IsAllowed(ctx context.Context, verb string, t Type, subresourc
 // AggregateLabel is the label of the ClusterRoles whose rules the chart aggregates into the ClusterRole of the daemon.
 const AggregateLabel = "scute.dev/aggregate-to-daemon"
 
-// GrantCommand returns the kubectl command that grants the chart's daemon the verbs that a move needs on kinds. kinds must not be empty.
+// GrantCommand returns the kubectl command that grants the chart's daemon the verbs that a move
+// needs on kinds. kinds must not be empty.
 func GrantCommand(kinds []Type) string {
 	resources := make([]string, len(kinds))
 	for i, t := range kinds {
@@ -47,17 +48,20 @@ func GrantCommand(kinds []Type) string {
 		role, strings.Join(resources, ","), role, AggregateLabel)
 }
 
-// Rules are the permissions of scute's credentials in a namespace, from one request to the API server. The zero value grants nothing.
+// Rules are the permissions of scute's credentials in a namespace, from one request to the API
+// server. The zero value grants nothing.
 type Rules struct {
-	// Complete is true if no authorizer is missing from the rules. Then no request that the rules grant is denied, not even for a single object.
+	// Complete is true if no authorizer is missing from the rules. Then no request that the rules
+	// grant is denied, not even for a single object.
 	Complete bool
 
 	namespace string
 	granted   []authorizationv1.ResourceRule
 }
 
-// Rules requests the permissions in a namespace. It returns the zero value if an authorizer of the API server, for example a webhook, cannot list its
-// rules. The caller then calls IsAllowed for each verb.
+// Rules requests the permissions in a namespace. It returns the zero value if an authorizer of the
+// API server, for example a webhook, cannot list its rules. The caller then calls IsAllowed for
+// each verb.
 func (c *Cluster) Rules(ctx context.Context, namespace string) (rules Rules, err error) {
 	err = c.Do(ctx, "ask for all permissions in namespace "+namespace, func(ctx context.Context) error {
 		review, err := c.access.SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{
@@ -71,8 +75,9 @@ func (c *Cluster) Rules(ctx context.Context, namespace string) (rules Rules, err
 	return rules, err
 }
 
-// Grants reports whether the rules grant a verb on every object of a kind in a namespace. If it returns false, the verb may still be allowed, and the
-// caller calls IsAllowed. It always returns false for cluster-scoped kinds, because a Role of the namespace does not grant access to them.
+// Grants reports whether the rules grant a verb on every object of a kind in a namespace. If it
+// returns false, the verb may still be allowed, and the caller calls IsAllowed. It always returns
+// false for cluster-scoped kinds, because a Role of the namespace does not grant access to them.
 func (r Rules) Grants(verb string, t Type, namespace string) bool {
 	if !t.Namespaced || namespace != r.namespace {
 		return false
@@ -85,12 +90,14 @@ func (r Rules) Grants(verb string, t Type, namespace string) bool {
 	})
 }
 
-// unauthorized matches the text of an authorizer's denial, in a message and in the JSON around the message. Quota, webhooks and admission policies
-// may use the same code and reason with another text.
+// unauthorized matches the text of an authorizer's denial, in a message and in the JSON around the
+// message. Quota, webhooks and admission policies may use the same code and reason with another
+// text.
 var unauthorized = regexp.MustCompile(`User \\?"[^"]*" cannot [a-z]+ (resource|path) \\?"`)
 
-// IsAuthorizationDenied reports whether an authorizer of the API server denied a request, and not its quota, a webhook or an admission policy. An API server
-// also denies requests after a start until it has read its roles.
+// IsAuthorizationDenied reports whether an authorizer of the API server denied a request, and not
+// its quota, a webhook or an admission policy. An API server also denies requests after a start
+// until it has read its roles.
 func IsAuthorizationDenied(err error) bool {
 	var status apierrors.APIStatus
 	return apierrors.IsForbidden(err) && errors.As(err, &status) && unauthorized.MatchString(status.Status().Message)

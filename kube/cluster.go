@@ -40,8 +40,8 @@ type Cluster struct {
 	access    authorization.AuthorizationV1Interface
 }
 
-// Connect prepares the clients of an API server; it sends nothing. It disables the client's own rate limit, because the server's priority and
-// fairness limits scute's requests.
+// Connect prepares the clients of an API server; it sends nothing. It disables the client's own
+// rate limit, because the server's priority and fairness limits scute's requests.
 func Connect(name string, config *rest.Config) (*Cluster, error) {
 	c := rest.CopyConfig(config)
 	c.QPS = -1
@@ -79,7 +79,8 @@ func (c *Cluster) Resource(t Type, namespace string) dynamic.ResourceInterface {
 	return r.Namespace(namespace)
 }
 
-// List calls fn for each object of a kind, page by page. An empty namespace lists all namespaces. Requests are retried, fn is not.
+// List calls fn for each object of a kind, page by page. An empty namespace lists all namespaces.
+// Requests are retried, fn is not.
 func (c *Cluster) List(ctx context.Context, t Type, namespace string, fn func(*unstructured.Unstructured) error) error {
 	return c.ListLabelled(ctx, t, namespace, "", fn)
 }
@@ -101,8 +102,9 @@ func (c *Cluster) ListLabelled(ctx context.Context, t Type, namespace, selector 
 	})
 }
 
-// ListMetadata calls fn for the metadata of each object, as List does, for example of Secrets. Managed fields are most of the metadata: it keeps them
-// only for an object with a field manager that uses server-side apply.
+// ListMetadata calls fn for the metadata of each object, as List does, for example of Secrets.
+// Managed fields are most of the metadata: it keeps them only for an object with a field manager
+// that uses server-side apply.
 func (c *Cluster) ListMetadata(ctx context.Context, t Type, namespace string, fn func(*unstructured.Unstructured) error) error {
 	var r metadata.ResourceInterface = c.metadata.Resource(t.Resource())
 	if t.Namespaced && namespace != "" {

@@ -10,8 +10,9 @@ import (
 
 // Field returns the value at a JSONPath of an object, such as .status.phase, or "" if there is none.
 //
-// The path, and often the object, is untrusted. Therefore a path may contain only fields, indexes and filters, because each of these finds at most
-// what the object contains. Paths that multiply their results (..a..a, ['a','a']) could exhaust the memory.
+// The path, and often the object, is untrusted. Therefore a path may contain only fields, indexes
+// and filters, because each of these finds at most what the object contains. Paths that multiply
+// their results (..a..a, ['a','a']) could exhaust the memory.
 func Field(o map[string]any, path string) (string, error) {
 	text := "{" + path + "}"
 	parsed, err := jsonpath.Parse("field", text)

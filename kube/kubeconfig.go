@@ -18,8 +18,9 @@ var ErrKubeconfig = errors.New("kubeconfig not usable")
 // maxKubeconfigSize is the largest kubeconfig, in bytes, because a Secret is not larger.
 const maxKubeconfigSize = 1 << 20
 
-// ParseKubeconfig parses an untrusted kubeconfig, for example from a Secret. The author must not be able to make scute run a command, read a local
-// file, connect through another server, compute for days or run out of memory. Therefore it refuses exec plugins, auth providers, paths, proxies,
+// ParseKubeconfig parses an untrusted kubeconfig, for example from a Secret. The author must not be
+// able to make scute run a command, read a local file, connect through another server, compute for
+// days or run out of memory. Therefore it refuses exec plugins, auth providers, paths, proxies,
 // very large keys, more than 1 MiB, and documents that package document refuses.
 func ParseKubeconfig(data []byte) (*rest.Config, error) {
 	if len(data) > maxKubeconfigSize {
@@ -62,8 +63,9 @@ func ParseKubeconfig(data []byte) (*rest.Config, error) {
 	return rest, nil
 }
 
-// CheckTransportSecurity returns an error if an attacker between scute and the API server could read or change the traffic, for example the keys of clusters. The
-// error names the setting at fault.
+// CheckTransportSecurity returns an error if an attacker between scute and the API server could
+// read or change the traffic, for example the keys of clusters. The error names the setting at
+// fault.
 func CheckTransportSecurity(config *rest.Config) error {
 	u, _, err := rest.DefaultServerUrlFor(config)
 	switch {
@@ -79,8 +81,8 @@ func CheckTransportSecurity(config *rest.Config) error {
 }
 
 const (
-	// maxKeyBits is the largest RSA key that Go's TLS accepts from a peer. The time of a computation grows with the third power of the bits, and
-	// nothing can interrupt it.
+	// maxKeyBits is the largest RSA key that Go's TLS accepts from a peer. The time of a
+	// computation grows with the third power of the bits, and nothing can interrupt it.
 	maxKeyBits = 8192
 	// maxDER is the largest certificate or key, in bytes.
 	maxDER = 64 << 10
@@ -88,8 +90,9 @@ const (
 	maxNesting = 16
 )
 
-// CheckKeySizes returns an error if untrusted PEM contains a key whose computations take minutes or days, where a usual key takes milliseconds. It does
-// no computation with the key. It ignores data that is not PEM, because the caller's parser rejects it.
+// CheckKeySizes returns an error if untrusted PEM contains a key whose computations take minutes or
+// days, where a usual key takes milliseconds. It does no computation with the key. It ignores data
+// that is not PEM, because the caller's parser rejects it.
 func CheckKeySizes(data []byte) error {
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
 		if len(block.Bytes) > maxDER {
@@ -102,7 +105,8 @@ func CheckKeySizes(data []byte) error {
 	return nil
 }
 
-// longestInteger returns the length in bytes of the longest number in DER. It also reads strings that contain DER, as certificates and keys do.
+// longestInteger returns the length in bytes of the longest number in DER. It also reads strings
+// that contain DER, as certificates and keys do.
 func longestInteger(der []byte, levels int) int {
 	most := 0
 	for len(der) > 0 && levels > 0 {

@@ -10,13 +10,15 @@ import (
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
 )
 
-// InventoryType returns the kind in which clusterctl records the providers that it installs. Its CRD does not have clusterctl's label.
+// InventoryType returns the kind in which clusterctl records the providers that it installs. Its
+// CRD does not have clusterctl's label.
 func InventoryType() Type {
 	v := clusterctlv1.GroupVersion
 	return Type{Group: v.Group, Kind: "Provider", Plural: "providers", Versions: []string{v.Version}, Namespaced: true}
 }
 
-// OperatorType returns the kind that Cluster API's operator uses for providers of a type. The operator does not write clusterctl's inventory.
+// OperatorType returns the kind that Cluster API's operator uses for providers of a type. The
+// operator does not write clusterctl's inventory.
 func OperatorType(t clusterctlv1.ProviderType) Type {
 	return Type{
 		Group: "operator.cluster.x-k8s.io", Kind: string(t), Plural: strings.ToLower(string(t)) + "s", Versions: []string{"v1alpha2"}, Namespaced: true,
@@ -49,8 +51,8 @@ func ProviderOf(u *unstructured.Unstructured) Provider {
 	}
 }
 
-// Providers lists the providers that clusterctl's inventory or Cluster API's operator records. The list is empty if Cluster API was installed by
-// other means.
+// Providers lists the providers that clusterctl's inventory or Cluster API's operator records. The
+// list is empty if Cluster API was installed by other means.
 func (c *Cluster) Providers(ctx context.Context) (list []Provider, err error) {
 	kinds := []Type{InventoryType()}
 	err = c.Do(ctx, "discover the kinds of Cluster API's operator", func(context.Context) error {

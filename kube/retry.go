@@ -25,8 +25,9 @@ const (
 	retryFor   = 15 * time.Second
 )
 
-// Do makes a call with a timeout for each attempt, and retries with backoff and jitter if the server was unreachable, overloaded or failed. It stops
-// after 15 s; a caller that must succeed calls it again later. Rejections (403, 404, 409, 422) are returned at once.
+// Do makes a call with a timeout for each attempt, and retries with backoff and jitter if the
+// server was unreachable, overloaded or failed. It stops after 15 s; a caller that must succeed
+// calls it again later. Rejections (403, 404, 409, 422) are returned at once.
 func (c *Cluster) Do(ctx context.Context, what string, call func(context.Context) error) error {
 	err := Retry(ctx, callTimeout, call)
 	var stop *callbackError
@@ -40,7 +41,8 @@ func (c *Cluster) Do(ctx context.Context, what string, call func(context.Context
 	}
 }
 
-// Retry calls a client that is not a Cluster, as Do does: each attempt has a timeout, and the error is that of the last attempt.
+// Retry calls a client that is not a Cluster, as Do does: each attempt has a timeout, and the error
+// is that of the last attempt.
 func Retry(ctx context.Context, each time.Duration, call func(context.Context) error) error {
 	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(retryFirst), backoff.WithMaxInterval(retryMax), backoff.WithMaxElapsedTime(retryFor))
 	return backoff.Retry(func() error {
@@ -94,8 +96,9 @@ func IsTransient(err error) bool {
 	return true // not a response of the server but a network error
 }
 
-// IsSchemaMismatch reports whether the API server rejected a server-side apply because the object's types do not match its schema. The API server answers 500
-// in this case (managedfields/internal/structuredmerge.go in k8s.io/apimachinery).
+// IsSchemaMismatch reports whether the API server rejected a server-side apply because the object's
+// types do not match its schema. The API server answers 500 in this case
+// (managedfields/internal/structuredmerge.go in k8s.io/apimachinery).
 func IsSchemaMismatch(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && strings.Contains(status.Status().Message, "failed to create typed patch object")
@@ -104,8 +107,9 @@ func IsSchemaMismatch(err error) bool {
 // maxNamedCauses bounds how many fields of a refused object a message names.
 const maxNamedCauses = 10
 
-// withoutValues removes the values of fields from an API server's rejection of an object (422), and names every field. The server quotes each value,
-// which may be a password, and webhooks quote it again in their messages.
+// withoutValues removes the values of fields from an API server's rejection of an object (422), and
+// names every field. The server quotes each value, which may be a password, and webhooks quote it
+// again in their messages.
 func withoutValues(err error) error {
 	var refused *apierrors.StatusError
 	if !errors.As(err, &refused) || !apierrors.IsInvalid(err) || refused.ErrStatus.Details == nil || len(refused.ErrStatus.Details.Causes) == 0 {

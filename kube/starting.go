@@ -14,10 +14,12 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// ErrStarting is the error of a request that an API server denied, or answered incompletely, before it was ready. It is temporary.
+// ErrStarting is the error of a request that an API server denied, or answered incompletely, before
+// it was ready. It is temporary.
 var ErrStarting = errors.New("the API server is not ready: it has not read its roles and definitions yet")
 
-// confirmDenials makes the clients of a configuration return ErrStarting for denials of an API server that has just started and denies every request.
+// confirmDenials makes the clients of a configuration return ErrStarting for denials of an API
+// server that has just started and denies every request.
 func confirmDenials(c *rest.Config) error {
 	base, _, err := rest.DefaultServerUrlFor(c)
 	if err != nil {
@@ -28,9 +30,10 @@ func confirmDenials(c *rest.Config) error {
 	return nil
 }
 
-// denialConfirmer checks whether the API server is ready after its authorizer denied a request. An API server that has just started denies the check, too, until
-// it has read its roles. So does an API server whose operator removed the public access to /readyz. Therefore sure accepts the denial after a
-// timeout.
+// denialConfirmer checks whether the API server is ready after its authorizer denied a request. An
+// API server that has just started denies the check, too, until it has read its roles. So does an
+// API server whose operator removed the public access to /readyz. Therefore sure accepts the denial
+// after a timeout.
 type denialConfirmer struct {
 	next   http.RoundTripper
 	readyz *url.URL
@@ -38,13 +41,16 @@ type denialConfirmer struct {
 
 const (
 	readyTimeout = 5 * time.Second
-	// rolesTimeout is how long an API server may deny the check before the denial is accepted. On a busy machine the roles were read after 120 ms.
+	// rolesTimeout is how long an API server may deny the check before the denial is accepted. On a
+	// busy machine the roles were read after 120 ms.
 	rolesTimeout, rolesInterval = 2 * time.Second, 100 * time.Millisecond
-	// denialSize is how much of a response is searched for the text of a denial, in bytes. A denial with a longer user name is accepted.
+	// denialSize is how much of a response is searched for the text of a denial, in bytes. A denial
+	// with a longer user name is accepted.
 	denialSize = 16 << 10
 )
 
-// RoundTrip sends a request. It repeats a denied request if the API server is ready, because the server may have become ready since.
+// RoundTrip sends a request. It repeats a denied request if the API server is ready, because the
+// server may have become ready since.
 func (s *denialConfirmer) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := s.next.RoundTrip(r)
 	if err != nil || response.StatusCode != http.StatusForbidden || !isDenial(response) {
@@ -89,7 +95,8 @@ func (s *denialConfirmer) waitForRoles(denied *http.Request) (code int, err erro
 	}
 }
 
-// isDenial reports whether a response has the text of an authorizer's denial. The body can still be read from its beginning.
+// isDenial reports whether a response has the text of an authorizer's denial. The body can still be
+// read from its beginning.
 func isDenial(response *http.Response) bool {
 	words, _ := io.ReadAll(io.LimitReader(response.Body, denialSize)) // a later read of the body returns the error again
 	response.Body = struct {
@@ -113,7 +120,8 @@ func (s *denialConfirmer) ready(denied *http.Request) (int, error) {
 	return response.StatusCode, response.Body.Close()
 }
 
-// waitReady waits while the API server reports that it is not ready. It does not wait for any other response, or without one.
+// waitReady waits while the API server reports that it is not ready. It does not wait for any other
+// response, or without one.
 func (c *Cluster) waitReady(ctx context.Context) error {
 	return c.Do(ctx, "ask whether it is ready", func(ctx context.Context) error {
 		var code int

@@ -56,11 +56,13 @@ func (t Type) At(version string) Type {
 // GroupKind returns "Kind.group".
 func (t Type) GroupKind() string { return object.Ref{Group: t.Group, Kind: t.Kind}.GroupKind() }
 
-// IsCore reports whether objects of the kind have no status conditions and may contain secrets. Only their metadata are listed.
+// IsCore reports whether objects of the kind have no status conditions and may contain secrets.
+// Only their metadata are listed.
 func (t Type) IsCore() bool { return t.Group == "" }
 
-// MovableTypes returns the kinds that a move reads: the kinds of Cluster API providers, Secrets and ConfigMaps. unserved are the names of
-// CustomResourceDefinitions with the same labels that the API server does not serve.
+// MovableTypes returns the kinds that a move reads: the kinds of Cluster API providers, Secrets and
+// ConfigMaps. unserved are the names of CustomResourceDefinitions with the same labels that the API
+// server does not serve.
 func (c *Cluster) MovableTypes(ctx context.Context) (movable []Type, unserved []string, err error) {
 	var served []Type
 	var undiscovered error
@@ -109,7 +111,8 @@ func (t Type) WithAnnotations(definition *unstructured.Unstructured) Type {
 // DefinitionName returns the name of its CustomResourceDefinition.
 func (t Type) DefinitionName() string { return t.Plural + "." + t.Group }
 
-// ParseAcknowledgeTimeout returns the timeout for acknowledging a pause that the kind's definition states, or 0 if it states none.
+// ParseAcknowledgeTimeout returns the timeout for acknowledging a pause that the kind's definition
+// states, or 0 if it states none.
 func (t Type) ParseAcknowledgeTimeout() (time.Duration, error) {
 	if t.AcknowledgeTimeout == "" {
 		return 0, nil

@@ -1,5 +1,5 @@
-// This file contains the writes. They request only the metadata of the object as the response, because nothing else is used and an object may be
-// large.
+// This file contains the writes. They request only the metadata of the object as the response,
+// because nothing else is used and an object may be large.
 
 package kube
 
@@ -56,8 +56,9 @@ func (c *Cluster) Patch(ctx context.Context, what string, t Type, ref object.Ref
 	})
 }
 
-// Delete deletes the object with the UID; the garbage collector deletes its dependents. It returns true if the response shows that the object no
-// longer exists. Otherwise finalizers may still hold it.
+// Delete deletes the object with the UID; the garbage collector deletes its dependents. It returns
+// true if the response shows that the object no longer exists. Otherwise finalizers may still hold
+// it.
 func (c *Cluster) Delete(ctx context.Context, t Type, namespace, name string, uid types.UID) (gone bool, err error) {
 	background := metav1.DeletePropagationBackground
 	body, err := json.Marshal(metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background})

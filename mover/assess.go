@@ -19,7 +19,8 @@ const (
 	NothingStarted Verdict = "NothingStarted"
 	// CanRollBack means that the source is complete. Every copy on the target can be removed.
 	CanRollBack Verdict = "CanRollBack"
-	// MustRollForward means that some objects exist only on the target, and the target has all objects that the source still has.
+	// MustRollForward means that some objects exist only on the target, and the target has all
+	// objects that the source still has.
 	MustRollForward Verdict = "OnlyForward"
 	// NeedsOperator means that neither way keeps every object.
 	NeedsOperator Verdict = "AskHuman"
@@ -31,9 +32,11 @@ type Assessment struct {
 	Evidence []ObjectReason
 }
 
-// Assess determines the progress of a move from the two clusters alone, because its event log was lost or restored from an older backup. source has the
-// members of the move at the source. target has the copies that the move created and has not resumed, each with the UID of its original, which is empty
-// if the original stays at the source. id and log identify the move in its annotations.
+// Assess determines the progress of a move from the two clusters alone, because its event log was
+// lost or restored from an older backup. source has the members of the move at the source. target
+// has the copies that the move created and has not resumed, each with the UID of its original,
+// which is empty if the original stays at the source. id and log identify the move in its
+// annotations.
 func Assess(source []Member, target map[object.Ref]types.UID, id, log string) Assessment {
 	source = slices.DeleteFunc(slices.Clone(source), func(m Member) bool { return m.KeepReason != "" })
 	originals := make(map[object.Ref]Member, len(source))
@@ -87,7 +90,8 @@ func newAssessment(v Verdict, because []ObjectReason) Assessment {
 	return Assessment{Verdict: v, Evidence: because[:min(len(because), maxWaiting)]}
 }
 
-// NoTrace reports whether neither cluster has an object of the move: the move was complete, or its objects were removed from both clusters.
+// NoTrace reports whether neither cluster has an object of the move: the move was complete, or its
+// objects were removed from both clusters.
 func (a Assessment) NoTrace() bool { return a.Verdict == NeedsOperator && len(a.Evidence) == 0 }
 
 const nothingLeftMessage = "the source has no selected objects and the target has no paused copies: the move may be complete already"

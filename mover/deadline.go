@@ -36,8 +36,9 @@ func (s *State) maxAckTimeout() time.Duration {
 	return limit
 }
 
-// ackDeadline returns when the wait for acknowledgements ends: at the earliest limit of a missing object, or, if none is missing and the set of objects
-// still changes, at the longest limit. That limit restarts with the claim of a new holder, which has not read the objects before.
+// ackDeadline returns when the wait for acknowledgements ends: at the earliest limit of a missing
+// object, or, if none is missing and the set of objects still changes, at the longest limit. That
+// limit restarts with the claim of a new holder, which has not read the objects before.
 func (s *State) ackDeadline() time.Time {
 	if len(s.Waiting) == 0 {
 		return later(s.PausedAt, s.ClaimedAt).Add(s.maxAckTimeout())
@@ -49,7 +50,8 @@ func (s *State) ackDeadline() time.Time {
 	return s.PausedAt.Add(first)
 }
 
-// copyAckDeadline returns when the wait ends for the target's controllers to acknowledge the copies. It restarts with the claim of a new holder.
+// copyAckDeadline returns when the wait ends for the target's controllers to acknowledge the
+// copies. It restarts with the claim of a new holder.
 func (s *State) copyAckDeadline() time.Time {
 	return later(s.PhaseSince, s.ClaimedAt).Add(time.Duration(s.Spec.Create))
 }

@@ -19,8 +19,8 @@ const (
 	maxWaiting      = 20              // objects in a Waiting event
 )
 
-// Limits that keep an event far below the log's limit of 1 MiB for a message, with names of any length: a reference has at most 0.5 KiB, an object of
-// the plan 2 KiB, a finding 2 KiB.
+// Limits that keep an event far below the log's limit of 1 MiB for a message, with names of any
+// length: a reference has at most 0.5 KiB, an object of the plan 2 KiB, a finding 2 KiB.
 const (
 	maxPerEvent         = 250
 	maxFindings         = 250
@@ -28,8 +28,8 @@ const (
 	maxClusterNameBytes = 512 << 10 // bytes
 )
 
-// Decide returns the events that follow from an outcome. It must be called with Tick before every step, so that an operator's abort and the passing
-// of time take effect before the step.
+// Decide returns the events that follow from an outcome. It must be called with Tick before every
+// step, so that an operator's abort and the passing of time take effect before the step.
 func Decide(s *State, o Outcome, now time.Time) ([]Event, error) {
 	switch o := o.(type) {
 	case Tick:
@@ -59,7 +59,8 @@ func Decide(s *State, o Outcome, now time.Time) ([]Event, error) {
 	}
 }
 
-// tick applies an abort. Before Verified the abort starts a rollback, which ends at once if the move has changed nothing.
+// tick applies an abort. Before Verified the abort starts a rollback, which ends at once if the
+// move has changed nothing.
 func (s *State) tick() []Event {
 	switch {
 	case s.Abandon || s.Way != "":
@@ -140,8 +141,9 @@ func (s *State) decideAcks(o AcksRead, now time.Time) []Event {
 	return s.appendWaiting(events, o.Pending, now)
 }
 
-// decideStable ends the wait when two consecutive reads return the same objects, because only then no further objects are expected. The time of a new
-// holder begins with its claim, because it has not read the objects before.
+// decideStable ends the wait when two consecutive reads return the same objects, because only then
+// no further objects are expected. The time of a new holder begins with its claim, because it has
+// not read the objects before.
 func (s *State) decideStable(stable bool, now time.Time) []Event {
 	limit := s.maxAckTimeout()
 	switch {
@@ -155,8 +157,8 @@ func (s *State) decideStable(stable bool, now time.Time) []Event {
 	}
 }
 
-// appendWaiting adds a Waiting event if the missing objects have changed, at most once per waitingInterval. It also adds one after a transient failure, which
-// that event ends.
+// appendWaiting adds a Waiting event if the missing objects have changed, at most once per
+// waitingInterval. It also adds one after a transient failure, which that event ends.
 func (s *State) appendWaiting(events []Event, pending []ObjectReason, now time.Time) []Event {
 	w := newWaiting(pending)
 	if s.TransientFailure.Message == "" && (slices.Equal(w.For, s.Waiting) && w.Total == s.WaitingTotal || now.Sub(s.WaitingSince) < waitingInterval) {
@@ -193,8 +195,9 @@ func planDraftedEvents(items []Item) []Event {
 	return events
 }
 
-// changedRoots returns the roots of a plan that are not paused as the plan requires. If a root that is not paused were copied, both clusters would
-// act on the same machines. A root that is paused and stays would never be resumed.
+// changedRoots returns the roots of a plan that are not paused as the plan requires. If a root that
+// is not paused were copied, both clusters would act on the same machines. A root that is paused
+// and stays would never be resumed.
 func (s *State) changedRoots(plan []Item) []ObjectReason {
 	paused := make(map[object.Ref]types.UID, len(s.Roots))
 	for _, r := range s.Roots {
@@ -248,8 +251,8 @@ func (s *State) decideResume(o ResumeRead, now time.Time) []Event {
 	if len(o.Pending) == 0 {
 		return append(events, Succeeded{})
 	}
-	// The move ends although objects are missing, because a controller of the target may never acknowledge them. The time of a new holder begins with
-	// its claim.
+	// The move ends although objects are missing, because a controller of the target may never
+	// acknowledge them. The time of a new holder begins with its claim.
 	if now.After(s.resumeDeadline()) {
 		named := newWaiting(o.Pending)
 		return append(events, Succeeded{StillPaused: named.For, Total: named.Total})
@@ -257,8 +260,8 @@ func (s *State) decideResume(o ResumeRead, now time.Time) []Event {
 	return s.appendWaiting(events, o.Pending, now)
 }
 
-// decideFailure starts a rollback if the failure is final or lasts too long. From Verified on, and in a rollback, it retries forever, except in the
-// last wait.
+// decideFailure starts a rollback if the failure is final or lasts too long. From Verified on, and
+// in a rollback, it retries forever, except in the last wait.
 func (s *State) decideFailure(o StepFailed, now time.Time) []Event {
 	o.Message = redact.Message(o.Message)
 	again := func() []Event {
@@ -283,7 +286,8 @@ func (s *State) decideFailure(o StepFailed, now time.Time) []Event {
 	return s.failureEvents(o.Message, o.Next)
 }
 
-// unconfirmedSuccess returns the end of a move whose target cannot be reached in the last wait, because no other work remains.
+// unconfirmedSuccess returns the end of a move whose target cannot be reached in the last wait,
+// because no other work remains.
 func (s *State) unconfirmedSuccess(why string) Succeeded {
 	asleep := slices.Clone(s.Waiting)
 	for i := range asleep {
@@ -315,8 +319,8 @@ func Summary(list []ObjectReason) string {
 const abandonedAdvice = "the source stays paused because some of its objects are already deleted. If the target comes back, resume the clusters " +
 	"there; otherwise restore them from a backup. Then remove the annotations scute.dev/* from the remaining objects at the source"
 
-// decideRebuilt returns the events of a move that follow from the objects of both clusters. Only the last event takes effect: if the process dies
-// before it, the clusters are read again.
+// decideRebuilt returns the events of a move that follow from the objects of both clusters. Only
+// the last event takes effect: if the process dies before it, the clusters are read again.
 func (s *State) decideRebuilt(o RebuildDone) ([]Event, error) {
 	hash, err := PlanHash(o.Items)
 	if err != nil {
@@ -339,7 +343,8 @@ func (s *State) decideRebuilt(o RebuildDone) ([]Event, error) {
 // NothingLeft returns the end of a move of which neither cluster has an object.
 func NothingLeft() Abandoned { return Abandoned{Reason: nothingLeftMessage, Next: checkTargetAdvice} }
 
-// MissingEnd returns the end of a move whose end is missing in a log that was restored from an older backup. how is what the resource reports.
+// MissingEnd returns the end of a move whose end is missing in a log that was restored from an
+// older backup. how is what the resource reports.
 func MissingEnd(how string) Abandoned {
 	return Abandoned{Reason: "the event log was restored from before the move ended (" + how + ")", Next: checkTargetAdvice}
 }

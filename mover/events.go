@@ -97,8 +97,8 @@ type (
 		Spec Spec `json:"spec"`
 		Home Home `json:"home,omitzero"`
 	}
-	// LogLost records that the move had begun, and that this log does not contain its progress. Unless neither cluster has a trace of the move, it
-	// waits until an operator has resolved it.
+	// LogLost records that the move had begun, and that this log does not contain its progress.
+	// Unless neither cluster has a trace of the move, it waits until an operator has resolved it.
 	LogLost struct {
 		// Log is the ID of the log that contained the move; empty if unknown.
 		Log string `json:"log,omitempty"`
@@ -146,7 +146,8 @@ type (
 	// BaselineTaken records the pause status of objects just before the pause.
 	BaselineTaken struct {
 		Objects map[object.Ref]pause.Baseline `json:"objects"`
-		// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set for objects of their kinds, by Kind.group.
+		// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set for objects
+		// of their kinds, by Kind.group.
 		AckKinds map[string]Duration `json:"acknowledgeKinds,omitempty"`
 	}
 	// PauseIntended records that these roots are about to be paused, and their pause state, which
@@ -168,7 +169,8 @@ type (
 		For   []ObjectReason `json:"for"`
 		Total int            `json:"total"`
 	}
-	// AllAcknowledged records that every object of the graph has acknowledged the pause, and that the graph no longer changes.
+	// AllAcknowledged records that every object of the graph has acknowledged the pause, and that
+	// the graph no longer changes.
 	AllAcknowledged struct{}
 	// PlanDrafted is a part of the plan, which takes effect with Planned. First starts a new draft.
 	PlanDrafted struct {
@@ -206,7 +208,8 @@ type (
 	Resumed struct {
 		Objects []object.Ref `json:"objects"`
 	}
-	// Succeeded ends the move. StillPaused are the first of Total objects that did not report in time that they resumed.
+	// Succeeded ends the move. StillPaused are the first of Total objects that did not report in
+	// time that they resumed.
 	Succeeded struct {
 		StillPaused []ObjectReason `json:"stillPaused,omitempty"`
 		Total       int            `json:"total,omitempty"`
@@ -224,8 +227,9 @@ type (
 	TransientFailure struct {
 		Message string `json:"message"`
 		Next    string `json:"next,omitempty"`
-		// Stranded means that a cluster differs from the log, so that continuing could lose an object or leave both clusters active. Nothing is
-		// changed until they agree again or a human has decided.
+		// Stranded means that a cluster differs from the log, so that continuing could lose an
+		// object or leave both clusters active. Nothing is changed until they agree again or a
+		// human has decided.
 		Stranded bool `json:"stranded,omitempty"`
 	}
 	// Failed records that the move cannot continue.
@@ -283,8 +287,8 @@ func (Removed) event()          {}
 func (TargetCleared) event()    {}
 func (RolledBack) event()       {}
 
-// Home is the management cluster and the log of a move, recorded when the move is requested. The same name in another management cluster, or in
-// another log, is another move.
+// Home is the management cluster and the log of a move, recorded when the move is requested. The
+// same name in another management cluster, or in another log, is another move.
 type Home struct {
 	// Cluster is the UID of namespace kube-system of the source.
 	Cluster string `json:"cluster,omitempty"`
@@ -292,8 +296,8 @@ type Home struct {
 	Log string `json:"log,omitempty"`
 }
 
-// Mismatch returns why this process must not run a move, and what to do; empty if it may. A move of a local run has no home, and runs
-// anywhere.
+// Mismatch returns why this process must not run a move, and what to do; empty if it may. A move of
+// a local run has no home, and runs anywhere.
 func (h Home) Mismatch(s *State) (message, next string) {
 	switch {
 	case h.Cluster != "" && s.Home.Cluster != "" && h.Cluster != s.Home.Cluster:

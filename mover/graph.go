@@ -41,7 +41,8 @@ type Member struct {
 	OwningCluster string
 	// KeepReason is why it is only copied; empty if it leaves the source.
 	KeepReason string
-	// ByReference means that it moves only because a namespaced object names it. Users who can write that object chose it.
+	// ByReference means that it moves only because a namespaced object names it. Users who can
+	// write that object chose it.
 	ByReference bool
 }
 
@@ -52,19 +53,22 @@ type Members struct {
 	Excluded []ObjectReason
 	// DroppedOwners are owner references that cannot be copied, by their object, and why.
 	DroppedOwners []ObjectReason
-	// Missing are objects that the target must have, each with a member that names it. The source lacks them, or has them in another namespace, where
-	// a copy would be active.
+	// Missing are objects that the target must have, each with a member that names it. The source
+	// lacks them, or has them in another namespace, where a copy would be active.
 	Missing []ObjectReason
-	// Hosted are control planes that run as workloads of the management cluster, and why scute concludes so. A copy of such an object runs nothing.
+	// Hosted are control planes that run as workloads of the management cluster, and why scute
+	// concludes so. A copy of such an object runs nothing.
 	Hosted []ObjectReason
-	// Findings are the reasons not to move the selection: a member would lose an object that it needs, or an object of a Cluster that moves would
-	// stay.
+	// Findings are the reasons not to move the selection: a member would lose an object that it
+	// needs, or an object of a Cluster that moves would stay.
 	Findings Findings
 	// ExclusionWarnings are warnings about the other objects in Excluded.
 	ExclusionWarnings Findings
-	// AddressFindings prevent a move because an address would leave its pool. They do not prevent a backup, which removes no address.
+	// AddressFindings prevent a move because an address would leave its pool. They do not prevent a
+	// backup, which removes no address.
 	AddressFindings Findings
-	// InUseFindings prevent a move because a Cluster that stays would lose an object that it uses. They do not prevent a backup, which removes nothing.
+	// InUseFindings prevent a move because a Cluster that stays would lose an object that it uses.
+	// They do not prevent a backup, which removes nothing.
 	InUseFindings Findings
 }
 
@@ -155,7 +159,8 @@ func (g *graph) connect() {
 			p.dependents = append(p.dependents, n)
 		}
 		if n.o.Ref.Group == object.AddonsGroup && n.o.Ref.Kind == "HelmReleaseProxy" {
-			// Order only: without its Cluster, the add-on provider for Helm deletes the object, even if paused, and uninstalls the chart.
+			// Order only: without its Cluster, the add-on provider for Helm deletes the object,
+			// even if paused, and uninstalls the chart.
 			if c := g.cluster(n.o.Ref.Namespace, n.o.BoundCluster); c != nil && !slices.Contains(n.owners, c) {
 				n.softOwners = append(n.softOwners, c)
 			}
@@ -163,9 +168,11 @@ func (g *graph) connect() {
 	}
 }
 
-// softOwner returns the owner by convention of a ClusterResourceSetBinding, of a host that a machine uses, and of an object that Cluster API keeps
-// for a Cluster or that has the label of a Cluster. Such an object must have no owner references, or be labelled to move regardless of its owners. (A
-// Cluster below its ClusterClass is handled separately: the class does not include other clusters.)
+// softOwner returns the owner by convention of a ClusterResourceSetBinding, of a host that a
+// machine uses, and of an object that Cluster API keeps for a Cluster or that has the label of a
+// Cluster. Such an object must have no owner references, or be labelled to move regardless of its
+// owners. (A Cluster below its ClusterClass is handled separately: the class does not include other
+// clusters.)
 func (g *graph) softOwner(n *node) *node {
 	r := n.o.Ref
 	if r.Group == object.AddonsGroup && r.Kind == "ClusterResourceSetBinding" {
@@ -186,7 +193,8 @@ func (g *graph) softOwner(n *node) *node {
 	return nil
 }
 
-// labelledCluster returns the Cluster that the label of an object names, in the selection's namespace if the object is cluster-scoped.
+// labelledCluster returns the Cluster that the label of an object names, in the selection's
+// namespace if the object is cluster-scoped.
 func (g *graph) labelledCluster(n *node) *node {
 	if n.o.ClusterName == "" || pause.IsCluster(n.o.Ref) || n.o.Ref.Group == object.OwnGroup {
 		return nil
@@ -279,7 +287,8 @@ func (g *graph) isSelected(c *node) bool {
 	return c.o.Ref.Namespace == g.sel.Namespace && g.clusterFilter(c.o.Ref.Name)
 }
 
-// isForeign reports whether an object belongs to a Cluster that is not selected, and is reached only because both Clusters use the same identity.
+// isForeign reports whether an object belongs to a Cluster that is not selected, and is reached
+// only because both Clusters use the same identity.
 func (g *graph) isForeign(n *node) bool {
 	name := cmp.Or(n.o.ClusterName, n.o.BoundCluster)
 	if name == "" && !isShareable(n.o.Ref) {
@@ -313,7 +322,8 @@ func (g *graph) includeBelow(n *node, part bool) {
 	}
 }
 
-// assignLevels sets the level of each member. It returns the members in or below a cycle of owners, because these have no order.
+// assignLevels sets the level of each member. It returns the members in or below a cycle of owners,
+// because these have no order.
 func (g *graph) assignLevels() map[*node]bool {
 	open := make(map[*node]bool) // the members without a level yet
 	for _, n := range g.nodes {

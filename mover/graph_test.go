@@ -162,8 +162,8 @@ func lostText(lost []mover.LostObject) string {
 	return b.String()
 }
 
-// TestCollectedIsWhatTheGarbageCollectorRemoves compares GarbageCollected with a simulated garbage collector, which removes
-// each object with owners if none of them exists.
+// TestCollectedIsWhatTheGarbageCollectorRemoves compares GarbageCollected with a simulated garbage
+// collector, which removes each object with owners if none of them exists.
 func TestCollectedIsWhatTheGarbageCollectorRemoves(t *testing.T) {
 	collect := func(there map[types.UID]object.Observed) {
 		for again := true; again; {

@@ -9,8 +9,9 @@ const (
 	linkAbort = "abort" // an operator's request
 )
 
-// Links returns the links of an event to earlier events of the move; s is the state before it. An operator's request, the claim of another process,
-// and the observation that the log was replaced have no cause.
+// Links returns the links of an event to earlier events of the move; s is the state before it. An
+// operator's request, the claim of another process, and the observation that the log was replaced
+// have no cause.
 func Links(s *State, e Event) aggregate.Links {
 	step, part, abort := aggregate.Key{Kind: linkStep}, aggregate.Key{Kind: linkPart}, aggregate.Key{Kind: linkAbort}
 	keys := func(of ...aggregate.Key) []aggregate.Key { return of }

@@ -28,7 +28,8 @@ func (c *chain) check(s *mover.State, e mover.Event) (wrong string) {
 	return wrong
 }
 
-// isRoot reports whether an event has no cause: a user requested it, another process took over, or another log was found.
+// isRoot reports whether an event has no cause: a user requested it, another process took over, or
+// another log was found.
 func isRoot(s *mover.State, e mover.Event) bool {
 	switch e.(type) {
 	case mover.Requested, mover.LogLost, mover.TargetAbandoned, mover.AbortRequested:

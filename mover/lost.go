@@ -8,7 +8,8 @@ import (
 	"scute.dev/kube/object"
 )
 
-// LostObject represents an object that the garbage collector removes from the source after a move, because its owners were deleted there.
+// LostObject represents an object that the garbage collector removes from the source after a move,
+// because its owners were deleted there.
 type LostObject struct {
 	Ref object.Ref
 	// Owner is the moving object that owns it.
@@ -17,9 +18,11 @@ type LostObject struct {
 	Dependents []object.Ref
 }
 
-// GarbageCollected returns the objects that the garbage collector removes once all members that leave the source are deleted there. seen holds all
-// known objects. Each object that a leaving member owns has an entry, and its dependants are in Below. Like the garbage collector, GarbageCollected
-// omits an object if one of its owners stays. An owner that is not in seen counts as deleted.
+// GarbageCollected returns the objects that the garbage collector removes once all members that
+// leave the source are deleted there. seen holds all known objects. Each object that a leaving
+// member owns has an entry, and its dependants are in Below. Like the garbage collector,
+// GarbageCollected omits an object if one of its owners stays. An owner that is not in seen counts
+// as deleted.
 func GarbageCollected(members []Member, seen []object.Observed) []LostObject {
 	leaving := make(map[types.UID]object.Ref, len(members))
 	var queue []types.UID

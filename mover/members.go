@@ -76,7 +76,8 @@ func (g *graph) memberOwners(n *node, dropped []ObjectReason) ([]object.Owner, [
 			dropped = append(dropped, ObjectReason{Ref: n.o.Ref, Reason: "its owner " + p.o.Ref.String() +
 				" stays at the source: the owner reference is not copied"})
 		default:
-			// The version is that of the copied owner, because the reference may name a version that is no longer served.
+			// The version is that of the copied owner, because the reference may name a version
+			// that is no longer served.
 			owner.Ref, owner.Version, owner.UID = p.o.Ref, p.o.Version, ""
 			owners = append(owners, owner)
 		}
@@ -160,8 +161,9 @@ func (g *graph) moveAdvice(n *node) string {
 	return "move its owners too, or correct its owner references; or label it " + object.MoveLabel + " to move it without them"
 }
 
-// hostedKinds returns the kinds of control planes that always run as workloads of the management cluster: of k0smotron, Kamaji, HyperShift, the
-// hosted control plane provider, the nested provider and vcluster.
+// hostedKinds returns the kinds of control planes that always run as workloads of the management
+// cluster: of k0smotron, Kamaji, HyperShift, the hosted control plane provider, the nested provider
+// and vcluster.
 func hostedKinds() []string {
 	return []string{
 		"K0smotronControlPlane.controlplane." + object.CoreGroup,
@@ -173,8 +175,9 @@ func hostedKinds() []string {
 	}
 }
 
-// hostedReason returns why a control plane or a machine runs as a workload of the management cluster, or "" if it does not. A control plane of
-// another kind counts if it is available and has replicas, but owns no Machine. A managed control plane of a cloud has no replicas.
+// hostedReason returns why a control plane or a machine runs as a workload of the management
+// cluster, or "" if it does not. A control plane of another kind counts if it is available and has
+// replicas, but owns no Machine. A managed control plane of a cloud has no replicas.
 func (g *graph) hostedReason(n *node) string {
 	if slices.Contains(hostedKinds(), n.o.Ref.GroupKind()) {
 		return "it is a hosted control plane"

@@ -28,7 +28,8 @@ func (g *graph) resolve() {
 				continue
 			}
 			n.addReference(r, p)
-			// The identity may belong to another provider, and a field without a kind may mean a Secret or a ConfigMap: each of that name counts.
+			// The identity may belong to another provider, and a field without a kind may mean a
+			// Secret or a ConfigMap: each of that name counts.
 			for _, kind := range []string{"Secret", "ConfigMap"} {
 				s := g.byRef[object.Ref{Kind: kind, Namespace: r.Ref.Namespace, Name: r.Ref.Name}]
 				if s != nil && s != p && r.Ref.Kind == "" && (r.IsCredential() || p.o.Ref.Group == "") {
@@ -46,8 +47,8 @@ func (n *node) addReference(r object.Reference, p *node) {
 	}
 }
 
-// find returns the object that reference r of n names, or nil. A reference to a cluster-scoped object may carry the namespace of n, so find looks
-// there too.
+// find returns the object that reference r of n names, or nil. A reference to a cluster-scoped
+// object may carry the namespace of n, so find looks there too.
 func (g *graph) find(n *node, r object.Reference) (best *node) {
 	if p := g.byRef[r.Ref]; p != nil {
 		return p
@@ -93,8 +94,8 @@ func (g *graph) unqualifiedCandidates(r object.Reference) []*node {
 	return found
 }
 
-// includeReferenced includes the objects that members name, if a copy on both sides does no harm. A cluster-scoped member that no other member
-// names includes only objects in the selected namespace.
+// includeReferenced includes the objects that members name, if a copy on both sides does no harm. A
+// cluster-scoped member that no other member names includes only objects in the selected namespace.
 func (g *graph) includeReferenced() {
 	var needed, others []*node
 	for _, n := range g.nodes {
@@ -138,7 +139,8 @@ func (g *graph) isClassTemplateReference(n *node, named object.Ref) bool {
 	return !n.byReference && r.Namespace != "" && r.Namespace != g.sel.Namespace && named.Namespace == r.Namespace && strings.HasSuffix(r.Kind, "Template")
 }
 
-// remainingUser returns an object that names or owns n and belongs to a Cluster that stays, or nil. Objects that name n come first.
+// remainingUser returns an object that names or owns n and belongs to a Cluster that stays, or nil.
+// Objects that name n come first.
 func (g *graph) remainingUser(n *node) *node {
 	for _, q := range slices.Concat(n.referencedBy, n.owners) {
 		c := g.cluster(q.o.Ref.Namespace, g.clusterOf(q))
@@ -149,8 +151,9 @@ func (g *graph) remainingUser(n *node) *node {
 	return nil
 }
 
-// checkInUse adds a finding if the move would remove member n from a Cluster that stays. If n has the label of a Cluster that moves, an owner that stays
-// does not prevent the move, but an object that names n does.
+// checkInUse adds a finding if the move would remove member n from a Cluster that stays. If n has
+// the label of a Cluster that moves, an owner that stays does not prevent the move, but an object
+// that names n does.
 func (g *graph) checkInUse(n *node, found *Findings) {
 	if n.keepReason != "" || isShareable(n.o.Ref) || pause.IsCluster(n.o.Ref) {
 		return

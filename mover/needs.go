@@ -69,7 +69,8 @@ func (g *graph) checkMissing(n *node, open *unresolvedReferences, m *Members) {
 	}
 }
 
-// ambiguousMessage returns the message about a field that may name several objects. None of them is copied for it, because they may belong to other users.
+// ambiguousMessage returns the message about a field that may name several objects. None of them is
+// copied for it, because they may belong to other users.
 func ambiguousMessage(found []*node) string {
 	const most = 10
 	var names []string
@@ -80,7 +81,8 @@ func ambiguousMessage(found []*node) string {
 		strings.Join(view.More(names, len(found)), ", ")
 }
 
-// requiresReferences reports whether the references of an object are part of Cluster API's contract: the object does not work without their targets.
+// requiresReferences reports whether the references of an object are part of Cluster API's
+// contract: the object does not work without their targets.
 func requiresReferences(r object.Ref) bool {
 	return r.Group == object.CoreGroup || strings.HasSuffix(r.Kind, "ControlPlane")
 }
@@ -115,8 +117,8 @@ func (g *graph) checkPool(n *node, found *Findings) {
 	}
 }
 
-// poolsOf returns the pool that the spec of an address names, or otherwise its owners that are pools. Metal3's kind of addresses has the pool as
-// an owner.
+// poolsOf returns the pool that the spec of an address names, or otherwise its owners that are
+// pools. Metal3's kind of addresses has the pool as an owner.
 func poolsOf(address object.Observed) (pools []object.Ref) {
 	if address.Pool != nil {
 		return []object.Ref{*address.Pool}
@@ -129,10 +131,12 @@ func poolsOf(address object.Observed) (pools []object.Ref) {
 	return pools
 }
 
-// isPool reports whether an object may be an address pool. A pool is not copied, because both copies would assign the same addresses.
+// isPool reports whether an object may be an address pool. A pool is not copied, because both
+// copies would assign the same addresses.
 func isPool(r object.Ref) bool { return strings.HasSuffix(r.Kind, "Pool") }
 
-// poolAt returns the pool that an address references. The reference to a cluster-scoped pool may carry the namespace of the address.
+// poolAt returns the pool that an address references. The reference to a cluster-scoped pool may
+// carry the namespace of the address.
 func (g *graph) poolAt(ref object.Ref) *node {
 	if p := g.byRef[ref]; p != nil || ref.Namespace == "" {
 		return p
@@ -141,11 +145,13 @@ func (g *graph) poolAt(ref object.Ref) *node {
 	return g.byRef[ref]
 }
 
-// isExcludedSecret reports whether n is a Secret that Cluster API keeps for a selected Cluster, and that does not move because of its owner.
+// isExcludedSecret reports whether n is a Secret that Cluster API keeps for a selected Cluster, and
+// that does not move because of its owner.
 func (g *graph) isExcludedSecret(n *node) bool { return !n.included && g.isClusterSecret(n) }
 
-// keepShared marks members that an object which stays still needs: they are copied and stay at the source. Objects that represent machines of a
-// moving Cluster never stay, even if another object owns them, because both clusters would reconcile them.
+// keepShared marks members that an object which stays still needs: they are copied and stay at the
+// source. Objects that represent machines of a moving Cluster never stay, even if another object
+// owns them, because both clusters would reconcile them.
 func (g *graph) keepShared() {
 	for _, n := range g.nodes {
 		if n.included && pause.IsRoot(n.o.Ref) && n.o.Ref.Kind == "ClusterClass" {
@@ -184,8 +190,9 @@ func (g *graph) keepShared() {
 	}
 }
 
-// isShareable reports whether objects of a kind only describe something, so that a copy on both sides does no harm. The kind UserAssignedIdentity of
-// Azure Service Operator does not: it represents a resource in Azure.
+// isShareable reports whether objects of a kind only describe something, so that a copy on both
+// sides does no harm. The kind UserAssignedIdentity of Azure Service Operator does not: it
+// represents a resource in Azure.
 func isShareable(r object.Ref) bool {
 	return r.Group == "" || r.Group == object.CoreGroup && r.Kind == "ClusterClass" || strings.HasSuffix(r.Kind, "Template") ||
 		strings.HasSuffix(r.Kind, "Identity") && strings.HasSuffix(r.Group, object.CoreGroup)

@@ -43,7 +43,8 @@ func Levels(plan []Item) [][]Item {
 	return levels
 }
 
-// PlanHash returns a hash that identifies a plan: the same objects with the same content in the same order have the same hash.
+// PlanHash returns a hash that identifies a plan: the same objects with the same content in the
+// same order have the same hash.
 func PlanHash(plan []Item) (string, error) {
 	h := sha256.New()
 	enc := json.NewEncoder(h)

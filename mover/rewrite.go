@@ -20,8 +20,9 @@ import (
 	"scute.dev/kube/object"
 )
 
-// ContentHash returns the hash of the copied content of an object: everything but status, the server's metadata, owners' UIDs and scute's
-// annotations. It is empty for a Secret, because a reader of the log could guess a short secret from its hash.
+// ContentHash returns the hash of the copied content of an object: everything but status, the
+// server's metadata, owners' UIDs and scute's annotations. It is empty for a Secret, because a
+// reader of the log could guess a short secret from its hash.
 func ContentHash(u *unstructured.Unstructured) (string, error) {
 	if ref := object.RefOf(u); ref.Group == "" && ref.Kind == "Secret" {
 		return "", nil
@@ -39,8 +40,9 @@ func ContentHash(u *unstructured.Unstructured) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// Rewrite returns the object to create on the target: without the metadata of the source's server, with the owners' UIDs on the target, and with the
-// move's annotations (marks). uids has the UIDs on the target of all owners in the plan.
+// Rewrite returns the object to create on the target: without the metadata of the source's server,
+// with the owners' UIDs on the target, and with the move's annotations (marks). uids has the UIDs
+// on the target of all owners in the plan.
 func Rewrite(source *unstructured.Unstructured, item Item, marks map[string]string, uids map[object.Ref]types.UID) (*unstructured.Unstructured, error) {
 	u := strip(source)
 	var owners []metav1.OwnerReference
@@ -87,9 +89,10 @@ func strip(u *unstructured.Unstructured) *unstructured.Unstructured {
 	return c
 }
 
-// Contains reports whether an object of the target has the content that the plan creates, and returns the first field that differs. The target may
-// add content: its webhooks set defaults, its controllers add finalizers and labels. In a spec it may write a quantity or a duration differently
-// (1000m and 1, 10m and 10m0s).
+// Contains reports whether an object of the target has the content that the plan creates, and
+// returns the first field that differs. The target may add content: its webhooks set defaults, its
+// controllers add finalizers and labels. In a spec it may write a quantity or a duration
+// differently (1000m and 1, 10m and 10m0s).
 func Contains(want, have *unstructured.Unstructured) (field string, ok bool) {
 	w := want.DeepCopy()
 	w.SetFinalizers(nil)

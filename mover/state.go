@@ -50,7 +50,8 @@ type State struct {
 	Findings []Finding
 
 	pause.State // of the source
-	// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set for their kinds. The Spec overrides them.
+	// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set for their kinds.
+	// The Spec overrides them.
 	AckKinds map[string]Duration
 	// MoreRoots means that Roots is not complete yet.
 	MoreRoots bool
@@ -91,7 +92,8 @@ type State struct {
 	TargetCleared bool
 	PausesBack    bool
 	ResumedAt     time.Time
-	// StillPausedTotal is the number of objects that had not reported that they resumed when the move ended. Waiting has the first of them.
+	// StillPausedTotal is the number of objects that had not reported that they resumed when the
+	// move ended. Waiting has the first of them.
 	StillPausedTotal int
 
 	StartedAt  time.Time
@@ -118,7 +120,8 @@ func (s *State) Verified() bool {
 // ClaimedBy returns the process that claimed the move last.
 func (s *State) ClaimedBy() string { return s.Holder }
 
-// Apply applies an event that was decided at the given time. It accepts any event in any state, because an event in the log has happened.
+// Apply applies an event that was decided at the given time. It accepts any event in any state,
+// because an event in the log has happened.
 func (s *State) Apply(e Event, at time.Time) {
 	switch e.(type) {
 	case TransientFailure, Claimed, AbortRequested, AbortRefused:
@@ -253,7 +256,8 @@ func (s *State) Apply(e Event, at time.Time) {
 	}
 }
 
-// applyRebuilt continues the move in the direction that an operator chose. It resets the progress, which the next steps read from the clusters.
+// applyRebuilt continues the move in the direction that an operator chose. It resets the progress,
+// which the next steps read from the clusters.
 func (s *State) applyRebuilt(way Direction, at time.Time) {
 	s.Lost, s.Way, s.Abort, s.Failure = nil, "", false, Failed{}
 	s.Posted, s.AllCreated, s.TargetCleared, s.PausesBack = true, way == Forward, false, false
@@ -275,7 +279,8 @@ func (s *State) applyPlanned(e Planned, at time.Time) {
 	}
 }
 
-// countPlan counts the objects of the plan. Adopted objects are not counted in ToResume, because they were on the target before.
+// countPlan counts the objects of the plan. Adopted objects are not counted in ToResume, because
+// they were on the target before.
 func (s *State) countPlan() {
 	s.Counts.Objects, s.Counts.ToDelete, s.Counts.ToResume = len(s.Plan), 0, 0
 	for _, item := range s.Plan {
@@ -288,14 +293,16 @@ func (s *State) countPlan() {
 	}
 }
 
-// NeedsCopyAck reports whether a controller of the target must acknowledge that the copy is paused before anything is deleted at the source. This holds
-// for objects that acknowledged the pause by a condition at the source.
+// NeedsCopyAck reports whether a controller of the target must acknowledge that the copy is paused
+// before anything is deleted at the source. This holds for objects that acknowledged the pause by a
+// condition at the source.
 func (s *State) NeedsCopyAck(item Item) bool {
 	return s.MustResume(item) && s.Acks[item.Ref] == pause.ByCondition
 }
 
-// MustResume reports whether the move waits until an object reports on the target that it is not paused. This holds for objects that reported at the
-// source that the move had paused them. Objects that a user had paused, and all objects of a Cluster that a user had paused, stay paused.
+// MustResume reports whether the move waits until an object reports on the target that it is not
+// paused. This holds for objects that reported at the source that the move had paused them. Objects
+// that a user had paused, and all objects of a Cluster that a user had paused, stay paused.
 func (s *State) MustResume(item Item) bool {
 	how := s.Acks[item.Ref]
 	if how != pause.ByCondition && how != pause.Settled {
@@ -311,7 +318,8 @@ func (s *State) enter(p Phase, at time.Time) {
 	s.Waiting, s.WaitingTotal = nil, 0
 }
 
-// finish ends the move and deletes the data that only an unfinished move needs, so that a view of many old moves stays small.
+// finish ends the move and deletes the data that only an unfinished move needs, so that a view of
+// many old moves stays small.
 func (s *State) finish(p Phase, at time.Time) {
 	s.enter(p, at)
 	s.FinishedAt = at

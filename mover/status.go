@@ -44,8 +44,9 @@ func Status(s *State) v1alpha1.MoveStatus {
 	return out
 }
 
-// Status returns the status of the Move with an ID of the log, in the management cluster and log of a process. seq is the last commit about the move;
-// unreadable is why this program cannot read one of its events, or nil.
+// Status returns the status of the Move with an ID of the log, in the management cluster and log of
+// a process. seq is the last commit about the move; unreadable is why this program cannot read one
+// of its events, or nil.
 func (h Home) Status(id string, seq uint64, unreadable error, s *State) v1alpha1.MoveStatus {
 	status := Status(s)
 	status.MoveID, status.Clusters = id, SelectedClusters(s)
@@ -61,7 +62,8 @@ func (h Home) Status(id string, seq uint64, unreadable error, s *State) v1alpha1
 	return status
 }
 
-// SelectedClusters returns the names of the first thousand Clusters of a move of all Clusters; none if the spec names the Clusters.
+// SelectedClusters returns the names of the first thousand Clusters of a move of all Clusters; none
+// if the spec names the Clusters.
 func SelectedClusters(s *State) []string {
 	if !s.Spec.All {
 		return nil
@@ -69,7 +71,8 @@ func SelectedClusters(s *State) []string {
 	return slices.Clone(s.Clusters[:min(len(s.Clusters), maxStatusClusters)])
 }
 
-// Explain returns one sentence about what happens now or how the move ended, and what a human can do about it, if anything.
+// Explain returns one sentence about what happens now or how the move ended, and what a human can
+// do about it, if anything.
 func Explain(s *State) (message, next string) {
 	c := s.Counts
 	switch s.Phase {

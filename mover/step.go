@@ -76,7 +76,8 @@ func Next(s *State) Step {
 	}
 }
 
-// Outcome is the result of a step, or of the passing of time: one of the types below, or the event that follows if no decision is needed.
+// Outcome is the result of a step, or of the passing of time: one of the types below, or the event
+// that follows if no decision is needed.
 type Outcome any
 
 type (
@@ -98,7 +99,8 @@ type (
 	}
 	// BaselineRead is the outcome of RecordBaseline.
 	BaselineRead struct {
-		// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set for objects of their kinds, by Kind.group.
+		// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set for objects
+		// of their kinds, by Kind.group.
 		AckKinds map[string]Duration
 		Objects  map[object.Ref]pause.Baseline
 		Roots    []pause.Root
@@ -115,7 +117,8 @@ type (
 		Items    []Item
 		Excluded []ObjectReason
 	}
-	// CopiesUnacknowledged is an outcome of VerifyCopies: the target's controllers have not acknowledged yet that some copies are paused.
+	// CopiesUnacknowledged is an outcome of VerifyCopies: the target's controllers have not
+	// acknowledged yet that some copies are paused.
 	CopiesUnacknowledged struct{ Pending []ObjectReason }
 	// VerifyDone is the outcome of VerifyCopies.
 	VerifyDone struct {
@@ -126,8 +129,8 @@ type (
 		New     []object.Ref
 		Pending []ObjectReason
 	}
-	// StepFailed is the outcome of a step that failed. Final means that a retry cannot help. Stranded means that the clusters differ from the log, so
-	// the step changed nothing.
+	// StepFailed is the outcome of a step that failed. Final means that a retry cannot help.
+	// Stranded means that the clusters differ from the log, so the step changed nothing.
 	StepFailed struct {
 		Message  string
 		Next     string

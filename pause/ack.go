@@ -18,16 +18,18 @@ const (
 	ByCondition Signal = "condition"
 	// AlreadyPaused: the object was paused before, by a user or another holder, and still is.
 	AlreadyPaused Signal = "already-held"
-	// Settled: the condition was True before the pause without a known cause, and did not change after a write that wakes the controller.
+	// Settled: the condition was True before the pause without a known cause, and did not change
+	// after a write that wakes the controller.
 	Settled Signal = "settled"
-	// ThroughOwner: the controller ignores the object until it has an owner, which it cannot get while its Cluster is paused.
+	// ThroughOwner: the controller ignores the object until it has an owner, which it cannot get
+	// while its Cluster is paused.
 	ThroughOwner Signal = "through-owner"
 	// Assumed: no object of the kind has the condition (templates, Secrets, providers of older contracts).
 	Assumed Signal = "assumed"
 )
 
-// SettleTime is how long a stale condition Paused must stay True after the pause. It is twice the rate limit of the slowest Cluster API controller
-// (MachineHealthCheck: one reconcile in 15 s).
+// SettleTime is how long a stale condition Paused must stay True after the pause. It is twice the
+// rate limit of the slowest Cluster API controller (MachineHealthCheck: one reconcile in 15 s).
 const SettleTime = 30 * time.Second
 
 // Baseline is the state of an object just before the pause.
@@ -96,8 +98,8 @@ func EvaluateObject(before Baseline, now object.Observed, c Context) Verdict {
 	}
 }
 
-// InvalidReason returns why an acknowledgement is no longer valid; "" if it is valid. The condition Paused must be True; it may be absent only if the object
-// acknowledged without it.
+// InvalidReason returns why an acknowledgement is no longer valid; "" if it is valid. The condition
+// Paused must be True; it may be absent only if the object acknowledged without it.
 func InvalidReason(how Signal, now object.Observed) string {
 	switch {
 	case now.BlockMove:
@@ -115,14 +117,15 @@ func InvalidReason(how Signal, now object.Observed) string {
 
 const hostNotPaused = "Metal3's provider has not set annotation " + object.HostPausedAnnotation + " on it"
 
-// isUnpausedHost reports whether a BareMetalHost that a Metal3Machine uses is not paused yet. It has no condition Paused and no owner. Metal3's provider
-// sets an annotation instead, and copies the host's status with it. Without this copy the status would be missing on the target.
+// isUnpausedHost reports whether a BareMetalHost that a Metal3Machine uses is not paused yet. It
+// has no condition Paused and no owner. Metal3's provider sets an annotation instead, and copies
+// the host's status with it. Without this copy the status would be missing on the target.
 func isUnpausedHost(o object.Observed) bool {
 	return o.Consumer != nil && o.Consumer.Kind == "Metal3Machine" && !o.HostPaused
 }
 
-// lacksOwner reports whether an object has no owner yet and its controller acts only for an owning Machine or MachinePool. The controllers of its cluster
-// are paused, so it cannot get an owner now.
+// lacksOwner reports whether an object has no owner yet and its controller acts only for an owning
+// Machine or MachinePool. The controllers of its cluster are paused, so it cannot get an owner now.
 func lacksOwner(o object.Observed) bool {
 	return o.Ref.Group != object.CoreGroup && o.ClusterName != "" &&
 		!slices.ContainsFunc(o.Owners, func(owner object.Owner) bool { return owner.Ref.Group == object.CoreGroup })

@@ -17,8 +17,8 @@ type Root struct {
 // IsCluster reports whether the reference is to a Cluster API Cluster.
 func IsCluster(r object.Ref) bool { return r.Group == object.CoreGroup && r.Kind == "Cluster" }
 
-// IsRoot reports whether objects of this kind are paused: Clusters by a field, ClusterClasses and ClusterResourceSets by an annotation, because they
-// do not follow the pause of a Cluster.
+// IsRoot reports whether objects of this kind are paused: Clusters by a field, ClusterClasses and
+// ClusterResourceSets by an annotation, because they do not follow the pause of a Cluster.
 func IsRoot(r object.Ref) bool {
 	switch {
 	case r.Group == object.CoreGroup:

@@ -10,7 +10,8 @@ import (
 	"scute.dev/kube/object"
 )
 
-// State is the known state of an acknowledged pause. A move derives it from its events. A task of a run keeps it while it runs.
+// State is the known state of an acknowledged pause. A move derives it from its events. A task of a
+// run keeps it while it runs.
 type State struct {
 	// Roots are the paused roots.
 	Roots []Root
@@ -74,8 +75,8 @@ type Evaluation struct {
 	// are the objects that have not acknowledged yet.
 	New     map[object.Ref]Signal
 	Pending []PendingObject
-	// Wake are the pending objects whose controllers need a write to act. It is empty while other objects acknowledge, because each write would slow
-	// down the controllers that are waited for.
+	// Wake are the pending objects whose controllers need a write to act. It is empty while other
+	// objects acknowledge, because each write would slow down the controllers that are waited for.
 	Wake []object.Ref
 	// Stable means that nothing is pending, and that the previous evaluation had the same objects.
 	Stable bool
@@ -88,13 +89,14 @@ type Watch struct {
 	patience        Patience
 }
 
-// Patience decides when silent controllers are woken by writes, because most act without one. The zero value is ready for use.
+// Patience decides when silent controllers are woken by writes, because most act without one. The
+// zero value is ready for use.
 type Patience struct {
 	quiet int // consecutive evaluations without news
 }
 
-// Exceeded counts an evaluation and reports whether silent controllers must be woken: two consecutive evaluations had no news, and the wait has lasted
-// half a second.
+// Exceeded counts an evaluation and reports whether silent controllers must be woken: two
+// consecutive evaluations had no news, and the wait has lasted half a second.
 func (p *Patience) Exceeded(news int, waited time.Duration) bool {
 	if p.quiet++; news > 0 {
 		p.quiet = 0
@@ -102,8 +104,9 @@ func (p *Patience) Exceeded(news int, waited time.Duration) bool {
 	return p.quiet >= 2 && waited >= 500*time.Millisecond
 }
 
-// Evaluate evaluates each subject that has not acknowledged yet. subjects must always be complete, because objects that appear after the pause must
-// acknowledge too. others are objects that show which kinds have a condition Paused.
+// Evaluate evaluates each subject that has not acknowledged yet. subjects must always be complete,
+// because objects that appear after the pause must acknowledge too. others are objects that show
+// which kinds have a condition Paused.
 func (w *Watch) Evaluate(s *State, subjects []Subject, others []object.Observed, now time.Time) Evaluation {
 	w.recordKinds(s, others)
 	look := Evaluation{New: make(map[object.Ref]Signal)}

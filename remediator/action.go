@@ -15,26 +15,33 @@ const (
 	SetUnhealthy ActionType = "mark"
 	// SetNeeded sets the annotation scute.dev/needed of Machine to Value; "" removes it.
 	SetNeeded ActionType = "guard against deletion"
-	// SetDelete sets cluster.x-k8s.io/delete-machine of Machine to DeleteValue. Value "" removes the annotation if scute set it.
+	// SetDelete sets cluster.x-k8s.io/delete-machine of Machine to DeleteValue. Value "" removes
+	// the annotation if scute set it.
 	SetDelete ActionType = "set the delete annotation"
 	// SetCertificates sets machine.cluster.x-k8s.io/certificates-expiry of Machine to Value; "" removes it.
 	SetCertificates ActionType = "set the certificates' expiry"
 	// SetClonedFrom sets cluster.x-k8s.io/cloned-from-name of Machine's infrastructure machine to Value.
 	SetClonedFrom ActionType = "set the template's name"
-	// SetRelaxed sets controlplane.cluster.x-k8s.io/remediation-in-progress of the owner to Value; "" removes the annotation if it names Machine.
+	// SetRelaxed sets controlplane.cluster.x-k8s.io/remediation-in-progress of the owner to Value;
+	// "" removes the annotation if it names Machine.
 	SetRelaxed ActionType = "relax the preflight checks"
-	// Touch sets scute.dev/touched of the owner to Value, so that the owner reconciles what it does not watch; "" removes it.
+	// Touch sets scute.dev/touched of the owner to Value, so that the owner reconciles what it does
+	// not watch; "" removes it.
 	Touch ActionType = "touch the owner"
-	// Scale sets the replicas at Where to Replicas if they are Expect or Replicas. Otherwise it fails with ErrPreconditionFailed.
+	// Scale sets the replicas at Where to Replicas if they are Expect or Replicas. Otherwise it
+	// fails with ErrPreconditionFailed.
 	Scale ActionType = "scale"
-	// HandOver sets the Machine's condition OwnerRemediated to False, reason WaitingForRemediation, and HealthCheckSucceeded to False.
+	// HandOver sets the Machine's condition OwnerRemediated to False, reason WaitingForRemediation,
+	// and HealthCheckSucceeded to False.
 	HandOver ActionType = "request the owner's remediation"
-	// Report sets the Machine's condition HealthCheckSucceeded to False. Its owner then knows that the machine is unhealthy, but is not asked to
-	// remediate it.
+	// Report sets the Machine's condition HealthCheckSucceeded to False. Its owner then knows that
+	// the machine is unhealthy, but is not asked to remediate it.
 	Report ActionType = "report as unhealthy"
-	// Withdraw removes OwnerRemediated from the Machine, unless its owner is deleting it. The machine is still unhealthy.
+	// Withdraw removes OwnerRemediated from the Machine, unless its owner is deleting it. The
+	// machine is still unhealthy.
 	Withdraw ActionType = "withdraw the owner's remediation"
-	// ClearConditions removes OwnerRemediated and ExternallyRemediated from the Machine, and sets HealthCheckSucceeded to True.
+	// ClearConditions removes OwnerRemediated and ExternallyRemediated from the Machine, and sets
+	// HealthCheckSucceeded to True.
 	ClearConditions ActionType = "clear the remediation's conditions"
 	// MoveLeadership moves etcd's leadership from Machine's member to the member of node Value.
 	MoveLeadership ActionType = "move etcd's leadership"
@@ -42,21 +49,24 @@ const (
 	// it continue without waiting until its volumes are detached.
 	SkipDrain  ActionType = "skip the drain"
 	SkipDetach ActionType = "skip the wait for volumes"
-	// CreateStepObject creates the object of escalation step Value of the policy for Machine; DeleteStepObject deletes it.
+	// CreateStepObject creates the object of escalation step Value of the policy for Machine;
+	// DeleteStepObject deletes it.
 	CreateStepObject ActionType = "create the step's object"
 	DeleteStepObject ActionType = "delete the step's object"
-	// CreateRequest creates Machine's SurgeRemediation with Value, the JSON of a spec with the hold and the abort of an earlier request, or "".
-	// DeleteRequest deletes the SurgeRemediation if its spec still has the orders in Value, and removes its finalizer.
+	// CreateRequest creates Machine's SurgeRemediation with Value, the JSON of a spec with the hold
+	// and the abort of an earlier request, or "". DeleteRequest deletes the SurgeRemediation if its
+	// spec still has the orders in Value, and removes its finalizer.
 	CreateRequest ActionType = "create the SurgeRemediation"
 	DeleteRequest ActionType = "delete the SurgeRemediation"
-	// Defragment defragments the etcd member on node Value until Until, if its database still has Size bytes. If the member leads, the leadership
-	// moves to the member on node To first.
+	// Defragment defragments the etcd member on node Value until Until, if its database still has
+	// Size bytes. If the member leads, the leadership moves to the member on node To first.
 	Defragment ActionType = "defragment etcd"
 	// Disarm disarms etcd's NOSPACE alarm.
 	Disarm ActionType = "disarm the alarm NOSPACE"
 )
 
-// DeleteValue is the value that scute writes into cluster.x-k8s.io/delete-machine. It identifies scute's own annotations.
+// DeleteValue is the value that scute writes into cluster.x-k8s.io/delete-machine. It identifies
+// scute's own annotations.
 const DeleteValue = object.OwnDeleteMachineValue
 
 // Action is one write that is due.
@@ -76,7 +86,8 @@ type Action struct {
 	Timeout time.Duration
 	// Object is the object that DeleteStepObject deletes. If it is nil, the policy's template names the object.
 	Object *StepObject
-	// forRemediation means that the action belongs to the remediation that has been started, and not to the housekeeping of a machine.
+	// forRemediation means that the action belongs to the remediation that has been started, and
+	// not to the housekeeping of a machine.
 	forRemediation bool
 }
 

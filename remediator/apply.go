@@ -12,7 +12,8 @@ import (
 // ClaimedBy returns the process that claimed the owner last.
 func (s *State) ClaimedBy() string { return s.Holder }
 
-// Apply applies one event, decided at the given time, to the state. It accepts any event in any state, because an event in the log has happened.
+// Apply applies one event, decided at the given time, to the state. It accepts any event in any
+// state, because an event in the log has happened.
 func (s *State) Apply(e Event, at time.Time) {
 	if at.After(s.Last) {
 		s.Last = at
@@ -144,8 +145,8 @@ func (u *UnhealthyMachine) retained() UnhealthyMachine {
 	}
 }
 
-// alreadyCounted reports whether the next attempt is part of a remediation that is counted already. The escalation steps and the first replacement after
-// them count as one remediation.
+// alreadyCounted reports whether the next attempt is part of a remediation that is counted already.
+// The escalation steps and the first replacement after them count as one remediation.
 func (u *UnhealthyMachine) alreadyCounted() bool {
 	return u.Attempts == 0 && len(u.CompletedSteps) > u.EarlierSteps
 }
@@ -266,7 +267,8 @@ func (u *UnhealthyMachine) revertAttempt() {
 	u.Attempts, u.LastAttempt = max(u.Attempts-1, 0), time.Time{}
 }
 
-// revertCancellation reverts a cancellation, because the new machine is ready or the owner deletes the old machine after all: the new machines must stay.
+// revertCancellation reverts a cancellation, because the new machine is ready or the owner deletes
+// the old machine after all: the new machines must stay.
 func (a *Active) revertCancellation() {
 	if a.isCancelling() {
 		a.Step, a.Cause = requesting, ""
@@ -281,7 +283,8 @@ func (a *Active) advance(to Step, at time.Time) {
 	}
 }
 
-// recordChain records how many replacements in a row led to the new machine, because the unhealthy machine may itself have been a replacement.
+// recordChain records how many replacements in a row led to the new machine, because the unhealthy
+// machine may itself have been a replacement.
 func (s *State) recordChain(at time.Time) {
 	a := s.Active
 	maps.DeleteFunc(s.Chain, func(uid types.UID, l chainLink) bool {
@@ -322,8 +325,9 @@ func (s *State) recordEnd(u *UnhealthyMachine, e pastRemediation, at time.Time) 
 	s.History = last(append(s.History, e), historyLimit)
 }
 
-// prune bounds the size of a state: of the machines that are healthy again, it keeps the last few. It keeps many more machines with an operator's
-// abort or hold, because an order is valid as long as its machine exists, and the log does not show when a healthy machine is deleted.
+// prune bounds the size of a state: of the machines that are healthy again, it keeps the last few.
+// It keeps many more machines with an operator's abort or hold, because an order is valid as long
+// as its machine exists, and the log does not show when a healthy machine is deleted.
 func (s *State) prune() {
 	const kept, orders = 32, 1000
 	var well []*UnhealthyMachine

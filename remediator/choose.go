@@ -59,8 +59,9 @@ func decideDeleting(s *State, f *Facts) []Event {
 	return events
 }
 
-// decideOthers decides about the other unhealthy machines while a remediation is in progress. Rules about an operator's orders and earlier attempts come
-// first. An earlier decision that needs a human stays, a freeze as long as its cause.
+// decideOthers decides about the other unhealthy machines while a remediation is in progress. Rules
+// about an operator's orders and earlier attempts come first. An earlier decision that needs a
+// human stays, a freeze as long as its cause.
 func decideOthers(s *State, f *Facts, now time.Time) []Event {
 	var events []Event
 	first := s.InProgress()[0]
@@ -106,8 +107,8 @@ func (s *State) stillValid(u *UnhealthyMachine, f *Facts, now time.Time) bool {
 	}
 }
 
-// waitForTurn returns the decision about a machine while another machine comes first. The reason contains the time in which the other machine is replaced,
-// or its remediation is cancelled.
+// waitForTurn returns the decision about a machine while another machine comes first. The reason
+// contains the time in which the other machine is replaced, or its remediation is cancelled.
 func waitForTurn(before Subject, f *Facts) Decision {
 	t, atATime := f.Policy.Timeouts, "one at a time"
 	if n := f.Policy.Limits.WorkersAtOnce; n > 1 && !f.isControlPlane() && !f.Owner.OnDelete {
@@ -117,8 +118,9 @@ func waitForTurn(before Subject, f *Facts) Decision {
 		"machine %s comes first (%s, the most broken first); it is replaced, or its replacement is cancelled, within %s", before.Name, atATime, view.Duration(t.ScaleUp+t.Ready+t.Removal))}
 }
 
-// escalating returns the machine with an escalation step in progress, or nil. Nothing is started for another machine meanwhile, not even for a more
-// urgent one, because the step may make the machine unavailable at any moment.
+// escalating returns the machine with an escalation step in progress, or nil. Nothing is started
+// for another machine meanwhile, not even for a more urgent one, because the step may make the
+// machine unavailable at any moment.
 func (s *State) escalating() *UnhealthyMachine {
 	return pick(s.unhealthy(), func(u *UnhealthyMachine) bool { return u.EscalationStep != "" && u.marked() })
 }
@@ -133,7 +135,8 @@ func (d Decision) sameAs(other Decision) bool {
 	return d == other
 }
 
-// comparesReason reports whether the reason of a rule names another object, quotes users, or names a time. Such a reason changes only with these.
+// comparesReason reports whether the reason of a rule names another object, quotes users, or names
+// a time. Such a reason changes only with these.
 func comparesReason(rule string) bool {
 	return slices.Contains([]string{
 		ruleTurn, ruleHold, rulePolicyHold, ruleCooldown, rulePolicyCooldown, ruleOwnerRetry, ruleUnreadable, ruleDomainCooldown, rulePauseRequests, ruleMove, ruleHook,
@@ -200,8 +203,8 @@ func startEvent(u *UnhealthyMachine, m *Machine, f *Facts, d Decision, now time.
 	}
 }
 
-// trigger returns how to make a machine outdated: by the documented expiry of certificates if the owner has that enabled, otherwise by the name of
-// the template that the machine was cloned from.
+// trigger returns how to make a machine outdated: by the documented expiry of certificates if the
+// owner has that enabled, otherwise by the name of the template that the machine was cloned from.
 func (f *Facts) trigger(m *Machine, now time.Time) (trigger RolloutTrigger, original, pull string) {
 	if f.Owner.CertificateTrigger {
 		pull = utc(now)
@@ -213,8 +216,9 @@ func (f *Facts) trigger(m *Machine, now time.Time) (trigger RolloutTrigger, orig
 	return TriggerClonedFrom, m.ClonedFrom, m.ClonedFrom + "-replaced-by-scute"
 }
 
-// surgeReplicas returns how many machines a surge by replicas adds. With stacked etcd these are two, because an even number of replicas is refused. For
-// workers it adds the machines that are being deleted, because their owner counts them as existing and deletes them first.
+// surgeReplicas returns how many machines a surge by replicas adds. With stacked etcd these are
+// two, because an even number of replicas is refused. For workers it adds the machines that are
+// being deleted, because their owner counts them as existing and deletes them first.
 func (f *Facts) surgeReplicas() int32 {
 	if f.isControlPlane() {
 		return 2 - int32(boolToInt(f.Owner.ExternalEtcd)) //nolint:gosec // 0 or 1

@@ -88,8 +88,8 @@ func (p *player) switchPolicy() {
 	}
 }
 
-// toggleForeignRemediation lets a MachineHealthCheck that scute does not manage remediate a failing machine, or removes that
-// MachineHealthCheck.
+// toggleForeignRemediation lets a MachineHealthCheck that scute does not manage remediate a failing
+// machine, or removes that MachineHealthCheck.
 func (p *player) toggleForeignRemediation(m *machine) {
 	w := p.w
 	if m.OtherHealthCheck != "" {
@@ -130,7 +130,8 @@ func (p *player) stopChurn() {
 	}
 }
 
-// deleteOwner checks that deleting the owner and its machines ends every remediation, and that nothing of scute remains.
+// deleteOwner checks that deleting the owner and its machines ends every remediation, and that
+// nothing of scute remains.
 func (p *player) deleteOwner() {
 	w := p.w
 	for range 100 {

@@ -15,7 +15,8 @@ import (
 	"scute.dev/view"
 )
 
-// checkDangers applies rules a and b: nothing is started if facts are missing, or while the owner changes its machines itself.
+// checkDangers applies rules a and b: nothing is started if facts are missing, or while the owner
+// changes its machines itself.
 func (s *State) checkDangers(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
 	if d := cmp.Or(s.checkDefragmentation(), checkBlind(f), u.checkNodeRead(m)); d != nil {
 		return d
@@ -48,8 +49,8 @@ func (s *State) checkDangers(u *UnhealthyMachine, m *Machine, f *Facts, now time
 	}
 }
 
-// checkOwnerRemediation waits while the owner runs a remediation that scute did not ask for. Its annotation names the machine, and is removed once the
-// owner has created the replacement.
+// checkOwnerRemediation waits while the owner runs a remediation that scute did not ask for. Its
+// annotation names the machine, and is removed once the owner has created the replacement.
 func (f *Facts) checkOwnerRemediation() *Decision {
 	machine := "a machine"
 	if n, ok := parseNote(f.Owner.Relaxed); ok {
@@ -57,15 +58,18 @@ func (f *Facts) checkOwnerRemediation() *Decision {
 	}
 	next := fmt.Sprintf("if this lasts, find out why %s creates no machine: check the conditions of %s %s, and its machines", f.Owner.Name, f.Owner.Kind, f.Owner.Name)
 	if _, gone := f.orphan(); gone && f.remainingMachines() >= int(f.desiredReplicas()) {
-		// Its replicas were lowered meanwhile, or another machine was created by hand. The owner removes the annotation only when it creates a machine.
+		// Its replicas were lowered meanwhile, or another machine was created by hand. The owner
+		// removes the annotation only when it creates a machine.
 		next = fmt.Sprintf("remove the annotation %[2]s from %[1]s, which has as many machines as requested and creates none", f.Owner.Name, controlplanev1.RemediationInProgressAnnotation)
 	}
 	return waitForHuman(next, "owner-remediation", "%s is remediating %s without scute, until it has created another", f.Owner.Name, machine)
 }
 
-// stallsOwner reports whether this machine keeps the owner from finishing its own remediation. The remediated machine is gone, and the owner creates no
-// other while etcd has a learner (targetEtcdClusterHealthy). It removes a learner without a node only if each of its machines has a Node
-// (reconcileEtcdMembers), and a machine that never joined has none. While its annotation exists, it remediates no other machine.
+// stallsOwner reports whether this machine keeps the owner from finishing its own remediation. The
+// remediated machine is gone, and the owner creates no other while etcd has a learner
+// (targetEtcdClusterHealthy). It removes a learner without a node only if each of its machines has
+// a Node (reconcileEtcdMembers), and a machine that never joined has none. While its annotation
+// exists, it remediates no other machine.
 func (f *Facts) stallsOwner(m *Machine) bool {
 	_, gone := f.orphan()
 	return gone && m.Node == "" && f.hasStrayLearner()
@@ -76,7 +80,8 @@ func (f *Facts) hasStrayLearner() bool {
 	return f.Etcd != nil && slices.ContainsFunc(f.Etcd.Members, func(member Member) bool { return member.Learner && f.machineOf(member) == nil })
 }
 
-// waitForJoin returns the wait for a machine that has not joined. It ends when the machine joins, or is unhealthy itself.
+// waitForJoin returns the wait for a machine that has not joined. It ends when the machine joins,
+// or is unhealthy itself.
 func (f *Facts) waitForJoin(other *Machine) *Decision {
 	bound := ""
 	if startup := f.Policy.Checks.NodeStartup; startup > 0 {
@@ -90,8 +95,9 @@ func waitForDeletion(other *Machine) *Decision {
 		ruleDeletingMachine, "machine %s is being deleted%s, since %s", other.Name, formatHooks(other.Hooks), utc(other.DeletingSince))
 }
 
-// checkStable returns a wait while another machine of the control plane is created or deleted, because its owner remediates none meanwhile. stuck means
-// that the control plane cannot reach its replicas until this machine is replaced.
+// checkStable returns a wait while another machine of the control plane is created or deleted,
+// because its owner remediates none meanwhile. stuck means that the control plane cannot reach its
+// replicas until this machine is replaced.
 func (s *State) checkStable(m *Machine, f *Facts, stuck bool) *Decision {
 	for other := range f.all() {
 		switch {
@@ -147,11 +153,13 @@ func (m *Machine) updating() bool {
 	return m.Conditions[clusterv1.MachineUpdatingCondition].Status == object.True
 }
 
-// blindGracePeriod is how long the observation of a control plane must fail before it is reported. Otherwise one failed attempt, or a cluster that answers
-// every other one, would be reported each time. Nothing is started meanwhile.
+// blindGracePeriod is how long the observation of a control plane must fail before it is reported.
+// Otherwise one failed attempt, or a cluster that answers every other one, would be reported each
+// time. Nothing is started meanwhile.
 const blindGracePeriod = 10 * time.Second
 
-// Blind reports whether the observation of a control plane failed: its cluster did not answer, or its etcd did not list its members.
+// Blind reports whether the observation of a control plane failed: its cluster did not answer, or
+// its etcd did not list its members.
 func Blind(f *Facts) bool {
 	return f.isControlPlane() && !f.isInitializing() && (f.Cluster.Reachable != object.True || !f.Owner.ExternalEtcd && (f.Etcd == nil || f.Etcd.Err != "" || Count(f.Etcd).Voters == 0))
 }
@@ -159,7 +167,8 @@ func Blind(f *Facts) bool {
 // withinGracePeriod reports whether the observation has failed for less than blindGracePeriod.
 func (f *Facts) withinGracePeriod() bool { return Blind(f) && f.Cluster.BlindFor < blindGracePeriod }
 
-// checkBlind applies rule a to control planes: it returns a freeze if the cluster or its etcd does not answer, or etcd has an alarm or no quorum.
+// checkBlind applies rule a to control planes: it returns a freeze if the cluster or its etcd does
+// not answer, or etcd has an alarm or no quorum.
 func checkBlind(f *Facts) *Decision {
 	if !f.isControlPlane() || f.isInitializing() {
 		return nil
@@ -185,8 +194,9 @@ func checkBlind(f *Facts) *Decision {
 	}
 }
 
-// checkAlarms returns a freeze if etcd has an alarm, unless its quorum is lost, which is worse. While any member has an alarm, all members refuse writes
-// (NOSPACE) or all requests (CORRUPT). So no machine can join or leave the cluster, and no machine is at fault.
+// checkAlarms returns a freeze if etcd has an alarm, unless its quorum is lost, which is worse.
+// While any member has an alarm, all members refuse writes (NOSPACE) or all requests (CORRUPT). So
+// no machine can join or leave the cluster, and no machine is at fault.
 func checkAlarms(e *Etcd) *Decision {
 	for _, problem := range []EtcdProblem{{v1alpha1.EtcdNoSpace, e.alarmed("NOSPACE")}, {v1alpha1.EtcdCorrupt, e.alarmed("CORRUPT")}} {
 		if len(problem.Members) > 0 && !Count(e).Lost() {
@@ -200,7 +210,8 @@ func formatHooks(names []string) string {
 	return formatIf(len(names) > 0, ", blocked by the hook %s", strings.Join(names, ", "))
 }
 
-// blockingHooks returns the deletion hooks that the policy does not allow, because it is unknown when they release the machine.
+// blockingHooks returns the deletion hooks that the policy does not allow, because it is unknown
+// when they release the machine.
 func (p Policy) blockingHooks(m *Machine) []string {
 	return slices.DeleteFunc(slices.Clone(m.Hooks), func(hook string) bool {
 		return slices.ContainsFunc(p.Hooks, func(allowed string) bool {
@@ -211,7 +222,8 @@ func (p Policy) blockingHooks(m *Machine) []string {
 	})
 }
 
-// ownerRemediated returns the remediation in which the owner created a machine, and its time. ok is false if it created the machine otherwise.
+// ownerRemediated returns the remediation in which the owner created a machine, and its time. ok is
+// false if it created the machine otherwise.
 func (m *Machine) ownerRemediated() (last remediationNote, at time.Time, ok bool) {
 	last, ok = parseNote(m.RemediationFor)
 	at, err := time.Parse(time.RFC3339, last.Timestamp)

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// WrongOutlook returns what is wrong with the outlook of a machine, or "". The outlook is wrong if the step function acts
-// before the predicted time, does nothing at that time, or acts when no time is predicted. The facts must leave nothing
-// to decide now.
+// WrongOutlook returns what is wrong with the outlook of a machine, or "". The outlook is wrong if
+// the step function acts before the predicted time, does nothing at that time, or acts when no time
+// is predicted. The facts must leave nothing to decide now.
 func WrongOutlook(s *State, f *Facts, now time.Time) string {
 	if slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.hasFutureTime(now) }) {
 		return "" // the clock was set back, so timestamps in the future count from another time
@@ -57,7 +57,8 @@ func (m *Machine) hasFutureTime(now time.Time) bool {
 	return m.Created.After(now) || m.DeletingSince.After(now) || m.Draining.After(now) || m.Detaching.After(now)
 }
 
-// onlyRephrases reports whether the only event is that the remediation stays frozen by the same rule, with another message.
+// onlyRephrases reports whether the only event is that the remediation stays frozen by the same
+// rule, with another message.
 func (a *Active) onlyRephrases(events []Event) bool {
 	frozen, ok := events[0].(Frozen)
 	return ok && len(events) == 1 && frozen.Rule == a.Frozen

@@ -11,9 +11,10 @@ import (
 	"scute.dev/kube/object"
 )
 
-// NeedsEtcdProbe reports whether a decision on these facts needs a request to the cluster's API server and etcd members, and none was sent yet. That
-// is so if a machine is unhealthy, a remediation is in progress, or a survey or a defragmentation is due. No request is needed while limits keep all
-// unhealthy machines waiting.
+// NeedsEtcdProbe reports whether a decision on these facts needs a request to the cluster's API
+// server and etcd members, and none was sent yet. That is so if a machine is unhealthy, a
+// remediation is in progress, or a survey or a defragmentation is due. No request is needed while
+// limits keep all unhealthy machines waiting.
 func NeedsEtcdProbe(s *State, f *Facts, now time.Time) bool {
 	if !f.isControlPlane() || f.isInitializing() || !f.Owner.Found || f.Cluster.Reachable != object.Absent {
 		return false
@@ -29,8 +30,9 @@ func NeedsEtcdProbe(s *State, f *Facts, now time.Time) bool {
 	})
 }
 
-// onlyLimited reports whether only a limit of the policy or of the fleet decides about a machine. A failing failure domain is such a limit only if every
-// method would create the replacement in one, because the method may depend on etcd's answer.
+// onlyLimited reports whether only a limit of the policy or of the fleet decides about a machine. A
+// failing failure domain is such a limit only if every method would create the replacement in one,
+// because the method may depend on etcd's answer.
 func (s *State) onlyLimited(u *UnhealthyMachine, f *Facts, now time.Time) bool {
 	m := f.machine(u.Subject)
 	if m == nil || f.Policy.Name == "" {
@@ -46,15 +48,17 @@ func (s *State) onlyLimited(u *UnhealthyMachine, f *Facts, now time.Time) bool {
 	return d.Rule != ruleFailureDomain && d.Rule != ruleDomainCooldown || s.noDestination(m, f, now)
 }
 
-// Surging reports whether an owner is creating the replacement in a surge, or is about to delete the unhealthy machine. Decisions and writes then do
-// not count etcd's members, so an answer that is some seconds old is sufficient.
+// Surging reports whether an owner is creating the replacement in a surge, or is about to delete
+// the unhealthy machine. Decisions and writes then do not count etcd's members, so an answer that
+// is some seconds old is sufficient.
 func Surging(s *State) bool {
 	a := s.Active
 	return a != nil && a.Request.Method != OwnerRemediation && a.Frozen == "" && slices.Contains([]Step{requesting, replacing, removing}, a.Step)
 }
 
-// Decide returns the events that follow from an observation. The caller applies them and calls it again until it returns none. It depends only on the
-// state and the facts; the order of the machines makes no difference.
+// Decide returns the events that follow from an observation. The caller applies them and calls it
+// again until it returns none. It depends only on the state and the facts; the order of the
+// machines makes no difference.
 func Decide(s *State, f *Facts, now time.Time) []Event {
 	for _, rule := range []func(*State, *Facts, time.Time) []Event{checkClock, updateMarks, recordEtcd, recordOrders, endEscalations, endPolicyMassFailure, endMassFailures, maintain, advance, choose} {
 		if events := rule(s, f, now); len(events) > 0 {
@@ -121,8 +125,9 @@ func (u *UnhealthyMachine) marked() bool { return u.Mark.State != "" }
 // isUnhealthy reports whether the machine is marked, and not only failing a check.
 func (u *UnhealthyMachine) isUnhealthy() bool { return u.Mark.State == Unhealthy }
 
-// recordOrders records the holds and aborts that operators wrote on the requests. An order ends only when it is removed from the request that it was
-// written on. A request that is created later does not have it yet; it is copied to that request.
+// recordOrders records the holds and aborts that operators wrote on the requests. An order ends
+// only when it is removed from the request that it was written on. A request that is created later
+// does not have it yet; it is copied to that request.
 func recordOrders(s *State, f *Facts, _ time.Time) []Event {
 	var events []Event
 	for _, u := range s.unhealthy() {
@@ -133,7 +138,8 @@ func recordOrders(s *State, f *Facts, _ time.Time) []Event {
 	return events
 }
 
-// recordOrders returns the events for the orders of a request that the log does not have yet. The machine may be healthy again.
+// recordOrders returns the events for the orders of a request that the log does not have yet. The
+// machine may be healthy again.
 func (u *UnhealthyMachine) recordOrders(r *Request) []Event {
 	var events []Event
 	released := u.Held && !r.Hold && !r.lacksOrderOf(u.HeldBy) || u.Aborted && !r.Abort && !r.lacksOrderOf(u.AbortedBy)
@@ -155,8 +161,8 @@ func (r *Request) lacksOrderOf(said types.UID) bool {
 	return said != "" && said != r.UID && !r.OrdersCopied
 }
 
-// lacksOrder reports whether this request lacks an order of an earlier request. An order is valid as long as the machine exists, so it is copied to the
-// request, where an operator can remove it.
+// lacksOrder reports whether this request lacks an order of an earlier request. An order is valid
+// as long as the machine exists, so it is copied to the request, where an operator can remove it.
 func (u *UnhealthyMachine) lacksOrder(r *Request, now time.Time) bool {
 	return u.Aborted && !r.Abort && r.lacksOrderOf(u.AbortedBy) || u.held(now) && !r.Hold && r.lacksOrderOf(u.HeldBy)
 }

@@ -59,21 +59,23 @@ type etcdMaintenance struct {
 
 // MaintenanceFacts contains what the runner knows about defragmentations that is not in the owner's log.
 type MaintenanceFacts struct {
-	// OtherOwner is the owner of another etcd that is being defragmented, or that has waited longer; "" for none. FreeAt is when that ends at the
-	// latest, or zero if it is unknown.
+	// OtherOwner is the owner of another etcd that is being defragmented, or that has waited
+	// longer; "" for none. FreeAt is when that ends at the latest, or zero if it is unknown.
 	OtherOwner string
 	FreeAt     time.Time
 	// QueuedSince is the time since which this etcd has waited only for other defragmentations, or
 	// zero if it does not wait.
 	QueuedSince time.Time
-	// Attempted identifies the defragmentation that this process has carried out, by its deadline. Err is its error, or "".
+	// Attempted identifies the defragmentation that this process has carried out, by its deadline.
+	// Err is its error, or "".
 	Attempted time.Time
 	Err       string
 }
 
 const (
-	// defragmentInterval is the minimum time until a member is defragmented again, and after a failure until any member of the etcd is. A database that is
-	// fragmented again sooner would not benefit.
+	// defragmentInterval is the minimum time until a member is defragmented again, and after a
+	// failure until any member of the etcd is. A database that is fragmented again sooner would not
+	// benefit.
 	defragmentInterval = time.Hour
 	// disarmTimeout bounds the attempts to disarm an alarm.
 	disarmTimeout = time.Minute
@@ -134,7 +136,8 @@ func (s *State) defragmentAfter(f *Facts) time.Time {
 	}
 }
 
-// nextFragmented returns the member that must be defragmented first, or nil. Followers come first in the order of their names, then the leader.
+// nextFragmented returns the member that must be defragmented first, or nil. Followers come first
+// in the order of their names, then the leader.
 func (s *State) nextFragmented(f *Facts, now time.Time) *Member {
 	d := f.Policy.Defragmentation
 	members := slices.SortedFunc(slices.Values(f.Etcd.Members), func(a, b Member) int {
@@ -193,7 +196,8 @@ func unhealthyReason(machine string) string {
 	return "machine " + machine + " is unhealthy, or is being replaced"
 }
 
-// end returns how a defragmentation ended, or nil before that. If the database has become smaller, the member was defragmented by some process.
+// end returns how a defragmentation ended, or nil before that. If the database has become smaller,
+// the member was defragmented by some process.
 func (d defragmenting) end(f *Facts, now time.Time) []Event {
 	end := DefragmentationEnded{Node: d.Node, Before: d.Before}
 	expired := !now.Before(d.deadline())
@@ -224,7 +228,8 @@ func (d defragmenting) end(f *Facts, now time.Time) []Event {
 	return []Event{end}
 }
 
-// hasSpaceAgain reports whether etcd has the alarm NOSPACE although every member's database is far enough below its quota.
+// hasSpaceAgain reports whether etcd has the alarm NOSPACE although every member's database is far
+// enough below its quota.
 func (f *Facts) hasSpaceAgain() bool {
 	return len(f.Etcd.alarmed("NOSPACE")) > 0 && !slices.ContainsFunc(f.Etcd.Members, func(m Member) bool {
 		return m.Quota == 0 || m.Size == 0 || m.database().nearQuota(belowQuotaPercent)
@@ -246,8 +251,9 @@ func maintenanceActions(s *State, f *Facts, now time.Time) []Action {
 	return nil
 }
 
-// nextLeader returns the node of the member that leads while the leader on a node is defragmented, because all clients would wait for that leader. It
-// returns "" if the member on the node does not lead, or no other member can.
+// nextLeader returns the node of the member that leads while the leader on a node is defragmented,
+// because all clients would wait for that leader. It returns "" if the member on the node does not
+// lead, or no other member can.
 func (f *Facts) nextLeader(node string) string {
 	leads := slices.ContainsFunc(f.Etcd.Members, func(m Member) bool { return m.Node == node && m.Leader })
 	if to := f.Etcd.otherVoter(node, (*Member).answering); leads && to != nil {
@@ -256,7 +262,8 @@ func (f *Facts) nextLeader(node string) string {
 	return ""
 }
 
-// checkDefragmentation returns the wait for a member that is being defragmented. It does not answer meanwhile, and is not at fault.
+// checkDefragmentation returns the wait for a member that is being defragmented. It does not answer
+// meanwhile, and is not at fault.
 func (s *State) checkDefragmentation() *Decision {
 	if s.Maintenance.Active.Node == "" {
 		return nil
@@ -287,8 +294,8 @@ func (s *State) maintenanceIn(f *Facts, now time.Time) (in time.Duration, ok boo
 	return max(0, next.Sub(now)), true
 }
 
-// DefragmentingUntil returns when the defragmentation of a member of the owner's etcd ends at the latest, even if the process that started it stops; zero
-// for none.
+// DefragmentingUntil returns when the defragmentation of a member of the owner's etcd ends at the
+// latest, even if the process that started it stops; zero for none.
 func DefragmentingUntil(s *State) time.Time {
 	return s.Maintenance.Active.deadline()
 }

@@ -10,8 +10,8 @@ import (
 	"scute.dev/view"
 )
 
-// Describe returns an event of an owner of machines in words. before is the state before the event. If it is empty, the text omits what only earlier
-// events contain, such as the name of the owner.
+// Describe returns an event of an owner of machines in words. before is the state before the event.
+// If it is empty, the text omits what only earlier events contain, such as the name of the owner.
 func Describe(before *State, e Event) view.Line {
 	line := definitionOf(e).describe(before, e)
 	line.About = SubjectOf(before, e).Name
@@ -304,7 +304,8 @@ type Notification struct {
 	Note string
 }
 
-// NotificationOf returns the Kubernetes event about an event in the log. s is the state before it. ok is false if there is none.
+// NotificationOf returns the Kubernetes event about an event in the log. s is the state before it.
+// ok is false if there is none.
 func NotificationOf(s *State, e Event) (n Notification, ok bool) {
 	d := definitionOf(e)
 	found := find(d.notices, func(n *notice) bool { return n.applies(s, e) })
@@ -318,8 +319,8 @@ func NotificationOf(s *State, e Event) (n Notification, ok bool) {
 	}, true
 }
 
-// SubjectOf returns the machine that an event is about: the one in the event, or else the victim of the active remediation. It returns the zero
-// value for an event about no machine.
+// SubjectOf returns the machine that an event is about: the one in the event, or else the victim of
+// the active remediation. It returns the zero value for an event about no machine.
 func SubjectOf(s *State, e Event) Subject {
 	switch e := e.(type) {
 	case interface{ machine() Subject }:
@@ -375,7 +376,8 @@ func (s *State) hasMark(e MachineMarked) bool {
 	return s.record(e.Machine.UID).Mark.State == e.State
 }
 
-// attempt describes the attempt that starts for a machine, with the decision if it is known. baseline contains the machines that exist.
+// attempt describes the attempt that starts for a machine, with the decision if it is known.
+// baseline contains the machines that exist.
 func (s *State) attempt(m Subject, baseline []Subject, attempt int) string {
 	text := fmt.Sprintf("%s before; attempt %d", view.Count(len(baseline), "machine"), attempt)
 	if u := s.record(m.UID); u.Decision.acts() {

@@ -75,7 +75,8 @@ func (b *writer) expired(t time.Time, timeout time.Duration) {
 	b.add(!t.IsZero(), b.n.w.now.Sub(t) > timeout)
 }
 
-// machineIndex returns the index of the machine in the order of creation, -1 if the machine is gone, or -2 for an empty UID.
+// machineIndex returns the index of the machine in the order of creation, -1 if the machine is
+// gone, or -2 for an empty UID.
 func (b *writer) machineIndex(uid types.UID) int {
 	if uid == "" {
 		return -2

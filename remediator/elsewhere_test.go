@@ -63,8 +63,9 @@ func (p *player) recreateOwner() {
 	p.beginLog()
 }
 
-// moveCluster performs a clusterctl move: it pauses the Cluster, recreates all objects at the target with their annotations,
-// their requested replicas, and no status, and deletes them at the source.
+// moveCluster performs a clusterctl move: it pauses the Cluster, recreates all objects at the
+// target with their annotations, their requested replicas, and no status, and deletes them at the
+// source.
 func (p *player) moveCluster() {
 	w := p.w
 	p.logf("--- clusterctl moves the cluster")

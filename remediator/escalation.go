@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// StepObjectName returns the name of the object that an escalation step creates for a machine. It is always the same, so that a second reconciliation
-// finds the object.
+// StepObjectName returns the name of the object that an escalation step creates for a machine. It
+// is always the same, so that a second reconciliation finds the object.
 func StepObjectName(machine, step string) string {
 	const longest = 63
 	name := "scute-" + machine + "-" + step
@@ -36,8 +36,9 @@ func (step EscalationStep) object(machine string) *StepObject {
 	return &StepObject{APIVersion: step.APIVersion, Kind: step.Kind, Name: StepObjectName(machine, step.Name)}
 }
 
-// CreatedObjects contains the objects that escalation steps created, by machine and step. It has an entry without objects for a machine with a rollout trigger
-// on its infrastructure machine, so that the trigger is found even if nothing else is wrong with the machine.
+// CreatedObjects contains the objects that escalation steps created, by machine and step. It has an
+// entry without objects for a machine with a rollout trigger on its infrastructure machine, so that
+// the trigger is found even if nothing else is wrong with the machine.
 type CreatedObjects map[types.UID]map[string]StepObject
 
 // StepObjects returns the objects in the log. Objects of steps that the policy no longer has are found only here.

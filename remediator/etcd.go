@@ -47,13 +47,15 @@ const (
 	// OpenShift's etcd operator.
 	fragmentedSize                         = 100 << 20
 	fragmentedPercent, defragmentedPercent = 45, 40
-	// alarmInterval is the longest interval between two requests to etcd while it may have an alarm, and sizeInterval while it has any problem.
+	// alarmInterval is the longest interval between two requests to etcd while it may have an
+	// alarm, and sizeInterval while it has any problem.
 	alarmInterval, sizeInterval = 5 * time.Minute, time.Hour
 )
 
 // EtcdRequests contains when this process sent requests to etcd, which is not in the log.
 type EtcdRequests struct {
-	// Last is the time of the last request, zero for never. First is the time of the owner's first turn in this process.
+	// Last is the time of the last request, zero for never. First is the time of the owner's first
+	// turn in this process.
 	Last, First time.Time
 	// Before is the time of the request before Last.
 	Before time.Time
@@ -81,7 +83,8 @@ func (r etcdReport) matches(now EtcdReported, surveyed bool) bool {
 		slices.EqualFunc(r.Databases, now.Databases, func(a, b Database) bool { return a.Node == b.Node && a.band() == b.band() })
 }
 
-// band returns the size in tenths of the quota, or without one as a power of two. A growing database is recorded when its band changes.
+// band returns the size in tenths of the quota, or without one as a power of two. A growing
+// database is recorded when its band changes.
 func (d Database) band() int64 {
 	if d.Quota > 0 {
 		return int64(float64(d.Size) / float64(d.Quota) * 10)
@@ -191,13 +194,15 @@ func (r etcdReport) alarmed() bool {
 	return slices.ContainsFunc(r.Problems, func(p EtcdProblem) bool { return p.Kind.Alarm() })
 }
 
-// reportedUnhealthy reports whether Cluster API reports the member of a machine as unhealthy although its Node is ready, for example because of an alarm.
+// reportedUnhealthy reports whether Cluster API reports the member of a machine as unhealthy
+// although its Node is ready, for example because of an alarm.
 func (m *Machine) reportedUnhealthy() bool {
 	return m.Conditions[controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition].Status == object.False &&
 		m.Conditions[clusterv1.MachineNodeReadyCondition].Status == object.True
 }
 
-// initialDelay returns when in the first interval an owner is asked, so that a starting process does not ask all owners at once.
+// initialDelay returns when in the first interval an owner is asked, so that a starting process
+// does not ask all owners at once.
 func initialDelay(id string, interval time.Duration) time.Duration {
 	h := fnv.New32a()
 	h.Write([]byte(id))
@@ -216,7 +221,8 @@ func EtcdStatus(s *State) []v1alpha1.EtcdProblem {
 	return list
 }
 
-// etcdProblems has the description of each kind of problem, with its members, and what a human can do about it. The guide describes how to run etcdctl.
+// etcdProblems has the description of each kind of problem, with its members, and what a human can
+// do about it. The guide describes how to run etcdctl.
 var etcdProblems = map[v1alpha1.EtcdProblemKind]struct{ text, next string }{
 	v1alpha1.EtcdNoSpace: {
 		"etcd has the alarm NOSPACE on %s: its database is full, and no member accepts writes",

@@ -11,7 +11,8 @@ type Event interface{ event() }
 
 // The events. A remediation runs from SurgeRequested or HandedOver to Succeeded, Cancelled, SurgeConsumed or Merged.
 type (
-	// Registered identifies the owner of the aggregate. It is the first event, and is repeated after the view has deleted the owner.
+	// Registered identifies the owner of the aggregate. It is the first event, and is repeated
+	// after the view has deleted the owner.
 	Registered struct {
 		Owner Owner `json:"owner"`
 	}
@@ -20,7 +21,8 @@ type (
 	Claimed struct {
 		Holder string `json:"holder"`
 	}
-	// MachineMarked records the state of a machine that is unhealthy or about to be. It is recorded again when it changes.
+	// MachineMarked records the state of a machine that is unhealthy or about to be. It is recorded
+	// again when it changes.
 	MachineMarked struct {
 		Machine Subject   `json:"machine"`
 		State   markState `json:"state"`
@@ -53,10 +55,12 @@ type (
 		Machine Subject   `json:"machine"`
 		Until   time.Time `json:"until,omitzero"`
 		Reason  string    `json:"reason,omitempty"`
-		// Request is the request with the hold; "" in older logs. The hold ends when it is removed there, or from a request that it was copied to.
+		// Request is the request with the hold; "" in older logs. The hold ends when it is removed
+		// there, or from a request that it was copied to.
 		Request types.UID `json:"request,omitempty"`
 	}
-	// HoldReleased ends a hold or an abort. The machine is decided again, and its attempts and the failed replacements before it count from zero.
+	// HoldReleased ends a hold or an abort. The machine is decided again, and its attempts and the
+	// failed replacements before it count from zero.
 	HoldReleased struct {
 		Machine Subject `json:"machine"`
 	}
@@ -83,7 +87,8 @@ type (
 		// Reason is the field of the step's object that shows its failure.
 		Reason string `json:"reason,omitempty"`
 	}
-	// SurgeRequested records that the owner is about to be asked for an additional machine, with the original values that are restored later.
+	// SurgeRequested records that the owner is about to be asked for an additional machine, with
+	// the original values that are restored later.
 	SurgeRequested struct {
 		Machine Subject `json:"machine"`
 		Method  Verdict `json:"method"`
@@ -94,7 +99,8 @@ type (
 		Where Where `json:"where"`
 		// Entry is the owner's name in the topology; "" for a control plane, and in older logs.
 		Entry string `json:"entry,omitempty"`
-		// Cluster is the UID of the Cluster with the topology, because a later Cluster may have its name. "" in older logs.
+		// Cluster is the UID of the Cluster with the topology, because a later Cluster may have its
+		// name. "" in older logs.
 		Cluster types.UID      `json:"cluster,omitempty"`
 		Trigger RolloutTrigger `json:"trigger,omitempty"`
 		// Original is the original value of the rollout trigger, which is restored later; "" for none.
@@ -111,16 +117,18 @@ type (
 		Baseline []Subject `json:"baseline"`
 		Attempt  int       `json:"attempt"`
 	}
-	// SurgeRelaxed records that the owner's preflight is about to be relaxed. Components of the machine have become unhealthy since the owner was
-	// asked, and it creates no machine then.
+	// SurgeRelaxed records that the owner's preflight is about to be relaxed. Components of the
+	// machine have become unhealthy since the owner was asked, and it creates no machine then.
 	SurgeRelaxed struct {
 		Reason string `json:"reason"`
 	}
-	// Continued records that the remediation of this machine is the active one of several in progress. Later events are about it.
+	// Continued records that the remediation of this machine is the active one of several in
+	// progress. Later events are about it.
 	Continued struct {
 		Machine Subject `json:"machine"`
 	}
-	// Merged ends a remediation that was in progress beside the active one. The active one also undoes what was requested for this machine.
+	// Merged ends a remediation that was in progress beside the active one. The active one also
+	// undoes what was requested for this machine.
 	Merged struct {
 		Machine Subject `json:"machine"`
 		Reason  string  `json:"reason"`
@@ -141,7 +149,8 @@ type (
 	}
 	// VictimDeleting records that the owner has started to delete the unhealthy machine.
 	VictimDeleting struct{}
-	// DrainSkipped records that the machine's deletion is about to continue without a drain, because the policy's timeout has passed.
+	// DrainSkipped records that the machine's deletion is about to continue without a drain,
+	// because the policy's timeout has passed.
 	DrainSkipped struct {
 		Since time.Time `json:"since"`
 		After string    `json:"after"`
@@ -154,10 +163,12 @@ type (
 	}
 	// VictimGone records that the unhealthy machine no longer exists.
 	VictimGone struct{}
-	// SurgeConsumed records that another client deleted a machine, and that the new machine replaced it. The unhealthy machine still exists.
+	// SurgeConsumed records that another client deleted a machine, and that the new machine
+	// replaced it. The unhealthy machine still exists.
 	SurgeConsumed struct {
 		Reason string `json:"reason"`
-		// WrongMachine means that the owner itself deleted a machine other than the one with the delete annotation. It would do so again.
+		// WrongMachine means that the owner itself deleted a machine other than the one with the
+		// delete annotation. It would do so again.
 		WrongMachine bool `json:"wrongMachine,omitempty"`
 	}
 	// CancelStarted records that what was requested is about to be undone.
@@ -165,7 +176,8 @@ type (
 		Cause  cause  `json:"cause"`
 		Reason string `json:"reason"`
 	}
-	// VictimSpared records that a cancellation has reached the point at which the unhealthy machine may lose its delete annotation.
+	// VictimSpared records that a cancellation has reached the point at which the unhealthy machine
+	// may lose its delete annotation.
 	VictimSpared struct{}
 	// Frozen records that the replacement in progress stops until the cause has passed.
 	Frozen struct {
@@ -189,7 +201,8 @@ type (
 	TransientFailure struct {
 		Message string `json:"message"`
 	}
-	// ClockSetBack records that the log has times in the future, because the clock was set back. They count as the time of this event.
+	// ClockSetBack records that the log has times in the future, because the clock was set back.
+	// They count as the time of this event.
 	ClockSetBack struct {
 		By string `json:"by"`
 	}
@@ -202,7 +215,8 @@ type (
 		Learners  []string      `json:"learners,omitempty"`
 		Databases []Database    `json:"databases,omitempty"`
 	}
-	// DefragmentationWaits records why a member of etcd is not defragmented although it should be. It is recorded again when the reason changes.
+	// DefragmentationWaits records why a member of etcd is not defragmented although it should be.
+	// It is recorded again when the reason changes.
 	DefragmentationWaits struct {
 		Node   string `json:"node"`
 		Reason string `json:"reason"`
@@ -228,7 +242,8 @@ type (
 		// Next is what a human can do, if anything.
 		Next string `json:"next,omitempty"`
 	}
-	// NoSpaceDisarmed records that the alarm NOSPACE is about to be disarmed, because defragmentations have freed space.
+	// NoSpaceDisarmed records that the alarm NOSPACE is about to be disarmed, because
+	// defragmentations have freed space.
 	NoSpaceDisarmed struct {
 		Members   []string   `json:"members"`
 		Databases []Database `json:"databases"`
@@ -240,7 +255,8 @@ type (
 		Holder string `json:"holder"`
 		Owner  Owner  `json:"owner"`
 	}
-	// MassFailurePassed records that a mass failure of the fleet or of a failure domain, for which this owner waited, is over.
+	// MassFailurePassed records that a mass failure of the fleet or of a failure domain, for which
+	// this owner waited, is over.
 	MassFailurePassed struct {
 		Domain string `json:"domain,omitempty"`
 	}

@@ -20,7 +20,8 @@ type Owner struct {
 	Cluster   string    `json:"cluster"`
 }
 
-// Facts are one observation of an owner, its machines and their etcd. What could not be read is Unknown, with the reason.
+// Facts are one observation of an owner, its machines and their etcd. What could not be read is
+// Unknown, with the reason.
 type Facts struct {
 	Owner    OwnerFacts
 	Cluster  ClusterFacts
@@ -80,8 +81,8 @@ type OwnerFacts struct {
 	// Uninitialized reports whether the control plane's status does not have
 	// status.initialization.controlPlaneInitialized yet.
 	Uninitialized bool
-	// Refused is the owner's message about why it creates no machine although its replicas require one: its preflight checks or the API server
-	// refuse. "" without a message.
+	// Refused is the owner's message about why it creates no machine although its replicas require
+	// one: its preflight checks or the API server refuse. "" without a message.
 	Refused string
 	// Relaxed is the value of KubeadmControlPlane's annotation remediation-in-progress, or "".
 	Relaxed string
@@ -92,7 +93,8 @@ type OwnerFacts struct {
 // Retry contains a KubeadmControlPlane's limits of its remediations (spec.remediation), with the defaults.
 type Retry struct {
 	Max *int32 // nil for no bound
-	// Period is the minimum time between the remediation of a machine and of its replacement. After MinHealthy, it counts as another machine.
+	// Period is the minimum time between the remediation of a machine and of its replacement. After
+	// MinHealthy, it counts as another machine.
 	Period, MinHealthy time.Duration
 }
 
@@ -117,7 +119,8 @@ type ClusterFacts struct {
 	// Reachable reports whether the workload cluster's API server answers; Absent if it was not
 	// asked.
 	Reachable object.ConditionStatus
-	// BlindFor is for how long all observations up to this one were Blind, as the runner remembers; 0 for the first of them.
+	// BlindFor is for how long all observations up to this one were Blind, as the runner remembers;
+	// 0 for the first of them.
 	BlindFor time.Duration
 	// FailureDomains are the failure domains for control plane machines.
 	FailureDomains []string
@@ -137,11 +140,13 @@ type Machine struct {
 	Name    string
 	UID     types.UID
 	Created time.Time
-	// Startup is when the control plane of its cluster was initialized, or the infrastructure of the cluster or of the machine became ready,
-	// whichever is last. The startup timeout does not begin before.
+	// Startup is when the control plane of its cluster was initialized, or the infrastructure of
+	// the cluster or of the machine became ready, whichever is last. The startup timeout does not
+	// begin before.
 	Startup time.Time
-	// Exempt machines are not checked: workers before the control plane of their cluster is initialized, and all machines while the cluster's
-	// infrastructure is not ready. A MachineHealthCheck exempts them too.
+	// Exempt machines are not checked: workers before the control plane of their cluster is
+	// initialized, and all machines while the cluster's infrastructure is not ready. A
+	// MachineHealthCheck exempts them too.
 	Exempt        bool
 	Deleting      bool
 	DeletingSince time.Time
@@ -167,8 +172,8 @@ type Machine struct {
 	Needed string
 	// Certificates is the value of machine.cluster.x-k8s.io/certificates-expiry, or "".
 	Certificates string
-	// CertificatesStatus is the Machine's status.certificatesExpiryDate in RFC 3339, or "". The owner reads it. The Machine's controller sets it from
-	// the annotation, some time later.
+	// CertificatesStatus is the Machine's status.certificatesExpiryDate in RFC 3339, or "". The
+	// owner reads it. The Machine's controller sets it from the annotation, some time later.
 	CertificatesStatus string
 	// ClonedFrom is the value of cluster.x-k8s.io/cloned-from-name on its infrastructure machine.
 	ClonedFrom string
@@ -177,8 +182,8 @@ type Machine struct {
 
 	// OtherHealthCheck is the name of a MachineHealthCheck that remediates the machine without scute, or "".
 	OtherHealthCheck string
-	// HealthChecksPass is True if the MachineHealthChecks that request the machine's remediation from scute find all of their machines healthy. It is Absent if
-	// there are none.
+	// HealthChecksPass is True if the MachineHealthChecks that request the machine's remediation
+	// from scute find all of their machines healthy. It is Absent if there are none.
 	HealthChecksPass object.ConditionStatus
 
 	// StepObjects are the escalation steps, from the policy and the log, whose object for this
@@ -188,7 +193,8 @@ type Machine struct {
 	// failure.
 	FailedSteps map[string]string
 
-	// NodeFacts contains the facts about its Node in the workload cluster. It is nil if they were not read, because the policy does not need them.
+	// NodeFacts contains the facts about its Node in the workload cluster. It is nil if they were
+	// not read, because the policy does not need them.
 	NodeFacts *NodeFacts
 
 	// Annotations are the Machine's annotations that the policy's notices name.
@@ -203,7 +209,8 @@ type NodeFacts struct {
 	Err string
 	// Conditions are the conditions of the Node; nil if it does not exist.
 	Conditions map[string]Condition
-	// Taints and Annotations are the values of the Node's taints and annotations by key. They contain only keys that the policy's notices name.
+	// Taints and Annotations are the values of the Node's taints and annotations by key. They
+	// contain only keys that the policy's notices name.
 	Taints, Annotations map[string]string
 }
 
@@ -235,7 +242,8 @@ type Etcd struct {
 // Member is a member of etcd.
 type Member struct {
 	Node string // its name in etcd, which is the name of its node
-	// Namesake is its name in etcd if the present member of the node has the same name, or "". It belongs to an earlier machine.
+	// Namesake is its name in etcd if the present member of the node has the same name, or "". It
+	// belongs to an earlier machine.
 	Namesake string
 	Learner  bool
 	Leader   bool
@@ -387,9 +395,11 @@ func (f *Facts) desiredReplicas() int32 {
 	return f.Owner.Replicas
 }
 
-// isInitializing reports whether a control plane has not been initialized. Then nothing can be lost with its only machine, and its owner remediates that
-// machine without checking quorum (reconcileUnhealthyMachines). A running control plane that lost its status in a restore or a move is recognized by
-// a Node, by a second machine, which its owner does not create before, or by the expiry of certificates, which its owner reads from a running node.
+// isInitializing reports whether a control plane has not been initialized. Then nothing can be lost
+// with its only machine, and its owner remediates that machine without checking quorum
+// (reconcileUnhealthyMachines). A running control plane that lost its status in a restore or a move
+// is recognized by a Node, by a second machine, which its owner does not create before, or by the
+// expiry of certificates, which its owner reads from a running node.
 func (f *Facts) isInitializing() bool {
 	ran := slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.Node != "" || m.Certificates != "" || m.CertificatesStatus != "" })
 	return f.isControlPlane() && f.Owner.Uninitialized && !f.Cluster.Initialized && f.remainingMachines() <= 1 && !ran

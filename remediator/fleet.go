@@ -13,8 +13,9 @@ import (
 	"scute.dev/view"
 )
 
-// Fleet contains the remediations in progress and the machines of all policies as they count for one namespace, and the limits for all of them.
-// Machines are counted by failure domain, machines without one under "".
+// Fleet contains the remediations in progress and the machines of all policies as they count for
+// one namespace, and the limits for all of them. Machines are counted by failure domain, machines
+// without one under "".
 type Fleet struct {
 	Limits FleetLimits
 	// Selected are the numbers of machines that policies select. They must not be changed.
@@ -32,8 +33,8 @@ type Fleet struct {
 	// MassFailuresEnded contains the times at which the last mass failure of each failure domain
 	// ended, and, under the key wholeFleet, the time for the fleet.
 	MassFailuresEnded map[string]time.Time
-	// FailingDomains contains the failure domains with a mass failure for any namespace, and wholeFleet if the fleet has one. If it is nil, the counts
-	// determine that for the namespace.
+	// FailingDomains contains the failure domains with a mass failure for any namespace, and
+	// wholeFleet if the fleet has one. If it is nil, the counts determine that for the namespace.
 	FailingDomains map[string]bool
 }
 
@@ -78,8 +79,9 @@ func (f *Fleet) Failing(domain string) bool {
 	return domain != wholeFleet && f.Limits.DomainMass.reached(f.Unhealthy[domain], f.Machines[domain])
 }
 
-// FleetFailing reports whether the fleet has a mass failure. It does not count machines of failing failure domains, because their common cause is
-// known, and remediations continue in the rest of the fleet.
+// FleetFailing reports whether the fleet has a mass failure. It does not count machines of failing
+// failure domains, because their common cause is known, and remediations continue in the rest of
+// the fleet.
 func (f *Fleet) FleetFailing() bool {
 	if f.FailingDomains != nil {
 		return f.FailingDomains[wholeFleet]
@@ -169,14 +171,16 @@ func (s *State) checkMassFailure(f *Facts, now time.Time) *Decision {
 	return nil
 }
 
-// checkDestination returns a wait if the replacement would be created in a failure domain that fails, or is in its cooldown. It assumes the method at the
-// end of the wait for the components of other machines, so that the result does not change with time alone.
+// checkDestination returns a wait if the replacement would be created in a failure domain that
+// fails, or is in its cooldown. It assumes the method at the end of the wait for the components of
+// other machines, so that the result does not change with time alone.
 func (s *State) checkDestination(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
 	method := s.chooseMethod(u, m, f, now.Add(f.Policy.Timeouts.ScaleUp))
 	return s.checkDomains(f.destinations(m, method.Verdict), f, now)
 }
 
-// noDestination reports whether each method would create the replacement in a failure domain that fails, or is in its cooldown.
+// noDestination reports whether each method would create the replacement in a failure domain that
+// fails, or is in its cooldown.
 func (s *State) noDestination(m *Machine, f *Facts, now time.Time) bool {
 	for _, method := range []Verdict{OwnerRemediation, RolloutSurge, Surge} {
 		if s.checkDomains(f.destinations(m, method), f, now) == nil {
@@ -186,7 +190,8 @@ func (s *State) noDestination(m *Machine, f *Facts, now time.Time) bool {
 	return true
 }
 
-// checkDomains returns a wait for the first of some failure domains that fails, or is in its cooldown. It returns nil if none does.
+// checkDomains returns a wait for the first of some failure domains that fails, or is in its
+// cooldown. It returns nil if none does.
 func (s *State) checkDomains(names []string, f *Facts, now time.Time) *Decision {
 	l := f.Fleet.Limits.DomainMass
 	for _, name := range names {
@@ -208,7 +213,8 @@ func (s *State) checkDomains(names []string, f *Facts, now time.Time) *Decision 
 	return nil
 }
 
-// domainCooldownEnd returns when the cooldown ends after the last mass failure that any owner waited for; zero if there was none.
+// domainCooldownEnd returns when the cooldown ends after the last mass failure that any owner
+// waited for; zero if there was none.
 func (s *State) domainCooldownEnd(f *Facts, domain string, l MassFailure) time.Time {
 	passed := later(f.Fleet.MassFailuresEnded[domain], s.Mass.Ended[domain])
 	return dueIf(!passed.IsZero(), passed.Add(l.Cooldown))
@@ -296,16 +302,16 @@ func IsStart(e Event) bool {
 	}
 }
 
-// Usage counts the machines of one owner that are marked because something is wrong with them, and its remediations in progress, by failure domain.
-// Escalation steps count as one remediation.
+// Usage counts the machines of one owner that are marked because something is wrong with them, and
+// its remediations in progress, by failure domain. Escalation steps count as one remediation.
 type Usage struct {
 	Unhealthy, Active map[string]int
 	// Since is when the last remediation in progress was started.
 	Since time.Time
 }
 
-// UsageOf returns the usage of an owner. Failure domains in the facts, if there are any, replace those in the log, because the region of a cluster
-// may have been set since.
+// UsageOf returns the usage of an owner. Failure domains in the facts, if there are any, replace
+// those in the log, because the region of a cluster may have been set since.
 func UsageOf(s *State, f *Facts) Usage {
 	t := Usage{Unhealthy: make(map[string]int), Active: make(map[string]int)}
 	for _, u := range s.unhealthy() {
@@ -324,7 +330,8 @@ func UsageOf(s *State, f *Facts) Usage {
 	return t
 }
 
-// domainOf returns the failure domain of a machine, or the recorded one if the facts do not have the machine. The facts may be nil.
+// domainOf returns the failure domain of a machine, or the recorded one if the facts do not have
+// the machine. The facts may be nil.
 func (f *Facts) domainOf(machine Subject, recorded string) string {
 	if f != nil {
 		if m := f.machine(machine); m != nil {

@@ -71,8 +71,9 @@ func (f *Facts) isLeftover(m *Machine) bool {
 
 func (m *Machine) hasDeleteAnnotation() bool { return m.DeleteAnnotation == DeleteValue && !m.Deleting }
 
-// checkLeftovers returns a wait if an earlier remediation left a delete annotation on another machine, or on a machine that is handed over and needs none.
-// It is removed first, because it cannot be removed during a remediation.
+// checkLeftovers returns a wait if an earlier remediation left a delete annotation on another
+// machine, or on a machine that is handed over and needs none. It is removed first, because it
+// cannot be removed during a remediation.
 func (f *Facts) checkLeftovers(d Decision, victim *Machine) *Decision {
 	for m := range f.all() {
 		if (m.UID != victim.UID || d.Verdict == OwnerRemediation) && f.isLeftover(m) {
@@ -87,7 +88,8 @@ func (m *Machine) waitForCleanup() *Decision {
 		"leftover-mark", "machine %s has the delete annotation of an earlier remediation, which must be removed first", m.Name)
 }
 
-// checkOtherAnnotations returns a wait if another machine has a delete annotation, because the owner may delete it instead of the unhealthy machine.
+// checkOtherAnnotations returns a wait if another machine has a delete annotation, because the
+// owner may delete it instead of the unhealthy machine.
 func (f *Facts) checkOtherAnnotations(victim *Machine) *Decision {
 	for m := range f.all() {
 		switch {
@@ -101,7 +103,8 @@ func (f *Facts) checkOtherAnnotations(victim *Machine) *Decision {
 	return nil
 }
 
-// removeLeftoverAnnotations removes the delete annotations of workers whose remediation has ended while others are in progress.
+// removeLeftoverAnnotations removes the delete annotations of workers whose remediation has ended
+// while others are in progress.
 func (s *State) removeLeftoverAnnotations(f *Facts) []Action {
 	if f.isControlPlane() || s.Active.Request.Method != Surge {
 		return nil
@@ -153,8 +156,9 @@ func (s *State) unhealthyAnnotation(u *UnhealthyMachine) string {
 	})
 }
 
-// requestActions creates the request of an unhealthy machine if no MachineHealthCheck has. It deletes a request that is no longer needed, unless a
-// MachineHealthCheck still reports the machine as unhealthy: that check deletes the request later.
+// requestActions creates the request of an unhealthy machine if no MachineHealthCheck has. It
+// deletes a request that is no longer needed, unless a MachineHealthCheck still reports the machine
+// as unhealthy: that check deletes the request later.
 func (s *State) requestActions(u *UnhealthyMachine, m *Machine, now time.Time) []Action {
 	switch {
 	case u.UID == "" && m.forgotten(now):
@@ -173,17 +177,19 @@ func (s *State) requestActions(u *UnhealthyMachine, m *Machine, now time.Time) [
 	}
 }
 
-// settlePeriod is how long a request is kept whose machine is unknown to the log, because a MachineHealthCheck creates the request before it reports the
-// machine as unhealthy.
+// settlePeriod is how long a request is kept whose machine is unknown to the log, because a
+// MachineHealthCheck creates the request before it reports the machine as unhealthy.
 const settlePeriod = time.Minute
 
-// settled reports whether a time is at least settlePeriod ago. A time in the future was written before a clock was set back, and is settled too.
+// settled reports whether a time is at least settlePeriod ago. A time in the future was written
+// before a clock was set back, and is settled too.
 func settled(since, now time.Time) bool {
 	return !now.Before(since.Add(settlePeriod)) || isFuture(since, now)
 }
 
-// forgotten reports whether the machine is healthy, and has a request that the log no longer has, because it retains only the last few. A request
-// that a user created, or that has orders, is not forgotten.
+// forgotten reports whether the machine is healthy, and has a request that the log no longer has,
+// because it retains only the last few. A request that a user created, or that has orders, is not
+// forgotten.
 func (m *Machine) forgotten(now time.Time) bool {
 	r := m.Request
 	return r != nil && !r.Deleting && !r.Manual && !r.Hold && !r.Abort && settled(r.Created, now) &&
@@ -227,9 +233,10 @@ func (m *Machine) lastCheck() Condition {
 	return m.Conditions[clusterv1.MachineHealthCheckSucceededCondition]
 }
 
-// staysUnhealthy reports whether the result of a MachineHealthCheck that asks scute may stay forever. The check resets it only on a machine with a
-// request, and creates none while more machines are unhealthy than its limit (Cluster API issue 13822). The owner then never counts the machine as
-// available.
+// staysUnhealthy reports whether the result of a MachineHealthCheck that asks scute may stay
+// forever. The check resets it only on a machine with a request, and creates none while more
+// machines are unhealthy than its limit (Cluster API issue 13822). The owner then never counts the
+// machine as available.
 func (m *Machine) staysUnhealthy() bool {
 	c := m.lastCheck()
 	return m.HealthChecksPass != object.Absent && m.OtherHealthCheck == "" && m.Request == nil && c.Status == object.False && c.Reason != HandOverReason
@@ -249,7 +256,8 @@ func stepActions(u *UnhealthyMachine, m *Machine, f *Facts) []Action {
 	return actions
 }
 
-// atRiskWithout reports whether the control plane is at risk while the machine is unavailable. It returns false if that is unknown, so the object stays.
+// atRiskWithout reports whether the control plane is at risk while the machine is unavailable. It
+// returns false if that is unknown, so the object stays.
 func (f *Facts) atRiskWithout(m *Machine) bool {
 	return !Blind(f) && !f.riskOfStopping(m).none()
 }

@@ -12,14 +12,16 @@ import (
 	"scute.dev/view"
 )
 
-// HandOverReason is the reason of a condition HealthCheckSucceeded that scute itself sets to False, to hand a machine over to
-// its owner. Judge ignores such a condition.
+// HandOverReason is the reason of a condition HealthCheckSucceeded that scute itself sets to False,
+// to hand a machine over to its owner. Judge ignores such a condition.
 const HandOverReason = "MarkedByScute"
 
-// health is the health of a machine, as the mark that it should have. Its State is "" if the machine is healthy. Since is zero when unknown.
+// health is the health of a machine, as the mark that it should have. Its State is "" if the
+// machine is healthy. Since is zero when unknown.
 type health struct {
 	MachineMarked
-	// Remaining is the time until a failing check makes the machine unhealthy. For a healthy machine it is the time until a check may fail.
+	// Remaining is the time until a failing check makes the machine unhealthy. For a healthy
+	// machine it is the time until a check may fail.
 	Remaining time.Duration
 }
 
@@ -80,8 +82,9 @@ func Judge(m *Machine, mark MachineMarked, c Checks, now time.Time) health {
 	return worst
 }
 
-// healthCheck returns the result of a MachineHealthCheck. It ignores a result without a request, which may be outdated: a check that
-// made no request never resets its condition. Neither does a check that was deleted or no longer selects the machine.
+// healthCheck returns the result of a MachineHealthCheck. It ignores a result without a request,
+// which may be outdated: a check that made no request never resets its condition. Neither does a
+// check that was deleted or no longer selects the machine.
 func healthCheck(m *Machine) (health, bool) {
 	c := m.Conditions[clusterv1.MachineHealthCheckSucceededCondition]
 	if c.Status != object.False || c.Reason == HandOverReason || m.Request == nil || m.Request.Deleting ||
@@ -91,8 +94,9 @@ func healthCheck(m *Machine) (health, bool) {
 	return healthOf(Unhealthy, FromHealthCheck, c.Reason, c.Since), true
 }
 
-// policyChecks returns the results of the policy's checks. They do not depend on a MachineHealthCheck, which stops at the first
-// request that it finds, and may miss a second unhealthy machine for minutes.
+// policyChecks returns the results of the policy's checks. They do not depend on a
+// MachineHealthCheck, which stops at the first request that it finds, and may miss a second
+// unhealthy machine for minutes.
 func policyChecks(m *Machine, mark MachineMarked, c Checks, now time.Time) []health {
 	if ready := m.Conditions[clusterv1.MachineNodeReadyCondition]; ready.Status == object.False && ready.Reason == clusterv1.MachineNodeDeletedReason && !m.Deleting && c.enabled() {
 		return []health{healthOf(Unhealthy, FromPolicy, "Node deleted", ready.Since)}
@@ -142,15 +146,17 @@ func (c Checks) checkStartup(m *Machine, mark MachineMarked, now time.Time) []he
 	return []health{h}
 }
 
-// startupFrom returns the time from which the startup timeout counts: the machine's creation, or Startup if that is later.
+// startupFrom returns the time from which the startup timeout counts: the machine's creation, or
+// Startup if that is later.
 func (m *Machine) startupFrom() time.Time {
 	return later(m.Startup, m.Created)
 }
 
 func (c Checks) enabled() bool { return c.NodeStartup > 0 || len(c.Machine) > 0 || len(c.Node) > 0 }
 
-// timeoutStart returns the time from which a condition's timeout counts. A time in the future was written before a clock was set back: then the
-// time in the log counts. over reports whether the timeout had passed before.
+// timeoutStart returns the time from which a condition's timeout counts. A time in the future was
+// written before a clock was set back: then the time in the log counts. over reports whether the
+// timeout had passed before.
 func (mark MachineMarked) timeoutStart(reason string, since, now time.Time) (from time.Time, over bool) {
 	switch {
 	case !isFuture(since, now):
@@ -162,9 +168,10 @@ func (mark MachineMarked) timeoutStart(reason string, since, now time.Time) (fro
 	}
 }
 
-// failingSince returns the time since which a condition has failed a check of the policy, with any status: a Node may alternate between False and
-// Unknown, and some agents update the time with each reason. The time in the log only counts if it is at most the check's timeout earlier,
-// because the condition may have been true in between.
+// failingSince returns the time since which a condition has failed a check of the policy, with any
+// status: a Node may alternate between False and Unknown, and some agents update the time with each
+// reason. The time in the log only counts if it is at most the check's timeout earlier, because the
+// condition may have been true in between.
 func (mark MachineMarked) failingSince(condition string, since time.Time, timeout time.Duration) time.Time {
 	if mark.Source != FromPolicy || !mark.Since.Before(since) || since.Sub(mark.Since) > timeout {
 		return since
@@ -177,15 +184,17 @@ func (mark MachineMarked) failingSince(condition string, since time.Time, timeou
 	return since
 }
 
-// nodeUnreadable reports whether a condition of the Machine means that Cluster API could not read the node. It says nothing about the node's health.
+// nodeUnreadable reports whether a condition of the Machine means that Cluster API could not read
+// the node. It says nothing about the node's health.
 func nodeUnreadable(condition, reason string) bool {
 	return condition == clusterv1.MachineNodeReadyCondition &&
 		(reason == clusterv1.MachineNodeConnectionDownReason || reason == clusterv1.MachineNodeInspectionFailedReason || reason == clusterv1.MachineNodeInternalErrorReason)
 }
 
-// brokenComponents returns the components of a control plane machine that are not known to be healthy. These are all components if the
-// node is unreachable: its owner reports that for every pod, but only at its next reconcile. A decision made before would be
-// for a surge, which the owner then refuses.
+// brokenComponents returns the components of a control plane machine that are not known to be
+// healthy. These are all components if the node is unreachable: its owner reports that for every
+// pod, but only at its next reconcile. A decision made before would be for a surge, which the owner
+// then refuses.
 func (m *Machine) brokenComponents(externalEtcd bool) []string {
 	var names []string
 	ready := m.Conditions[clusterv1.MachineNodeReadyCondition]

@@ -2,7 +2,8 @@ package remediator
 
 import "maps"
 
-// PolicyGroup identifies the policies of one namespace. Policies in dry run are a separate group: their counts affect only their own namespace.
+// PolicyGroup identifies the policies of one namespace. Policies in dry run are a separate group:
+// their counts affect only their own namespace.
 type PolicyGroup struct {
 	Namespace string
 	DryRun    bool
@@ -21,11 +22,13 @@ func (c NamespaceCounts) Add(group PolicyGroup, domain string, n int) {
 	}
 }
 
-// MassEvidence returns a function with the numbers of all machines and of unhealthy machines, by failure domain, from which mass
-// failures are detected for a namespace. One other namespace alone can neither cause nor hide a mass failure, because the
-// largest count of another namespace is excluded from the unhealthy machines, and likewise from the healthy machines. For
-// the namespace "" all machines count except the machines of policies in dry run. selected are the machines that policies
-// select, and marked the unhealthy ones among them. Neither must be changed while the function is in use.
+// MassEvidence returns a function with the numbers of all machines and of unhealthy machines, by
+// failure domain, from which mass failures are detected for a namespace. One other namespace alone
+// can neither cause nor hide a mass failure, because the largest count of another namespace is
+// excluded from the unhealthy machines, and likewise from the healthy machines. For the namespace
+// "" all machines count except the machines of policies in dry run. selected are the machines that
+// policies select, and marked the unhealthy ones among them. Neither must be changed while the
+// function is in use.
 func MassEvidence(selected, marked NamespaceCounts) func(namespace string) (machines, unhealthy map[string]int) {
 	well := make(NamespaceCounts)
 	for group, domains := range selected {

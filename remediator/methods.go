@@ -8,12 +8,13 @@ import (
 	"scute.dev/kube/object"
 )
 
-// method is one way to have a machine replaced: its writes request the replacement from the owner, or undo the request. A method makes no decisions.
-// It may be called at any time, in any state.
+// method is one way to have a machine replaced: its writes request the replacement from the owner,
+// or undo the request. A method makes no decisions. It may be called at any time, in any state.
 type method interface {
 	// request returns the writes that make the owner replace the machine, in their order.
 	request(r remediation) []Action
-	// retract returns the writes that undo the part of the request that is no longer needed or safe. It requests nothing.
+	// retract returns the writes that undo the part of the request that is no longer needed or
+	// safe. It requests nothing.
 	retract(r remediation) []Action
 	// undo returns the writes that undo the request. They do not remove the victim's delete annotation.
 	undo(r remediation) []Action
@@ -41,7 +42,8 @@ func methodOf(a *Active, f *Facts) method {
 
 func (r remediation) scales() bool { return r.Request.Method == Surge }
 
-// rolloutSurge makes only the victim outdated, so that the owner's own rollout creates one machine and deletes the victim.
+// rolloutSurge makes only the victim outdated, so that the owner's own rollout creates one machine
+// and deletes the victim.
 type rolloutSurge struct{ fixedReplicas }
 
 func (rolloutSurge) request(r remediation) []Action {
@@ -50,8 +52,9 @@ func (rolloutSurge) request(r remediation) []Action {
 
 func (rolloutSurge) retract(remediation) []Action { return nil }
 
-// undo restores the original value of the trigger if the trigger is observed to be set. Unless the log has the trigger, ClonedFrom is only read for
-// suspect machines; the delete annotation therefore comes before the trigger and is removed after it.
+// undo restores the original value of the trigger if the trigger is observed to be set. Unless the
+// log has the trigger, ClonedFrom is only read for suspect machines; the delete annotation
+// therefore comes before the trigger and is removed after it.
 func (rolloutSurge) undo(r remediation) []Action {
 	if !r.triggerSet() {
 		return nil
@@ -73,7 +76,8 @@ func (r remediation) triggerSet() bool {
 	}
 }
 
-// setTrigger sets the trigger to a value. It does not overwrite a certificate expiry that another client has written since.
+// setTrigger sets the trigger to a value. It does not overwrite a certificate expiry that another
+// client has written since.
 func (r remediation) setTrigger(value string) []Action {
 	switch {
 	case r.victim == nil:
@@ -98,8 +102,8 @@ func (replicaSurge) undo(r remediation) []Action {
 	return r.undoScale(len(r.newMachines) == 0 && !r.in(sparing)) // a new machine may exist that was not observed yet
 }
 
-// surge returns the writes that request one more machine from a control plane. The victim's delete annotation always comes first, then start, which
-// makes the owner act.
+// surge returns the writes that request one more machine from a control plane. The victim's delete
+// annotation always comes first, then start, which makes the owner act.
 func (r remediation) surge(start []Action) []Action {
 	actions := r.moveLeadership()
 	if r.victim.DeleteAnnotation == "" {
@@ -116,15 +120,16 @@ func (r remediation) surge(start []Action) []Action {
 	return append(actions, r.touch(waiting, "")...)
 }
 
-// unmarkReplacement removes the delete annotation from a replacement that became ready after its cancellation. The victim has the annotation then.
+// unmarkReplacement removes the delete annotation from a replacement that became ready after its
+// cancellation. The victim has the annotation then.
 func (r remediation) unmarkReplacement() []Action {
 	return actionsFor(r.facts.all(), SetDelete, func(m *Machine) bool {
 		return m.UID == r.Replacement.UID && m.DeleteAnnotation == DeleteValue && r.Ready && !r.isSurplus(m) && !r.method.requesting(r) && r.victim.DeleteAnnotation != ""
 	})
 }
 
-// moveLeadership moves the leadership of etcd away from a victim with broken components, because its owner cannot. A member that does not answer loses the
-// leadership by itself.
+// moveLeadership moves the leadership of etcd away from a victim with broken components, because
+// its owner cannot. A member that does not answer loses the leadership by itself.
 func (r remediation) moveLeadership() []Action {
 	member := r.facts.Etcd.member(r.victim)
 	if !member.answering() || !member.Leader || !r.facts.isBroken(r.victim) {
@@ -172,7 +177,8 @@ func (r remediation) removeRelaxed() []Action {
 	return actionIf(r.Request.Relaxed && RelaxedFor(r.facts.Owner.Relaxed) == r.Victim.Name, r.set(SetRelaxed, ""))
 }
 
-// touch changes an annotation of the owner to trigger its controller, which does not watch the infrastructure machine with the rollout trigger.
+// touch changes an annotation of the owner to trigger its controller, which does not watch the
+// infrastructure machine with the rollout trigger.
 func (r remediation) touch(needed bool, why string) []Action {
 	want := ""
 	if needed && r.Request.Trigger == TriggerClonedFrom {
@@ -198,9 +204,10 @@ func (r remediation) ready() bool {
 	return r.Ready && m != nil && r.facts.ready(m)
 }
 
-// undo restores the replicas. It sets the delete annotation of the unhealthy machine first if the owner would otherwise delete an older, healthy
-// machine instead of the new one. It also does so while the machine is unhealthy and a new machine may exist that was not observed yet, except after
-// an abort by an operator.
+// undo restores the replicas. It sets the delete annotation of the unhealthy machine first if the
+// owner would otherwise delete an older, healthy machine instead of the new one. It also does so
+// while the machine is unhealthy and a new machine may exist that was not observed yet, except
+// after an abort by an operator.
 func (workerSurge) undo(r remediation) []Action {
 	return r.undoScale(r.committed() || r.unhealthy.isUnhealthy() && len(r.newMachines) == 0 && r.Cause != Aborted)
 }
@@ -215,7 +222,8 @@ func (handOver) request(r remediation) []Action {
 	return slices.Concat(r.moveLeadership(), r.reportOthers(r.victim), r.unblockOwner(), []Action{r.set(HandOver, "")})
 }
 
-// unblockOwner removes the owner's annotation remediation-in-progress if that remediation cannot end because of the victim.
+// unblockOwner removes the owner's annotation remediation-in-progress if that remediation cannot
+// end because of the victim.
 func (r remediation) unblockOwner() []Action {
 	name, _ := r.facts.orphan()
 	return actionIf(r.facts.stallsOwner(r.victim), Action{Type: SetRelaxed, Machine: Subject{Name: name}})
@@ -228,12 +236,14 @@ func (r remediation) reportOthers(handed *Machine) []Action {
 	return actionsFor(slices.Values(r.stranded), Report, func(m *Machine) bool { return m != handed && m.lastCheck().Status != object.False })
 }
 
-// retract withdraws the request to remediate if the owner has not started yet, for example because quorum would be lost or is unknown.
+// retract withdraws the request to remediate if the owner has not started yet, for example because
+// quorum would be lost or is unknown.
 func (handOver) retract(r remediation) []Action {
 	return actionIf(handedOver(r.victim) && !r.victim.Deleting, r.set(Withdraw, ""))
 }
 
-// undo withdraws the request to remediate. If the machine is no longer marked unhealthy, it resets the other conditions of the remediation too.
+// undo withdraws the request to remediate. If the machine is no longer marked unhealthy, it resets
+// the other conditions of the remediation too.
 func (h handOver) undo(r remediation) []Action {
 	switch {
 	case !handedOver(r.victim):
@@ -293,15 +303,17 @@ func (r remediation) undoScale(mark bool) []Action {
 	return append(actionIf(mark, r.set(SetDelete, DeleteValue)), back...)
 }
 
-// isDeletedFirst reports whether the victim is being deleted and is the machine that the owner deletes at a scale-down. Once it is gone, the owner would
-// create another machine for the raised replicas, and delete any machine for the restored ones.
+// isDeletedFirst reports whether the victim is being deleted and is the machine that the owner
+// deletes at a scale-down. Once it is gone, the owner would create another machine for the raised
+// replicas, and delete any machine for the restored ones.
 func (r remediation) isDeletedFirst() bool {
 	f := r.facts
 	return r.victim != nil && r.victim.Deleting && f.Owner.RollingOut == "" && (len(f.Owner.Sets) == 0 || f.shrinkingSet() == r.victim.Set)
 }
 
-// scaleDown restores the replicas as soon as a new machine exists or a rollout creates one. For workers, the new machine must be ready, or the victim
-// is being deleted. Surplus new machines get the delete annotation first, so that no older, healthy machine is deleted.
+// scaleDown restores the replicas as soon as a new machine exists or a rollout creates one. For
+// workers, the new machine must be ready, or the victim is being deleted. Surplus new machines get
+// the delete annotation first, so that no older, healthy machine is deleted.
 func (r remediation) scaleDown() []Action {
 	if !r.in(settling) && (len(r.newMachines) == 0 && !r.ownerRollingOut() || !r.facts.isControlPlane() && !r.ready() && !r.isDeletedFirst()) {
 		return nil
@@ -320,8 +332,9 @@ func (r remediation) scaleDown() []Action {
 	return append(actions, r.scaleBack()...)
 }
 
-// retract scales down unless the victim has no delete annotation, because the owner would delete any of its machines. Even before the surge has written
-// anything, users may have set the same number of replicas.
+// retract scales down unless the victim has no delete annotation, because the owner would delete
+// any of its machines. Even before the surge has written anything, users may have set the same
+// number of replicas.
 func (raisedReplicas) retract(r remediation) []Action {
 	if r.victim != nil && r.victim.DeleteAnnotation == "" && !r.victim.Deleting {
 		return nil

@@ -175,8 +175,8 @@ func (n *node) healed() bool {
 	return true
 }
 
-// faultsOver ends the faults and leaves one unhealthy machine as it is. It returns false if there is no such machine, or if
-// it cannot be replaced.
+// faultsOver ends the faults and leaves one unhealthy machine as it is. It returns false if there
+// is no such machine, or if it cannot be replaced.
 func (n *node) faultsOver() bool {
 	w := n.w
 	if w.owner.Kind == string(remediator.ControlPlane) && (n.desired < 3 || w.owner.ExternalEtcd) {

@@ -14,14 +14,17 @@ import (
 // nodeReady is the only condition of a Node that its Machine mirrors.
 const nodeReady = "Ready"
 
-// ReadsNodes reports whether the policy needs facts of Nodes that their Machines do not have, so that each Node is read in its workload cluster.
+// ReadsNodes reports whether the policy needs facts of Nodes that their Machines do not have, so
+// that each Node is read in its workload cluster.
 func (p Policy) ReadsNodes() bool {
 	return slices.ContainsFunc(p.Checks.Node, func(c Check) bool { return c.Type != nodeReady }) || slices.ContainsFunc(p.Checks.Notices, Notice.onNode)
 }
 
-// checkNode returns the result of a check of a condition that only the Node has. The timeout counts from the time at which scute first observed the
-// failure, or from the condition's last transition if that is later. The times of a Node come from its own clock, which may be wrong by any amount.
-// If the Node cannot be read, its last observation counts, and the machine becomes neither healthy nor worse.
+// checkNode returns the result of a check of a condition that only the Node has. The timeout counts
+// from the time at which scute first observed the failure, or from the condition's last transition
+// if that is later. The times of a Node come from its own clock, which may be wrong by any amount.
+// If the Node cannot be read, its last observation counts, and the machine becomes neither healthy
+// nor worse.
 func (check Check) checkNode(m *Machine, mark MachineMarked, now time.Time) (h health, fails bool) {
 	if check.Type == nodeReady || m.Node == "" {
 		return health{}, false
@@ -53,7 +56,8 @@ func (check Check) checkNode(m *Machine, mark MachineMarked, now time.Time) (h h
 
 func (m *Machine) nodeRead() bool { return m.NodeFacts != nil && m.NodeFacts.Err == "" }
 
-// checkNodeRead returns a wait for a machine that is unhealthy only because of its Node, which can no longer be read. Otherwise it returns nil.
+// checkNodeRead returns a wait for a machine that is unhealthy only because of its Node, which can
+// no longer be read. Otherwise it returns nil.
 func (u *UnhealthyMachine) checkNodeRead(m *Machine) *Decision {
 	if m.nodeRead() {
 		return nil
@@ -73,7 +77,8 @@ type Notice struct {
 	Type  v1alpha1.NoticeType
 	Key   string
 	Value string // "" for any value
-	// Timed means that the value is the time at which the machine stops. Its replacement may start Lead before that time.
+	// Timed means that the value is the time at which the machine stops. Its replacement may start
+	// Lead before that time.
 	Timed bool
 	Lead  time.Duration
 }
@@ -92,7 +97,8 @@ func (n Notice) String() string {
 	return place[n.Type] + " " + n.Key
 }
 
-// health returns the health of a machine according to the notice. there is false if the machine does not have the notice.
+// health returns the health of a machine according to the notice. there is false if the machine
+// does not have the notice.
 func (n Notice) health(m *Machine, mark MachineMarked, now time.Time) (h health, there bool) {
 	value, there := n.readValue(m, mark)
 	if !there || n.Value != "" && value != n.Value {
@@ -117,7 +123,8 @@ func (n Notice) health(m *Machine, mark MachineMarked, now time.Time) (h health,
 
 const notATime = "is not a time such as 2026-01-31T18:00:00Z"
 
-// readValue returns the value of the notice. If the Node cannot be read, or is gone because the machine stops, it returns the last observed value.
+// readValue returns the value of the notice. If the Node cannot be read, or is gone because the
+// machine stops, it returns the last observed value.
 func (n Notice) readValue(m *Machine, mark MachineMarked) (value string, there bool) {
 	switch {
 	case n.Type == v1alpha1.NoticeMachineAnnotation:

@@ -90,8 +90,8 @@ func (r remediation) addOutlook(o *Outlook) {
 	o.Until, o.Then = r.deadline()
 }
 
-// deadline returns the first time at which something happens to the remediation without another change, and what happens. It returns zero values if
-// there is no such time.
+// deadline returns the first time at which something happens to the remediation without another
+// change, and what happens. It returns zero values if there is no such time.
 func (r remediation) deadline() (first time.Time, then string) {
 	if r.victim == nil && !r.in(settling) || !r.facts.Owner.Found {
 		return time.Time{}, ""
@@ -148,7 +148,8 @@ func (s *State) addOutlook(o *Outlook, u *UnhealthyMachine, f *Facts, now time.T
 	}
 }
 
-// stepDeadline returns when the timeout of the escalation step expires. It returns zero if the policy does not have the step.
+// stepDeadline returns when the timeout of the escalation step expires. It returns zero if the
+// policy does not have the step.
 func (u *UnhealthyMachine) stepDeadline(p Policy) time.Time {
 	if step := stepNamed(p.Escalation, u.EscalationStep); step != nil {
 		return u.EscalationSince.Add(step.Timeout)
@@ -156,8 +157,8 @@ func (u *UnhealthyMachine) stepDeadline(p Policy) time.Time {
 	return time.Time{}
 }
 
-// waitEnd returns when the rule that makes a machine wait stops applying without another change. It returns zero for a rule that does not depend
-// on time.
+// waitEnd returns when the rule that makes a machine wait stops applying without another change. It
+// returns zero for a rule that does not depend on time.
 func (s *State) waitEnd(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) time.Time {
 	switch u.Decision.Rule {
 	case ruleHold:
@@ -187,8 +188,8 @@ func (s *State) waitEnd(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time
 	}
 }
 
-// NextStart returns when a limit of starts within a window permits another start without another change. It returns zero if the limit permits one now, or
-// if time alone does not change that.
+// NextStart returns when a limit of starts within a window permits another start without another
+// change. It returns zero if the limit permits one now, or if time alone does not change that.
 func NextStart(begun []time.Time, limit int, window time.Duration, now time.Time) time.Time {
 	begun = within(begun, window, now)
 	over := len(begun) - limit
@@ -204,7 +205,8 @@ func within(times []time.Time, window time.Duration, now time.Time) []time.Time 
 	return slices.DeleteFunc(slices.Clone(times), func(at time.Time) bool { return now.Sub(at) >= window })
 }
 
-// PolicyOf returns the policy of the owner's last decisions in the log, as namespace/name, and whether it was in dry run.
+// PolicyOf returns the policy of the owner's last decisions in the log, as namespace/name, and
+// whether it was in dry run.
 func PolicyOf(s *State) (policy string, dryRun bool) {
 	var last Evidence
 	for _, e := range s.History {
@@ -221,8 +223,9 @@ func PolicyOf(s *State) (policy string, dryRun bool) {
 	return s.Owner.Namespace + "/" + last.PolicyName, last.DryRun
 }
 
-// CountStarted adds the remediations of other owners to the facts that started within the windows of the limits of the policy and the fleet. It is
-// for a tool that has read the log. all contains the states of all owners, including self.
+// CountStarted adds the remediations of other owners to the facts that started within the windows
+// of the limits of the policy and the fleet. It is for a tool that has read the log. all contains
+// the states of all owners, including self.
 func (f *Facts) CountStarted(self *State, all []*State, now time.Time) {
 	for _, s := range all {
 		if s == self {

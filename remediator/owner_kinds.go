@@ -14,8 +14,8 @@ const (
 
 // profile holds the properties of a kind of owner that the rules use.
 type profile struct {
-	// controlPlane means that its machines report their components like those of a KubeadmControlPlane, and are the members of etcd or use an
-	// external one.
+	// controlPlane means that its machines report their components like those of a
+	// KubeadmControlPlane, and are the members of etcd or use an external one.
 	controlPlane bool
 	// nodeless means that its machines never get a Node.
 	nodeless bool
@@ -23,7 +23,8 @@ type profile struct {
 	why, next string
 }
 
-// profileOf returns the profile of a kind. The kind includes the group ("Kind.group") if scute knows another kind with the same name.
+// profileOf returns the profile of a kind. The kind includes the group ("Kind.group") if scute
+// knows another kind with the same name.
 func profileOf(kind string) profile {
 	switch OwnerKind(kind) {
 	case ControlPlane:
@@ -47,7 +48,8 @@ func profileOf(kind string) profile {
 // IsControlPlane reports whether the rules treat machines of the kind as control plane machines.
 func (k OwnerKind) IsControlPlane() bool { return profileOf(string(k)).controlPlane }
 
-// HasNodes reports whether machines of the kind get Nodes. Without Nodes, only conditions of the Machine make it unhealthy.
+// HasNodes reports whether machines of the kind get Nodes. Without Nodes, only conditions of the
+// Machine make it unhealthy.
 func (k OwnerKind) HasNodes() bool { return !profileOf(string(k)).nodeless }
 
 // checkOwnerKind returns the decision to only mark a machine, or nil if scute can request a replacement from its owner.

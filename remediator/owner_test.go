@@ -164,8 +164,8 @@ func (w *world) mostBroken() *machine {
 	})
 }
 
-// checkRetries follows checkRetryLimits (remediation.go). It returns the owner's record of the remediation, and whether the
-// remediation is allowed.
+// checkRetries follows checkRetryLimits (remediation.go). It returns the owner's record of the
+// remediation, and whether the remediation is allowed.
 func (w *world) checkRetries(m *machine) (note string, may bool) {
 	now, retry := inProgress{Machine: m.Name, Timestamp: w.now}, w.owner.Retry
 	if last, ok := remediation(m.RemediationFor); ok && last.Timestamp.Add(retry.MinHealthy).After(w.now) {
@@ -179,8 +179,8 @@ func (w *world) checkRetries(m *machine) (note string, may bool) {
 	return string(data), err == nil
 }
 
-// componentsHealthy follows targetKubernetesControlPlaneComponentsHealthy (remediation.go): it reports whether all components of
-// another machine are healthy. Membership of etcd is not checked.
+// componentsHealthy follows targetKubernetesControlPlaneComponentsHealthy (remediation.go): it
+// reports whether all components of another machine are healthy. Membership of etcd is not checked.
 func (w *world) componentsHealthy(without *machine) bool {
 	names := components[:4]
 	if !w.stacked() {
@@ -191,8 +191,8 @@ func (w *world) componentsHealthy(without *machine) bool {
 	})
 }
 
-// etcdHealthy follows targetEtcdClusterHealthy (remediation.go), which relies on a weak condition. It counts a member without
-// a machine as healthy.
+// etcdHealthy follows targetEtcdClusterHealthy (remediation.go), which relies on a weak condition.
+// It counts a member without a machine as healthy.
 func (w *world) etcdHealthy(without string, plus bool) bool {
 	voters, bad := 0, 0
 	for _, o := range w.orphans {
@@ -312,8 +312,8 @@ func (w *world) scaleDown(outdated []*machine) (string, *machine) {
 	return w.delete(chosen), chosen
 }
 
-// canMoveLeadership follows forwardEtcdLeadership: it reports whether the owner can move leadership away from the machine. The owner
-// needs the kubelet of the leader for that.
+// canMoveLeadership follows forwardEtcdLeadership: it reports whether the owner can move leadership
+// away from the machine. The owner needs the kubelet of the leader for that.
 func (w *world) canMoveLeadership(m *machine) bool { return !w.stacked() || !m.Leader || m.Kubelet }
 
 // pick follows selectMachineForInPlaceUpdateOrScaleDown (scale.go).
@@ -359,10 +359,10 @@ func (w *world) delete(m *machine) string {
 	return "deletes " + m.Name
 }
 
-// finishDeletion completes the deletion of a machine where the owner and the infrastructure allow it, and reports whether it did.
-// A control plane follows reconcilePreTerminateHook: it starts with the machine that has been deleting longest, and
-// needs components running elsewhere, quorum by its own arithmetic, and movable leadership. The etcd member of a
-// machine without a Node remains.
+// finishDeletion completes the deletion of a machine where the owner and the infrastructure allow
+// it, and reports whether it did. A control plane follows reconcilePreTerminateHook: it starts with
+// the machine that has been deleting longest, and needs components running elsewhere, quorum by its
+// own arithmetic, and movable leadership. The etcd member of a machine without a Node remains.
 func (w *world) finishDeletion(m *machine) bool {
 	if !m.Deleting || len(m.Hooks) > 0 || !w.canFinishDeletion(m) {
 		return false
@@ -384,8 +384,9 @@ func (w *world) finishDeletion(m *machine) bool {
 	return true
 }
 
-// forwardLeadership follows getCandidatesForEtcdLeadership (kubeadmcontrolplane_controller.go): it prefers machines that no
-// MachineHealthCheck finds unhealthy, then the newest, and skips machines that are being deleted.
+// forwardLeadership follows getCandidatesForEtcdLeadership (kubeadmcontrolplane_controller.go): it
+// prefers machines that no MachineHealthCheck finds unhealthy, then the newest, and skips machines
+// that are being deleted.
 func (w *world) forwardLeadership() {
 	to := ""
 	for _, m := range w.machines { // the newest machine is last

@@ -9,8 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A policy may permit that several workers of one owner are replaced at once. Only the slow part happens side by side: each remediation has its own
-// new machine, which starts and joins. Everything else happens for one remediation at a time, the active one:
+// A policy may permit that several workers of one owner are replaced at once. Only the slow part
+// happens side by side: each remediation has its own new machine, which starts and joins.
+// Everything else happens for one remediation at a time, the active one:
 //
 //   - The other remediations are resting: their new machines exist, and each has raised the replicas
 //     by one. Nothing is written for them.
@@ -38,7 +39,8 @@ func (s *State) activeOf(uid types.UID) *Active {
 	return pick(s.InProgress(), func(a *Active) bool { return a.Victim.UID == uid })
 }
 
-// creatorOf returns the remediation in progress that created a machine, or nil. No other remediation starts for such a machine.
+// creatorOf returns the remediation in progress that created a machine, or nil. No other
+// remediation starts for such a machine.
 func (s *State) creatorOf(m *Machine) *Active {
 	list := s.InProgress()
 	return cmp.Or(
@@ -99,8 +101,8 @@ func (s *State) focus(m Subject) {
 	}
 }
 
-// interference returns an external change that affects the remediations in progress, or "" for none. While the cluster is being moved or is paused,
-// changes are unknown, and it returns "".
+// interference returns an external change that affects the remediations in progress, or "" for
+// none. While the cluster is being moved or is paused, changes are unknown, and it returns "".
 func (s *State) interference(f *Facts) string {
 	if len(s.Resting) == 0 || f.Move != "" || f.Cluster.Paused {
 		return ""
@@ -128,9 +130,10 @@ func (s *State) interference(f *Facts) string {
 	}
 }
 
-// setProblem returns why the machines of an owner are not all in one MachineSet, or may soon not be. It returns "" otherwise. With the strategy OnDelete,
-// the oldest MachineSet loses the surplus machines whichever machines are marked, so that new machines of another MachineSet could not be removed
-// again.
+// setProblem returns why the machines of an owner are not all in one MachineSet, or may soon not
+// be. It returns "" otherwise. With the strategy OnDelete, the oldest MachineSet loses the surplus
+// machines whichever machines are marked, so that new machines of another MachineSet could not be
+// removed again.
 func (f *Facts) setProblem() string {
 	switch {
 	case f.Owner.OnDelete:

@@ -13,9 +13,11 @@ import (
 
 // quorum holds the numbers of etcd's members, and of the voters that answer.
 //
-// A voter may be added if the answering voters stay a majority even if the new member fails. A silent voter may be removed if the answering voters
-// are a majority of the remaining ones. A single voter may always get a second one, because the new member joins as a learner, and etcd promotes it
-// only when it has caught up (etcd: runtime reconfiguration guide, strict-reconfig-check).
+// A voter may be added if the answering voters stay a majority even if the new member fails. A
+// silent voter may be removed if the answering voters are a majority of the remaining ones. A
+// single voter may always get a second one, because the new member joins as a learner, and etcd
+// promotes it only when it has caught up (etcd: runtime reconfiguration guide,
+// strict-reconfig-check).
 type quorum struct {
 	Voters, Learners, Answering int
 	// Silent are the nodes of the voters that did not answer or could not be asked.
@@ -86,13 +88,15 @@ func (e *Etcd) alarmed(kind string) []string {
 	return nodes
 }
 
-// addsDespiteSilent reports whether etcd accepts a new member although a voter is not connected (mayAddMember in etcd's server).
+// addsDespiteSilent reports whether etcd accepts a new member although a voter is not connected
+// (mayAddMember in etcd's server).
 func (f *Facts) addsDespiteSilent() bool {
 	return f.Etcd != nil && f.Etcd.AddsByQuorum && Count(f.Etcd).MayAdd()
 }
 
-// hasNamesake reports whether a dead member of etcd has the name of the machine's member, and prevents new members. The owner identifies members by
-// name, so it removes the dead member only when the machine is gone.
+// hasNamesake reports whether a dead member of etcd has the name of the machine's member, and
+// prevents new members. The owner identifies members by name, so it removes the dead member only
+// when the machine is gone.
 func (f *Facts) hasNamesake(m *Machine) bool {
 	return f.Etcd != nil && !f.addsDespiteSilent() && m.Node != "" && slices.ContainsFunc(f.Etcd.Members, func(of Member) bool { return of.Namesake == m.Node && !of.Learner })
 }
@@ -105,8 +109,9 @@ func (e *Etcd) member(m *Machine) *Member {
 	return find(e.Members, func(of *Member) bool { return of.Node == m.Node })
 }
 
-// votes reports whether a machine has a voter of its control plane's etcd (member), and whether this voter answers (alive). A voter without a machine
-// counts as that of a machine that never joined, because that machine may have added it.
+// votes reports whether a machine has a voter of its control plane's etcd (member), and whether
+// this voter answers (alive). A voter without a machine counts as that of a machine that never
+// joined, because that machine may have added it.
 func (f *Facts) votes(m *Machine) (alive, member bool) {
 	switch {
 	case f.Owner.ExternalEtcd || !f.isControlPlane() || f.Etcd == nil:
@@ -170,8 +175,9 @@ func boolToInt(b bool) int {
 	return 0
 }
 
-// unevenWarning returns a warning if the machines of a control plane are not spread evenly over the failure domains, so that the failure of one domain would
-// stop more machines than necessary. It returns "" otherwise.
+// unevenWarning returns a warning if the machines of a control plane are not spread evenly over the
+// failure domains, so that the failure of one domain would stop more machines than necessary. It
+// returns "" otherwise.
 func (f *Facts) unevenWarning() string {
 	if !f.isControlPlane() || len(f.Cluster.FailureDomains) < 2 {
 		return ""

@@ -11,8 +11,8 @@ import (
 	"scute.dev/kube/object"
 )
 
-// remediation is the active remediation compared with one observation. The transitions of its states and the writes of its method use nothing else,
-// and do not change it.
+// remediation is the active remediation compared with one observation. The transitions of its
+// states and the writes of its method use nothing else, and do not change it.
 type remediation struct {
 	*Active
 	suspended
@@ -28,7 +28,8 @@ type remediation struct {
 	// stranded are the other machines of a control plane that never joined and are unhealthy.
 	stranded []*Machine
 	replicas int32 // of the object in which they were requested
-	// deleting are the machines being deleted for which the remediation waits. Of workers, only the unhealthy machine and new machines count.
+	// deleting are the machines being deleted for which the remediation waits. Of workers, only the
+	// unhealthy machine and new machines count.
 	deleting []*Machine
 }
 
@@ -76,8 +77,9 @@ func (e SurgeRequested) replicas(f *Facts) int32 {
 	}
 }
 
-// orphaned reports whether the replicas in a Cluster's topology are raised for an owner that is gone or being deleted. The topology creates another
-// owner, which would keep them. Replicas of a later Cluster with the same name are not scute's.
+// orphaned reports whether the replicas in a Cluster's topology are raised for an owner that is
+// gone or being deleted. The topology creates another owner, which would keep them. Replicas of a
+// later Cluster with the same name are not scute's.
 func (r remediation) orphaned() bool {
 	o, c, of := r.facts.Owner, r.facts.Cluster, r.Request.Cluster
 	return (of == "" || of == c.UID) && (!o.Found || o.Deleting) && c.Found && !c.Deleting && r.Request.Where == AtTopology && r.method.requesting(r)
@@ -108,7 +110,8 @@ func (r remediation) remainingMachines() int {
 	return n
 }
 
-// mustDeleteNew reports whether new machines must be deleted when the request is undone. A rollout of workers creates and deletes its own machines.
+// mustDeleteNew reports whether new machines must be deleted when the request is undone. A rollout
+// of workers creates and deletes its own machines.
 func (r remediation) mustDeleteNew() bool {
 	rollout := !r.facts.isControlPlane() && r.facts.Owner.RollingOut != ""
 	return (r.tooMany() || r.method.requesting(r)) && !rollout && !r.committed()
@@ -137,20 +140,23 @@ func (r remediation) hasSurplus() bool {
 	return r.remainingMachines()-boolToInt(r.victim != nil && !r.victim.Deleting) > r.method.desiredReplicas(r)
 }
 
-// filling reports whether another client deleted the victim while one more machine is requested. The owner may create that machine at any moment, and
-// deletes a surplus machine as soon as it observes the restored replicas, so a new machine gets the delete annotation.
+// filling reports whether another client deleted the victim while one more machine is requested.
+// The owner may create that machine at any moment, and deletes a surplus machine as soon as it
+// observes the restored replicas, so a new machine gets the delete annotation.
 func (r remediation) filling() bool {
 	return r.method.requesting(r) && (r.victim == nil || r.victim.Deleting) && r.facts.remainingMachines() < int(r.replicas)
 }
 
-// obstructed reports whether the owner does not delete this machine at a scale-down, because components of another machine are broken.
+// obstructed reports whether the owner does not delete this machine at a scale-down, because
+// components of another machine are broken.
 func (r remediation) obstructed(m *Machine) bool {
 	return find(r.facts.Machines, func(other *Machine) bool { return other.UID != m.UID && !other.Deleting && r.facts.isBroken(other) }) != nil
 }
 
-// stuck reports whether the owner cannot delete the unhealthy machine, for one of three reasons. Components of another machine are broken. Another
-// client deleted a machine, and broken components of the unhealthy machine prevent the owner from creating one more. Or a surplus new machine must be
-// deleted first, and the unhealthy machine prevents that.
+// stuck reports whether the owner cannot delete the unhealthy machine, for one of three reasons.
+// Components of another machine are broken. Another client deleted a machine, and broken components
+// of the unhealthy machine prevent the owner from creating one more. Or a surplus new machine must
+// be deleted first, and the unhealthy machine prevents that.
 func (r remediation) stuck() bool {
 	if !r.facts.isControlPlane() || r.victim == nil {
 		return false

@@ -12,13 +12,14 @@ import (
 	"scute.dev/kube/object"
 )
 
-// risk is why something would be dangerous or pointless now, and what a human can do about it. The zero value means no risk.
+// risk is why something would be dangerous or pointless now, and what a human can do about it. The
+// zero value means no risk.
 type risk struct{ why, next string }
 
 func (r risk) none() bool { return r.why == "" }
 
-// riskOfStopping returns the risk while a machine is absent for a while, as for a reboot. It is checked again before each write that may make the machine
-// absent.
+// riskOfStopping returns the risk while a machine is absent for a while, as for a reboot. It is
+// checked again before each write that may make the machine absent.
 func (f *Facts) riskOfStopping(m *Machine) risk {
 	r := f.riskAlone(m)
 	if r.none() && f.isControlPlane() && !f.Owner.ExternalEtcd && !Count(f.Etcd).MayStop(f.etcdAnswers(m)) {
@@ -73,7 +74,8 @@ func (f *Facts) remediatedFirst(m *Machine) *Machine {
 	return m
 }
 
-// compareUrgency compares two machines that a control plane is asked to remediate, like pickMachineToBeRemediated. It is negative if a is first.
+// compareUrgency compares two machines that a control plane is asked to remediate, like
+// pickMachineToBeRemediated. It is negative if a is first.
 func compareUrgency(a, b *Machine) int {
 	by := cmp.Or(cmp.Compare(boolToInt(b.Remediate), boolToInt(a.Remediate)), cmp.Compare(boolToInt(a.Node != ""), boolToInt(b.Node != "")))
 	for _, condition := range []string{
@@ -90,8 +92,9 @@ func compareUrgency(a, b *Machine) int {
 	return cmp.Or(by, a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
 }
 
-// riskAlone returns the risk that no other machine of the control plane remains to serve the API. It also returns a risk while a machine is being
-// deleted, because that machine's member of etcd is about to be removed.
+// riskAlone returns the risk that no other machine of the control plane remains to serve the API.
+// It also returns a risk while a machine is being deleted, because that machine's member of etcd is
+// about to be removed.
 func (f *Facts) riskAlone(m *Machine) risk {
 	if !f.isControlPlane() {
 		return risk{}

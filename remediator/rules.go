@@ -181,7 +181,8 @@ func (s *State) waitExpiry(u *UnhealthyMachine, m *Machine, f *Facts) (first Dec
 	return first, dueIf(first.acts(), from.Add(f.Policy.Timeouts.ScaleUp))
 }
 
-// checkForeignState returns the decision if something else controls the owner, or scute cannot ask it for a replacement.
+// checkForeignState returns the decision if something else controls the owner, or scute cannot ask
+// it for a replacement.
 func checkForeignState(_ *UnhealthyMachine, m *Machine, f *Facts, _ time.Time) *Decision {
 	if d := checkOwnerKind(m, f); d != nil {
 		return d
@@ -282,7 +283,8 @@ func (s *State) ownerCooldown() time.Time {
 	return time.Time{}
 }
 
-// massFailureEnded returns when the last mass failure ended, or zero. massFailureCooldownEnd returns when its cooldown ends.
+// massFailureEnded returns when the last mass failure ended, or zero. massFailureCooldownEnd
+// returns when its cooldown ends.
 func (s *State) massFailureEnded(f *Facts) time.Time {
 	return later(s.MassFailureEnded, f.Ledger.MassFailureEnded)
 }
@@ -312,8 +314,9 @@ func (s *State) checkLimits(u *UnhealthyMachine, m *Machine, f *Facts, now time.
 	}
 }
 
-// escalate returns the decision to try an escalation step before a replacement, if the machine may be absent for a while. Steps do not help a machine
-// that never became a Node, because its bootstrap runs once.
+// escalate returns the decision to try an escalation step before a replacement, if the machine may
+// be absent for a while. Steps do not help a machine that never became a Node, because its
+// bootstrap runs once.
 func (s *State) escalate(u *UnhealthyMachine, m *Machine, f *Facts, _ time.Time) *Decision {
 	step := u.nextStep(f.Policy.Escalation)
 	if step == nil || m.Node == "" || u.hasNotice() || u.Attempts > 0 || !f.riskOfStopping(m).none() {

@@ -29,8 +29,8 @@ func TestRulesAreDocumented(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// A rule is the first argument of wait, a word among those of waitForHuman, freeze and cannotRemediate, the value of
-		// a field, or a constant.
+		// A rule is the first argument of wait, a word among those of waitForHuman, freeze and
+		// cannotRemediate, the value of a field, or a constant.
 		for _, m := range regexp.MustCompile(`(?s)(?:\bwait\(|\b[rR]ule\w* *[:=] *|\b(?:waitForHuman|freeze|cannotRemediate)\([^\n]*?,\s*)"([a-z0-9-]+)"`).FindAllStringSubmatch(string(source), -1) {
 			rules[m[1]] = true
 		}

@@ -29,11 +29,11 @@ type guard struct {
 
 	faults        int // so far
 	faultsAtStart int // faults when the last remediation began
-	// faultsAtTakeover is the number of faults when another log took the owner over. What the earlier log left behind must not
-	// cost quorum.
+	// faultsAtTakeover is the number of faults when another log took the owner over. What the
+	// earlier log left behind must not cost quorum.
 	faultsAtTakeover int
-	// faultsAtObservation is the number of faults when the last complete turn ended. Machines that are still handed over then must
-	// not cost quorum.
+	// faultsAtObservation is the number of faults when the last complete turn ended. Machines that
+	// are still handed over then must not cost quorum.
 	faultsAtObservation int
 	last                *remediator.Active
 	spare               int // machines too many when the last remediation began
@@ -50,8 +50,8 @@ func (g *guard) reset() {
 	}
 }
 
-// scaleBy changes the desired replicas. In the middle of a surge by replicas, the change may be indistinguishable from the
-// surge's own.
+// scaleBy changes the desired replicas. In the middle of a surge by replicas, the change may be
+// indistinguishable from the surge's own.
 func (g *guard) scaleBy(by int32) {
 	g.desired += by
 	if by < 0 || g.desired < *g.w.replicas() { // a surge's new machine is one too many, and any machine may be deleted for it
@@ -101,8 +101,8 @@ func (g *guard) checkStarts(f *remediator.Facts, events []remediator.Event) stri
 	return ""
 }
 
-// checkDefragmentation checks that a member is defragmented only while everything is healthy, unless a database is full, and
-// that followers come before the leader.
+// checkDefragmentation checks that a member is defragmented only while everything is healthy,
+// unless a database is full, and that followers come before the leader.
 func (g *guard) checkDefragmentation(f *remediator.Facts, e remediator.DefragmentationStarted) string {
 	full := slices.ContainsFunc(f.Etcd.Alarms, func(alarm string) bool { return strings.HasPrefix(alarm, "NOSPACE") })
 	switch {
@@ -235,8 +235,8 @@ func (g *guard) act() (did, wrong string) {
 	return did, wrong
 }
 
-// checkRemediatedTwice checks that the owner does not remediate a new machine, handed over as one too many, after it has already
-// deleted another machine.
+// checkRemediatedTwice checks that the owner does not remediate a new machine, handed over as one
+// too many, after it has already deleted another machine.
 func (g *guard) checkRemediatedTwice(m *machine) string {
 	a := g.state.Active
 	handed := m.Conditions[clusterv1.MachineHealthCheckSucceededCondition].Reason == remediator.HandOverReason && m.Conditions[clusterv1.MachineOwnerRemediatedCondition].Status == object.False
@@ -292,9 +292,9 @@ func (g *guard) surplus(m *machine) bool {
 		len(g.w.machines)-deleting(g.w.machines) >= int(wanted)
 }
 
-// createdSince reports whether the owner replaced a machine from a later MachineSet than the one with this template, after
-// a user deleted the unhealthy machine while scute could not write. A MachineDeployment with OnDelete then deletes one
-// of its oldest machines.
+// createdSince reports whether the owner replaced a machine from a later MachineSet than the one
+// with this template, after a user deleted the unhealthy machine while scute could not write. A
+// MachineDeployment with OnDelete then deletes one of its oldest machines.
 func (g *guard) createdSince(a *remediator.Active, template string) bool {
 	return slices.ContainsFunc(a.Extras, func(extra remediator.Subject) bool {
 		m := g.w.machine(extra.Name)
@@ -309,7 +309,8 @@ func boolCount(so bool) int {
 	return 0
 }
 
-// isOlder reports whether the machine existed before the current remediations, or before the last one if there are none.
+// isOlder reports whether the machine existed before the current remediations, or before the last
+// one if there are none.
 func (g *guard) isOlder(m *machine) bool {
 	of := g.state.InProgress()
 	if len(of) == 0 && g.last != nil {
@@ -323,9 +324,10 @@ func (g *guard) isOlder(m *machine) bool {
 	return len(of) > 0
 }
 
-// checkMarks checks that at most one machine that existed before has a delete annotation, or as many as were too many when
-// the last machine was handed over: new machines of an earlier remediation belong to the baseline of this one. A
-// hand-over sets no annotation, and excess annotations are removed when its machine is gone.
+// checkMarks checks that at most one machine that existed before has a delete annotation, or as
+// many as were too many when the last machine was handed over: new machines of an earlier
+// remediation belong to the baseline of this one. A hand-over sets no annotation, and excess
+// annotations are removed when its machine is gone.
 func (g *guard) checkMarks() string {
 	var newMachines []types.UID
 	marked := 0

@@ -98,8 +98,8 @@ func (p *player) round() {
 	p.turn(false)
 }
 
-// pickDeadMachine picks a machine that stays dead or never joins, so that it must be replaced. It returns nil if there is
-// none, or if it cannot be replaced.
+// pickDeadMachine picks a machine that stays dead or never joins, so that it must be replaced. It
+// returns nil if there is none, or if it cannot be replaced.
 func (p *player) pickDeadMachine() *machine {
 	w := p.w
 	if rapid.IntRange(0, 2).Draw(p.t, "one stays dead") > 0 || w.owner.MaxSurge == 0 && !w.policy.AllowsDeleteFirst || !p.ownerKindKnown() {
@@ -130,8 +130,9 @@ func (p *player) pickDeadMachine() *machine {
 	return m
 }
 
-// isDeadlocked reports whether deletions block each other: a control plane removes no member while etcd has a learner, and
-// completes deletions one after the other. If users also delete the learner's machine, no action of scute helps.
+// isDeadlocked reports whether deletions block each other: a control plane removes no member while
+// etcd has a learner, and completes deletions one after the other. If users also delete the
+// learner's machine, no action of scute helps.
 func (w *world) isDeadlocked() bool {
 	if w.owner.Kind != string(remediator.ControlPlane) || deleting(w.machines) < 2 {
 		return false
@@ -140,8 +141,8 @@ func (w *world) isDeadlocked() bool {
 	return slices.ContainsFunc(w.machines, learner) && !slices.ContainsFunc(w.machines, func(m *machine) bool { return m.Deleting && w.canFinishDeletion(m) })
 }
 
-// survivesWithout reports whether the control plane works without this machine when all others are healthy and deleted machines
-// are gone.
+// survivesWithout reports whether the control plane works without this machine when all others are
+// healthy and deleted machines are gone.
 func (w *world) survivesWithout(m *machine) bool {
 	if w.owner.Kind != string(remediator.ControlPlane) {
 		return true
@@ -168,9 +169,9 @@ func (w *world) survivesWithout(m *machine) bool {
 // ownerKindKnown reports whether scute supports this kind of owner.
 func (p *player) ownerKindKnown() bool { return p.w.owner.Kind != "OtherControlPlane" }
 
-// releaseOrders does what scute advises an operator to do: it removes holds, aborts remediations that are frozen because
-// another client set the replicas, deletes unhealthy machines that scute cannot replace, and makes etcd reachable if
-// its leader cannot be asked. It returns what it did.
+// releaseOrders does what scute advises an operator to do: it removes holds, aborts remediations
+// that are frozen because another client set the replicas, deletes unhealthy machines that scute
+// cannot replace, and makes etcd reachable if its leader cannot be asked. It returns what it did.
 func (g *guard) releaseOrders() (did string) {
 	a := g.state.Active
 	for _, m := range g.w.machines {

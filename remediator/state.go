@@ -31,7 +31,8 @@ type State struct {
 	Resting []*Active
 	// History holds the last ended remediations, the newest last.
 	History []pastRemediation
-	// Starts are the times at which remediations started, the newest last. Machines that recovered without one are not included.
+	// Starts are the times at which remediations started, the newest last. Machines that recovered
+	// without one are not included.
 	Starts []time.Time
 	// Chain holds the number of replacements in a row that led to each existing machine.
 	Chain map[types.UID]chainLink
@@ -52,8 +53,8 @@ type State struct {
 	FailingSince time.Time
 }
 
-// provenAfter is how long a replacement must have been healthy to end a chain of failures, because a later failure has another cause. It is the default of
-// a control plane's own minHealthyPeriod.
+// provenAfter is how long a replacement must have been healthy to end a chain of failures, because
+// a later failure has another cause. It is the default of a control plane's own minHealthyPeriod.
 const provenAfter = time.Hour
 
 // chainLink is the position of a machine in a chain of replacements that failed in turn.
@@ -123,7 +124,8 @@ type Active struct {
 	Scale       scaleState // state of the requested replicas
 	// Merged means that it includes the requests of other remediations.
 	Merged bool
-	// SkipsDrain and SkipsDetach mean that the deletion of the victim must no longer wait for the drain, or for volumes.
+	// SkipsDrain and SkipsDetach mean that the deletion of the victim must no longer wait for the
+	// drain, or for volumes.
 	SkipsDrain, SkipsDetach bool
 
 	Cause  cause // of the cancellation

@@ -13,8 +13,8 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// HasPending reports whether something is in progress or waits for a decision. The owner must then be reconciled after a restart even without an event of a
-// watch.
+// HasPending reports whether something is in progress or waits for a decision. The owner must then
+// be reconciled after a restart even without an event of a watch.
 func HasPending(s *State) bool {
 	return s.Active != nil || slices.ContainsFunc(s.unhealthy(), (*UnhealthyMachine).marked)
 }
@@ -22,7 +22,8 @@ func HasPending(s *State) bool {
 // Progress is a remediation or an escalation step that has started and not ended.
 type Progress struct {
 	Machine Subject
-	// Message describes its progress, and Next what a human can do about it. They omit that a move froze it, because moves report them.
+	// Message describes its progress, and Next what a human can do about it. They omit that a move
+	// froze it, because moves report them.
 	Message, Next string
 }
 
@@ -216,8 +217,8 @@ func metaTime(t time.Time) *metav1.Time {
 	return &metav1.Time{Time: t}
 }
 
-// History returns the ended remediations that started under a policy, the newest first. It omits machines that recovered before anything started for
-// them.
+// History returns the ended remediations that started under a policy, the newest first. It omits
+// machines that recovered before anything started for them.
 func History(s *State, policy string) []v1alpha1.PastRemediation {
 	var list []v1alpha1.PastRemediation
 	for _, e := range slices.Backward(s.History) {

@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// spareAfter is how long a cancellation without a new machine waits before it removes the delete annotation of the unhealthy machine. A machine that
-// the owner had started to create must appear first, otherwise the owner could delete an older, healthy machine instead. The time is longer than an
-// owner's slowest call, to an etcd behind a dead kubelet. Waiting does no harm, because all machines exist. For as long after that, the owner may not
-// have observed the removal.
+// spareAfter is how long a cancellation without a new machine waits before it removes the delete
+// annotation of the unhealthy machine. A machine that the owner had started to create must appear
+// first, otherwise the owner could delete an older, healthy machine instead. The time is longer
+// than an owner's slowest call, to an etcd behind a dead kubelet. Waiting does no harm, because all
+// machines exist. For as long after that, the owner may not have observed the removal.
 const spareAfter = 30 * time.Second
 
 var (
@@ -45,8 +46,8 @@ var (
 	}
 )
 
-// cancellingActions returns the writes that undo the request. They begin with the delete annotations of the new machines and end with that of the unhealthy
-// machine.
+// cancellingActions returns the writes that undo the request. They begin with the delete
+// annotations of the new machines and end with that of the unhealthy machine.
 func cancellingActions(r remediation) []Action {
 	var actions []Action
 	for _, m := range r.newMachines {
@@ -64,8 +65,9 @@ func cancellingActions(r remediation) []Action {
 	return append(actions, r.touch(!r.in(sparing) || len(r.newMachines) > 0 && r.tooMany(), "-cancel")...)
 }
 
-// isOldSurplus reports whether the machine is a surplus one of an earlier remediation, which has set its delete annotation. Asking the owner to
-// remediate a machine neither sets nor removes that annotation. Without it, the owner would delete an older, healthy machine.
+// isOldSurplus reports whether the machine is a surplus one of an earlier remediation, which has
+// set its delete annotation. Asking the owner to remediate a machine neither sets nor removes that
+// annotation. Without it, the owner would delete an older, healthy machine.
 func (r remediation) isOldSurplus() bool {
 	return r.Request.Method == OwnerRemediation && r.tooMany()
 }
@@ -80,8 +82,8 @@ func (r remediation) lateReplacement() *Machine {
 	return pick(r.newMachines, func(m *Machine) bool { return !r.isSurplus(m) && r.facts.ready(m) })
 }
 
-// resumable reports whether a cancelled replacement may continue with a new machine that is ready. It continues at most as often as a replacement may
-// be attempted.
+// resumable reports whether a cancelled replacement may continue with a new machine that is ready.
+// It continues at most as often as a replacement may be attempted.
 func (r remediation) resumable() bool {
 	switch {
 	case r.Cause != TimedOut || r.Request.Method == OwnerRemediation || !r.unhealthy.isUnhealthy() || !r.tooMany() || r.Resumed >= r.facts.Policy.Attempts:
@@ -112,8 +114,9 @@ func (r remediation) unopposed(at time.Time) bool {
 	return !f.isControlPlane() || checkBlind(f) == nil && f.riskOfRemoval(m).none() && !caseOf(m, f, nil).leadsUnreachable()
 }
 
-// mayBeSpared reports whether the delete annotation of the unhealthy machine may be removed now, or when due. While there is a surplus machine, some
-// machine must have the annotation, because otherwise the owner would delete the oldest machine, which is healthy.
+// mayBeSpared reports whether the delete annotation of the unhealthy machine may be removed now, or
+// when due. While there is a surplus machine, some machine must have the annotation, because
+// otherwise the owner would delete the oldest machine, which is healthy.
 func (r remediation) mayBeSpared() (now bool, due time.Time) {
 	for _, m := range r.newMachines {
 		if m.DeleteAnnotation == "" && r.mustDeleteNew() {
@@ -127,8 +130,8 @@ func (r remediation) mayBeSpared() (now bool, due time.Time) {
 	return came && !r.replacesOther(), r.Since.Add(spareAfter)
 }
 
-// replacesOther reports whether the new machine replaces a machine that another client has deleted meanwhile. The owner may still be creating the
-// requested machine.
+// replacesOther reports whether the new machine replaces a machine that another client has deleted
+// meanwhile. The owner may still be creating the requested machine.
 func (r remediation) replacesOther() bool {
 	return r.Request.Method == RolloutSurge && !r.tooMany() && slices.ContainsFunc(r.newMachines, func(m *Machine) bool { return !m.Deleting })
 }

@@ -61,8 +61,8 @@ func (r remediation) removalDeadline(m *Machine) time.Time {
 	return r.countFrom(m.DeletingSince).Add(limit)
 }
 
-// countFrom returns the time from which a timeout counts: since, which an object reports, or the start of the step if since is in the future. Such a
-// time was written before a clock was set back.
+// countFrom returns the time from which a timeout counts: since, which an object reports, or the
+// start of the step if since is in the future. Such a time was written before a clock was set back.
 func (r remediation) countFrom(since time.Time) time.Time {
 	if isFuture(since, r.now) {
 		return r.Since

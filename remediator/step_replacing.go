@@ -48,8 +48,9 @@ func (r remediation) wrongMachineDeleted() bool {
 	return gives != r.victim.Set && r.lostOther(gives)
 }
 
-// lostOther reports whether an older machine other than the victim is gone, or is being deleted in the MachineSet that loses a machine at a scale-down. A
-// machine that is being deleted in another MachineSet does not count, because another client deleted it.
+// lostOther reports whether an older machine other than the victim is gone, or is being deleted in
+// the MachineSet that loses a machine at a scale-down. A machine that is being deleted in another
+// MachineSet does not count, because another client deleted it.
 func (r remediation) lostOther(gives string) bool {
 	return slices.ContainsFunc(r.Request.Baseline, func(b Subject) bool {
 		m := r.facts.machine(b)

@@ -37,8 +37,9 @@ var (
 	})
 )
 
-// relaxEvents returns SurgeRelaxed if components of the machine were healthy or reported so at the decision, but are broken now. The owner creates no
-// machine until they are healthy or its preflight checks are relaxed.
+// relaxEvents returns SurgeRelaxed if components of the machine were healthy or reported so at the
+// decision, but are broken now. The owner creates no machine until they are healthy or its
+// preflight checks are relaxed.
 func (r remediation) relaxEvents() []Event {
 	if !r.maySwitchMethod() || r.Request.Relaxed {
 		return nil
@@ -75,7 +76,8 @@ func (r remediation) maySwitchMethod() bool {
 	return r.facts.isControlPlane() && r.Request.Method != OwnerRemediation && (r.Frozen == "" || r.Frozen == freezeRefused) && !r.facts.withinGracePeriod() && !r.ownerRollingOut() && len(r.newMachines) == 0
 }
 
-// nodeSilent reports whether the machine's Node has stopped reporting. It returns false if the cluster cannot be reached.
+// nodeSilent reports whether the machine's Node has stopped reporting. It returns false if the
+// cluster cannot be reached.
 func (m *Machine) nodeSilent() bool {
 	ready := m.Conditions[clusterv1.MachineNodeReadyCondition]
 	return m.Node != "" && ready.Status == object.Unknown && !nodeUnreadable(clusterv1.MachineNodeReadyCondition, ready.Reason)

@@ -37,8 +37,8 @@ const (
 	ended Step = "ended"
 )
 
-// steps is the state machine of a remediation. Each step is in a file step_*.go, with its writes and transitions. Transitions that most steps have
-// are in transitions.go.
+// steps is the state machine of a remediation. Each step is in a file step_*.go, with its writes
+// and transitions. Transitions that most steps have are in transitions.go.
 var steps = []step{stepRequesting, stepReplacing, stepRemoving, stepDeleting, stepSettling, stepCancelling, stepSparing}
 
 // Transitions that several steps share: transitions that depend on the machine, transitions that

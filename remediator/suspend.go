@@ -43,8 +43,8 @@ func (w writeExtent) String() string {
 	}[w]
 }
 
-// suspension is a reason to freeze a remediation. When the reason has passed, the remediation is Thawed. The time in between does not count for
-// timeouts.
+// suspension is a reason to freeze a remediation. When the reason has passed, the remediation is
+// Thawed. The time in between does not count for timeouts.
 //
 // The table of suspensions in docs/design/remediation-states.md is generated from suspensions.
 type suspension struct {
@@ -53,7 +53,8 @@ type suspension struct {
 	writes writeExtent
 	// applies returns the reason, or no risk if the suspension does not apply.
 	applies func(r remediation) risk
-	// due returns when the suspension starts to apply without another change. It is nil if time alone never causes that.
+	// due returns when the suspension starts to apply without another change. It is nil if time
+	// alone never causes that.
 	due func(r remediation) time.Time
 }
 
@@ -146,12 +147,14 @@ func riskIf(so bool, why, next string) risk {
 	return risk{why, next}
 }
 
-// deniedFrom returns when writes have failed for so long that they will probably not succeed soon. It returns zero while they succeed.
+// deniedFrom returns when writes have failed for so long that they will probably not succeed soon.
+// It returns zero while they succeed.
 func (r remediation) deniedFrom() time.Time {
 	return dueIf(r.state.Failure != "" && r.notRequested(), r.state.FailingSince.Add(time.Minute))
 }
 
-// hangingMachine returns another machine that must be gone before the remediation ends, and whose deletion does not end. It returns nil if there is none.
+// hangingMachine returns another machine that must be gone before the remediation ends, and whose
+// deletion does not end. It returns nil if there is none.
 func (r remediation) hangingMachine() *Machine {
 	return pick(r.deleting, func(m *Machine) bool {
 		return r.in(settling, sparing) && (len(m.Hooks) > 0 || r.reached(r.removalDeadline(m)))
@@ -179,8 +182,9 @@ func (r remediation) awaitsOwner() bool {
 	return r.Request.Method == OwnerRemediation && r.in(requesting) && r.victim != nil && !r.victim.Deleting
 }
 
-// deferred reports whether the MachineSet of a worker postpones the remediation because of its preflight checks or other remediations in progress.
-// For a KubeadmControlPlane, scute checks the same before it asks.
+// deferred reports whether the MachineSet of a worker postpones the remediation because of its
+// preflight checks or other remediations in progress. For a KubeadmControlPlane, scute checks the
+// same before it asks.
 func (r remediation) deferred() bool {
 	if !r.awaitsOwner() || r.facts.isControlPlane() {
 		return false
@@ -189,8 +193,8 @@ func (r remediation) deferred() bool {
 	return c.Status == object.False && c.Reason == clusterv1.MachineSetMachineRemediationDeferredReason
 }
 
-// requestRisk returns the risk of a request to remediate until the owner starts, and of a surge until it is requested. After that, the decision is up to
-// the owner.
+// requestRisk returns the risk of a request to remediate until the owner starts, and of a surge
+// until it is requested. After that, the decision is up to the owner.
 func (r remediation) requestRisk() risk {
 	f := r.facts
 	if !f.isControlPlane() || f.Owner.ExternalEtcd || f.Etcd == nil || r.victim == nil || r.victim.Deleting || f.withinGracePeriod() {
@@ -247,8 +251,9 @@ func (r remediation) suspend() []Event {
 	}
 }
 
-// foreignReplicas reports whether replicas are neither the original nor the requested value, or another client restored them before a new machine existed.
-// After the request is undone, no more machines are requested, and replicas may have any value.
+// foreignReplicas reports whether replicas are neither the original nor the requested value, or
+// another client restored them before a new machine existed. After the request is undone, no more
+// machines are requested, and replicas may have any value.
 func (r remediation) foreignReplicas() bool {
 	if !r.scales() || r.Scale == scaleRestored || r.isCancelling() || r.in(settling) || r.method.requesting(r) {
 		return false

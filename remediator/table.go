@@ -71,7 +71,8 @@ func caseOf(m *Machine, f *Facts, stranded []*Machine) tableCase {
 		if len(broken) > 0 {
 			c.others = append(c.others, other.Name)
 		}
-		// A machine whose only broken component is its etcd member serves the API if the member answers, or if the victim never joined.
+		// A machine whose only broken component is its etcd member serves the API if the member
+		// answers, or if the victim never joined.
 		if len(broken) == 0 || slices.Equal(broken, []string{etcdMember}) && (f.etcdAnswers(other) || m.Node == "") {
 			c.healthy++
 		}
@@ -147,7 +148,8 @@ func (c tableCase) single(why string) Decision {
 	return Decision{Verdict: CannotRemediate, Rule: "single", Reason: "the only control plane machine is broken (" + why + "): it cannot be replaced without losing etcd", Next: next}
 }
 
-// uninitialized returns the decision about a first machine that never started. Nothing is lost when its owner deletes it.
+// uninitialized returns the decision about a first machine that never started. Nothing is lost when
+// its owner deletes it.
 func (c tableCase) uninitialized() Decision {
 	const why = "the control plane has not been initialized, and nothing is lost with its first machine"
 	if !c.f.Policy.allows(v1alpha1.MethodOwnerRemediation) {
@@ -156,8 +158,8 @@ func (c tableCase) uninitialized() Decision {
 	return Decision{Verdict: OwnerRemediation, Rule: "uninitialized", Reason: why + ": its owner deletes it, and creates another"}
 }
 
-// decideDeleteFirst returns the decision to delete a machine first, because no replacement could be created before. The machine may occupy the capacity
-// that a replacement needs.
+// decideDeleteFirst returns the decision to delete a machine first, because no replacement could be
+// created before. The machine may occupy the capacity that a replacement needs.
 func (f *Facts) decideDeleteFirst(m *Machine, stranded []*Machine) Decision {
 	const rule, why = "no-replacement", "no replacement was ready in time, and the policy accepts that the machine is deleted first"
 	switch {
@@ -208,15 +210,16 @@ func (c tableCase) checkLearner() *Decision {
 		"learner", "etcd has a learner, %s: it votes when it has caught up, and is removed when its machine is gone", member.Node)
 }
 
-// leadsUnreachable reports whether the machine's member is the leader, as the other members report, but cannot be reached. Such a member is alive,
-// because another leader is soon elected if a leader dies. Only the leader can transfer its leadership, and the owner cannot reach it if scute
-// cannot.
+// leadsUnreachable reports whether the machine's member is the leader, as the other members report,
+// but cannot be reached. Such a member is alive, because another leader is soon elected if a leader
+// dies. Only the leader can transfer its leadership, and the owner cannot reach it if scute cannot.
 func (c tableCase) leadsUnreachable() bool {
 	return c.member != nil && c.member.Leader && c.member.Answers == object.Unknown
 }
 
-// isLearner reports whether the machine's own member is a learner. A machine that never joined may have added a learner. If no other machine is joining,
-// the stray learner is assumed to be this machine's. If it belongs to another machine that never joined, that machine is replaced next.
+// isLearner reports whether the machine's own member is a learner. A machine that never joined may
+// have added a learner. If no other machine is joining, the stray learner is assumed to be this
+// machine's. If it belongs to another machine that never joined, that machine is replaced next.
 func (c tableCase) isLearner() bool {
 	if c.member != nil || c.m.Node != "" {
 		return c.member != nil && c.member.Learner
@@ -246,8 +249,9 @@ func (c tableCase) surge() Decision {
 	return c.method("d", reason, false)
 }
 
-// checkSilentVoter returns a wait for a silent member, or nil: etcd accepts no new member while a voter is not connected (mayAddMember in etcd). A member that
-// could not be asked may be connected. Machines add no members to an external etcd.
+// checkSilentVoter returns a wait for a silent member, or nil: etcd accepts no new member while a
+// voter is not connected (mayAddMember in etcd). A member that could not be asked may be connected.
+// Machines add no members to an external etcd.
 func (c tableCase) checkSilentVoter() *Decision {
 	if c.f.Owner.ExternalEtcd || c.f.Etcd == nil || c.f.addsDespiteSilent() {
 		return nil

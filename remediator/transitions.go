@@ -102,8 +102,8 @@ func (r remediation) raisedHint() string {
 		"; scute requested %d replicas instead of %d: if the Cluster was moved, restore them there by hand", r.Request.To, r.Request.From)
 }
 
-// extendedDeadline returns when a step has taken too long, or zero without a limit. During a rollout, which should replace the marked machine first, the step
-// has more time: see superseded.
+// extendedDeadline returns when a step has taken too long, or zero without a limit. During a
+// rollout, which should replace the marked machine first, the step has more time: see superseded.
 func (r remediation) extendedDeadline(limit time.Duration) time.Time {
 	return dueIf(!r.ownerRollingOut() || r.Request.Method == OwnerRemediation, r.deadlineAfter(limit))
 }

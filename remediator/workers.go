@@ -8,8 +8,9 @@ import (
 	"scute.dev/view"
 )
 
-// decideWorker decides about a worker. A surge raises the replicas by one, waits until the new machine is ready, marks the victim, and restores the
-// replicas. The owner must then delete the victim, and no other machine:
+// decideWorker decides about a worker. A surge raises the replicas by one, waits until the new
+// machine is ready, marks the victim, and restores the replicas. The owner must then delete the
+// victim, and no other machine:
 //
 //	all machines are in the current MachineSet      a surge: the marked machine is deleted
 //	a rollout, and the victim is up to date         OwnerRemediation: a MachineSet remediates during the rollout
@@ -28,8 +29,8 @@ func decideWorker(m *Machine, f *Facts) Decision {
 		if d := f.checkOtherAnnotations(m); d != nil {
 			return *d
 		}
-		// A user scaled the owner down and its controller has not acted yet. It could delete the victim for that, and a healthy machine when the
-		// surge ends.
+		// A user scaled the owner down and its controller has not acted yet. It could delete the
+		// victim for that, and a healthy machine when the surge ends.
 		if n, wanted := f.remainingMachines(), f.desiredReplicas(); n > int(wanted) {
 			return *waitForHuman(fmt.Sprintf("if this lasts, find out why %s does not act: check the conditions of %s %s", f.Owner.Name, f.Owner.Kind, f.Owner.Name),
 				ruleScaling, "%s has %s instead of %d, and deletes some first", f.Owner.Name, view.Count(n, "machine"), wanted)
@@ -53,7 +54,8 @@ func decideWorker(m *Machine, f *Facts) Decision {
 	}
 }
 
-// inCurrentSet reports whether the machine is in the MachineSet whose machines its MachineDeployment keeps and remediates.
+// inCurrentSet reports whether the machine is in the MachineSet whose machines its
+// MachineDeployment keeps and remediates.
 func (f *Facts) inCurrentSet(m *Machine) bool {
 	return len(f.Owner.Sets) == 0 || m.Set == f.Owner.Sets[len(f.Owner.Sets)-1]
 }

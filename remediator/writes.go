@@ -38,8 +38,9 @@ func Actions(s *State, f *Facts, now time.Time) []Action {
 	return slices.DeleteFunc(writes, func(a Action) bool { return !g.permits(a) })
 }
 
-// requestingActions returns the writes of a step in which the owner is asked to replace an existing machine. It requests nothing while a suspension restricts
-// writes, or a control plane cannot be observed.
+// requestingActions returns the writes of a step in which the owner is asked to replace an existing
+// machine. It requests nothing while a suspension restricts writes, or a control plane cannot be
+// observed.
 func requestingActions(r remediation) []Action {
 	if r.victim == nil {
 		return nil // its deletion is recorded first
@@ -50,8 +51,8 @@ func requestingActions(r remediation) []Action {
 	return r.method.request(r)
 }
 
-// removeUnneededAnnotations removes the delete annotations of an earlier remediation that are not needed because the owner deletes the machine that it was asked to
-// remediate.
+// removeUnneededAnnotations removes the delete annotations of an earlier remediation that are not
+// needed because the owner deletes the machine that it was asked to remediate.
 func (r remediation) removeUnneededAnnotations() []Action {
 	if r.Request.Method != OwnerRemediation {
 		return nil
@@ -93,8 +94,9 @@ func (r remediation) removeSurplus() []Action {
 	return nil
 }
 
-// ownerObserved reports whether the owner has observed that the unhealthy machine has no delete annotation. Before that it may delete the unhealthy
-// machine, and would remediate the new machine next.
+// ownerObserved reports whether the owner has observed that the unhealthy machine has no delete
+// annotation. Before that it may delete the unhealthy machine, and would remediate the new machine
+// next.
 func (r remediation) ownerObserved() bool {
 	return r.victim == nil || r.victim.DeleteAnnotation == "" && (!r.in(sparing) || r.reached(r.Since.Add(spareAfter)))
 }
@@ -113,22 +115,25 @@ func (r remediation) deletionDeadline() time.Time {
 	return dueIf(r.facts.isControlPlane() && r.in(sparing) && limit > 0, r.deadlineAfter(limit))
 }
 
-// withdrawHandOvers withdraws the requests to remediate new machines. Nothing else would after the remediation has ended: the owner could remediate a machine
-// that is no longer surplus, and its annotation remediation-in-progress would keep it from remediating another.
+// withdrawHandOvers withdraws the requests to remediate new machines. Nothing else would after the
+// remediation has ended: the owner could remediate a machine that is no longer surplus, and its
+// annotation remediation-in-progress would keep it from remediating another.
 func (r remediation) withdrawHandOvers() []Action {
 	return actionsFor(slices.Values(r.newMachines), Withdraw, func(m *Machine) bool { return handedOver(m) && m.OtherHealthCheck == "" })
 }
 
-// cancelHandOvers cancels the requests to remediate new machines, which must stay because another client deleted another machine.
+// cancelHandOvers cancels the requests to remediate new machines, which must stay because another
+// client deleted another machine.
 func (r remediation) cancelHandOvers() []Action {
 	return actionsFor(slices.Values(r.newMachines), ClearConditions, func(m *Machine) bool {
 		return m.lastCheck().Reason == HandOverReason && handedOver(m) && !m.Deleting
 	})
 }
 
-// clearStaleRelaxed removes the owner's annotation remediation-in-progress if the owner waits for a machine that must not be created. The annotation names
-// a new machine that it was asked to remediate and that is gone, or the unhealthy machine, if users now want fewer machines. With it, the owner would
-// remediate no other machine.
+// clearStaleRelaxed removes the owner's annotation remediation-in-progress if the owner waits for a
+// machine that must not be created. The annotation names a new machine that it was asked to
+// remediate and that is gone, or the unhealthy machine, if users now want fewer machines. With it,
+// the owner would remediate no other machine.
 func (r remediation) clearStaleRelaxed() []Action {
 	name, ok := r.facts.orphan()
 	mine := r.in(settling) && r.Victim.Name == name || !slices.ContainsFunc(r.Request.Baseline, func(m Subject) bool { return m.Name == name })
@@ -222,8 +227,9 @@ func (g gate) consents(a Action) bool {
 	}
 }
 
-// isSafe reports whether the control plane is at no risk without the machine: quorum is kept, another machine serves the API, and no machine is being
-// deleted. A machine that is being deleted or is off is already absent.
+// isSafe reports whether the control plane is at no risk without the machine: quorum is kept,
+// another machine serves the API, and no machine is being deleted. A machine that is being deleted
+// or is off is already absent.
 func (g gate) isSafe(a Action) bool {
 	f := g.facts
 	m := f.machine(a.Machine)
@@ -239,8 +245,8 @@ func (g gate) isSafe(a Action) bool {
 	}
 }
 
-// remediationNote is the content of KubeadmControlPlane's annotations about a remediation that it has started. While remediation-in-progress exists, its
-// preflight checks are relaxed.
+// remediationNote is the content of KubeadmControlPlane's annotations about a remediation that it
+// has started. While remediation-in-progress exists, its preflight checks are relaxed.
 type remediationNote struct {
 	Machine    string `json:"machine"`
 	Timestamp  string `json:"timestamp"`

@@ -8,7 +8,8 @@ import (
 
 // Line is an event of the log in words. It contains known fields of the event only, never its encoded data.
 type Line struct {
-	// Name names the event in a few words: "objects created". If a domain leaves it empty, it is the name in the event's type.
+	// Name names the event in a few words: "objects created". If a domain leaves it empty, it is
+	// the name in the event's type.
 	Name string
 	// About is the task of a run, or the machine, that the event is about; may be empty.
 	About string
@@ -21,8 +22,8 @@ type Line struct {
 	// Objects are the objects of the event unless Detail names them. Place is where they are: "on the target".
 	Objects []object.Ref
 	Place   string
-	// Clusters are the names of the clusters that the aggregate is about from this event on; nil if the event does not change them. AllClusters is set
-	// for all clusters of a namespace.
+	// Clusters are the names of the clusters that the aggregate is about from this event on; nil if
+	// the event does not change them. AllClusters is set for all clusters of a namespace.
 	Clusters    []string
 	AllClusters bool
 }

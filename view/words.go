@@ -13,7 +13,8 @@ import (
 // Named is the maximum number of objects that a line names.
 const Named = 2
 
-// Objects counts objects and names the first ones, beginning with Cluster API's core: "12 objects: Cluster prod, Machine prod-abc, …".
+// Objects counts objects and names the first ones, beginning with Cluster API's core: "12 objects:
+// Cluster prod, Machine prod-abc, …".
 func Objects(list []object.Ref) string {
 	list = slices.SortedFunc(slices.Values(list), func(a, b object.Ref) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), object.Compare(a, b))

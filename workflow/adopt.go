@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// order has edges that only the undo follows: between the tasks that a migration has removed and their neighbors in the earlier graph.
+// order has edges that only the undo follows: between the tasks that a migration has removed and
+// their neighbors in the earlier graph.
 type order struct{ children, parents map[int][]int }
 
-// applyMigrated rebuilds the graph, and carries over the state that the plan keeps. A removed task that has something to undo stays in the graph,
-// without edges, so that a rollback undoes it.
+// applyMigrated rebuilds the graph, and carries over the state that the plan keeps. A removed task
+// that has something to undo stays in the graph, without edges, so that a rollback undoes it.
 func (s *State) applyMigrated(e Migrated, at time.Time) {
 	old := *s
 	tasks := s.parts
@@ -171,7 +172,8 @@ func (s *State) carryEdges(i int, old *State, from int) {
 	}
 }
 
-// keepUndoOrder records the order in which removed tasks are undone: by the edges of the earlier graph, unless the new graph has the opposite order.
+// keepUndoOrder records the order in which removed tasks are undone: by the edges of the earlier
+// graph, unless the new graph has the opposite order.
 func (s *State) keepUndoOrder(old *State) {
 	s.removedOrder = order{make(map[int][]int), make(map[int][]int)}
 	add := func(parent, kid string) {

@@ -40,7 +40,8 @@ func (s *State) Apply(e Event, at time.Time) {
 	}
 }
 
-// stopClocks stops the clocks while only an operator can make the run continue. A resume event has the duration for which they stood still.
+// stopClocks stops the clocks while only an operator can make the run continue. A resume event has
+// the duration for which they stood still.
 func (s *State) stopClocks(e Event, at time.Time) {
 	if _, resumed := e.(Resumed); !resumed && s.phaseCounts[taskPaused] > 0 && !s.paused && s.awaitsOperator() {
 		s.shiftDeadlines(at.Sub(s.lastAt))
@@ -163,8 +164,8 @@ func (s *State) reopenAll(i int, at time.Time) {
 	s.reopen(i, at)
 }
 
-// applyStop applies a verdict on the run. The first verdict is final, except that an aborted run may be rolled back; the failure handlers were
-// called for the abort then.
+// applyStop applies a verdict on the run. The first verdict is final, except that an aborted run
+// may be rolled back; the failure handlers were called for the abort then.
 func (s *State) applyStop(v *stop) {
 	switch {
 	case s.stopping == nil:
@@ -295,7 +296,8 @@ func (s *State) completeStep(t *taskState, output json.RawMessage) {
 	s.outputs = s.outputs || output != nil
 }
 
-// recordOutput stores the output that an attempt recorded before it failed. Without an output it keeps that of an earlier attempt.
+// recordOutput stores the output that an attempt recorded before it failed. Without an output it
+// keeps that of an earlier attempt.
 func (s *State) recordOutput(i int, step string, output json.RawMessage) {
 	if output != nil {
 		n := s.stepIndex(i, step)

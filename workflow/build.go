@@ -24,10 +24,12 @@ type KindInfo struct {
 	Interactive bool
 	// Releases returns the task whose hold a step with these inputs releases, or "". May be nil.
 	Releases func(with json.RawMessage) string
-	// Type returns the type of all objects that a step with these inputs applies, as Kind or Kind.group; "" if there are several types, or they are not
-	// known. It is nil if the kind applies no objects.
+	// Type returns the type of all objects that a step with these inputs applies, as Kind or
+	// Kind.group; "" if there are several types, or they are not known. It is nil if the kind
+	// applies no objects.
 	Type func(with json.RawMessage) string
-	// Irreversible reports whether the kind has no inverse for these inputs: a rollback keeps the effect of such a step unless it has its own undo. May be nil.
+	// Irreversible reports whether the kind has no inverse for these inputs: a rollback keeps the
+	// effect of such a step unless it has its own undo. May be nil.
 	Irreversible func(with json.RawMessage) bool
 }
 
@@ -40,8 +42,10 @@ type Options struct {
 	Kind func(name string) (KindInfo, bool)
 }
 
-// Build converts a manifest, which the schema of its resource permits, to a definition. It sets all defaults, and resolves all policies (of the task, the
-// type of its objects, its kind, the workflow, the default). It returns all problems at once, and no definition if one of them is not a warning.
+// Build converts a manifest, which the schema of its resource permits, to a definition. It sets all
+// defaults, and resolves all policies (of the task, the type of its objects, its kind, the
+// workflow, the default). It returns all problems at once, and no definition if one of them is not
+// a warning.
 func Build(spec *v1alpha1.WorkflowRunSpec, o Options) (*Definition, []Problem) {
 	b := &builder{
 		spec: spec, o: o, kinds: make(map[string]*v1alpha1.KindPolicy), used: make(map[string]bool), names: make(map[string]int),
@@ -130,7 +134,8 @@ func (b *builder) unusedPolicies() {
 	}
 }
 
-// policies returns the entries of spec.policies for a step, the most specific first: that of the type of its objects, and that of its kind.
+// policies returns the entries of spec.policies for a step, the most specific first: that of the
+// type of its objects, and that of its kind.
 func (b *builder) policies(spec *v1alpha1.StepSpec) (ofType, ofKind *v1alpha1.KindPolicy) {
 	if info, ok := b.o.Kind(spec.Kind); ok && info.Type != nil {
 		full := info.Type(rawJSON(spec.With))

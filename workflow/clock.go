@@ -7,7 +7,8 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// alarm is the time at which something about a task is due. It is checked again at that time, and ignored if it no longer applies.
+// alarm is the time at which something about a task is due. It is checked again at that time, and
+// ignored if it no longer applies.
 type alarm struct {
 	at   time.Time
 	task int
@@ -84,8 +85,8 @@ func (s *State) dropStale() {
 	}
 }
 
-// clockTime returns the time at which the clocks stopped, or the current time if they run. Deadlines that are computed from it are shifted when the
-// clocks start again.
+// clockTime returns the time at which the clocks stopped, or the current time if they run.
+// Deadlines that are computed from it are shifted when the clocks start again.
 func (s *State) clockTime(at time.Time) time.Time {
 	if s.ended != nil && !s.endedAt.After(at) {
 		at = s.endedAt
@@ -138,12 +139,14 @@ func (s *State) shiftDeadlines(d time.Duration) {
 	}
 }
 
-// clocksRun reports whether the clocks run: the run is neither stopped nor paused, and does not wait for an operator as a whole.
+// clocksRun reports whether the clocks run: the run is neither stopped nor paused, and does not
+// wait for an operator as a whole.
 func (s *State) clocksRun() bool {
 	return s.stopping == nil && !s.paused && !s.awaitsOperator()
 }
 
-// awaitsOperator reports whether the run as a whole waits for an operator. It returns false for an approval, which is part of the plan.
+// awaitsOperator reports whether the run as a whole waits for an operator. It returns false for an
+// approval, which is part of the plan.
 func (s *State) awaitsOperator() bool {
 	return s.approvals == 0 && CurrentPhase(s) == v1alpha1.RunPaused
 }
@@ -173,14 +176,16 @@ func (s *State) edgesIdle() bool {
 	return true
 }
 
-// delayPassed reports whether the delay before another attempt has passed. It returns true if the clock is behind the time of the failure, because then it
-// was set back, or it is that of another machine, and the delay must not become longer.
+// delayPassed reports whether the delay before another attempt has passed. It returns true if the
+// clock is behind the time of the failure, because then it was set back, or it is that of another
+// machine, and the delay must not become longer.
 func (s *State) delayPassed(a alarm, now time.Time) bool {
 	return !a.at.After(now) || now.Before(s.tasks[a.task].retryFrom)
 }
 
-// deadlineAt returns when the run reaches its deadline; zero if never. It returns zero when all tasks have ended: the deadline does not bound the release
-// of holds, and it does not roll back tasks that succeeded.
+// deadlineAt returns when the run reaches its deadline; zero if never. It returns zero when all
+// tasks have ended: the deadline does not bound the release of holds, and it does not roll back
+// tasks that succeeded.
 func (s *State) deadlineAt() time.Time {
 	if s.stageRemaining == [3]int{} {
 		return time.Time{}

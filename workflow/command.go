@@ -129,7 +129,8 @@ func (s *State) rerun() []int {
 	return slices.Sorted(slices.Values(slices.Concat(slices.Collect(maps.Keys(again)), s.neededHolds(again))))
 }
 
-// holdReleased reports whether the end of the run released the task's hold, or began to, and no other task had released it before.
+// holdReleased reports whether the end of the run released the task's hold, or began to, and no
+// other task had released it before.
 func (s *State) holdReleased(i int) bool {
 	t := &s.tasks[i]
 	for n := range s.def[i].Steps {

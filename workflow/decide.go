@@ -8,8 +8,9 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// Decide returns the events that follow from an input, in order. It does not change the state. An error refuses an operator's command, and says which
-// commands are possible. Callers call it with a Tick until it returns no events.
+// Decide returns the events that follow from an input, in order. It does not change the state. An
+// error refuses an operator's command, and says which commands are possible. Callers call it with a
+// Tick until it returns no events.
 func Decide(s *State, in Input, now time.Time) ([]Event, error) {
 	if !s.IsDefined() {
 		if _, command := in.(Tick); command {
@@ -142,7 +143,8 @@ func (s *State) actFailed(in ActFailed, now time.Time) []Event {
 	return s.retryOrFail(i, in, now)
 }
 
-// awaitOperator returns the event with which a step waits for an operator, until its attempt, or all attempts, would have timed out.
+// awaitOperator returns the event with which a step waits for an operator, until its attempt, or
+// all attempts, would have timed out.
 func (s *State) awaitOperator(i int, in ActAwaitsOperator, now time.Time) Event {
 	t := &s.tasks[i]
 	until := t.timeoutAt
@@ -177,7 +179,8 @@ func (s *State) retryOrFail(i int, in ActFailed, now time.Time) []Event {
 	return s.failPermanently(i, in, now)
 }
 
-// outcomeUnknown returns the event for an attempt with an unknown outcome: another attempt, which does not count, or a failure if the task may run only once.
+// outcomeUnknown returns the event for an attempt with an unknown outcome: another attempt, which
+// does not count, or a failure if the task may run only once.
 func (s *State) outcomeUnknown(i int, cause Cause, message string, now time.Time) Event {
 	t, d := &s.tasks[i], &s.def[i]
 	step := d.Steps[t.step].Name
@@ -194,7 +197,8 @@ func atMostOnceMessage(message string) string {
 	return message + "; its outcome is unknown, and the task may run at most once"
 }
 
-// failPermanently returns the verdict on a task whose attempts are used up, after events for the edges that it can no longer satisfy.
+// failPermanently returns the verdict on a task whose attempts are used up, after events for the
+// edges that it can no longer satisfy.
 func (s *State) failPermanently(i int, in ActFailed, now time.Time) []Event {
 	return append(s.expiredEdges(i, now), s.verdict(i, in, now)...)
 }
@@ -228,8 +232,9 @@ func (s *State) blockingEvent(i int, cause Cause, message string) Event {
 	return Aborted{Task: s.def[i].Name, Cause: cause, Message: message}
 }
 
-// isHandled reports whether a branch of the graph handles the failure, and the task, its kind and the type of its objects have no policy. A branch that
-// was skipped, or whose edge has timed out, does not handle it.
+// isHandled reports whether a branch of the graph handles the failure, and the task, its kind and
+// the type of its objects have no policy. A branch that was skipped, or whose edge has timed out,
+// does not handle it.
 func (s *State) isHandled(i int, now time.Time) bool {
 	if s.def[i].ownPolicyText() != "" {
 		return false

@@ -11,8 +11,9 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// Definition is a valid graph, with all defaults set and all policies resolved. Build returns it. It is stored in the log: later changes of the manifest
-// or of the daemon's flags do not affect a run.
+// Definition is a valid graph, with all defaults set and all policies resolved. Build returns it.
+// It is stored in the log: later changes of the manifest or of the daemon's flags do not affect a
+// run.
 type Definition struct {
 	Header
 	// Tasks are in the order of the manifest; pre hooks are first and post hooks last.
@@ -60,7 +61,8 @@ type Task struct {
 	Steps []Step        `json:"steps"`
 	Needs []Need        `json:"needs,omitempty"`
 	Join  v1alpha1.Join `json:"join,omitempty"`
-	// Policy is the resolved policy, and PolicySource its source: "task", "type" (of the objects that it applies), "kind", "workflow", "flag" or "default".
+	// Policy is the resolved policy, and PolicySource its source: "task", "type" (of the objects
+	// that it applies), "kind", "workflow", "flag" or "default".
 	Policy       v1alpha1.FailurePolicy `json:"policy"`
 	PolicySource string                 `json:"policyFrom"`
 
@@ -103,15 +105,17 @@ type Step struct {
 	Kind string          `json:"kind"`
 	With json.RawMessage `json:"with,omitempty"`
 	Undo *Undo           `json:"undo,omitempty"` // nil: the inverse of the kind
-	// Holds is set if the step holds something during the run, for example a pause, that is released however the run ends.
+	// Holds is set if the step holds something during the run, for example a pause, that is
+	// released however the run ends.
 	Holds bool `json:"holds,omitempty"`
-	// Releases names a task: this step releases the hold of that task's own step. It follows from the inputs. It is not part of the hash, and a change
-	// of it is no change of the definition.
+	// Releases names a task: this step releases the hold of that task's own step. It follows from
+	// the inputs. It is not part of the hash, and a change of it is no change of the definition.
 	Releases     string   `json:"releases,omitempty"`
 	Retry        Retry    `json:"retry,omitzero"`
 	Timeout      Duration `json:"timeout,omitzero"`
 	TotalTimeout Duration `json:"totalTimeout,omitzero"`
-	// Default is set if a failure handler is not from the manifest. It is not part of the hash, and a change of it is no change of the definition.
+	// Default is set if a failure handler is not from the manifest. It is not part of the hash, and
+	// a change of it is no change of the definition.
 	Default bool `json:"default,omitempty"`
 
 	// removed is set if a migration removed the step. It is not performed, and exists for its undo only.
@@ -144,7 +148,8 @@ type Retry struct {
 	Recreate bool     `json:"recreate,omitempty"`
 }
 
-// From its fourth further attempt, a task waits at least minDelay before each, so that a task that fails at once does not fill the log.
+// From its fourth further attempt, a task waits at least minDelay before each, so that a task that
+// fails at once does not fill the log.
 const (
 	quickRetries = 3
 	minDelay     = time.Second

@@ -158,7 +158,8 @@ func (t *taskState) awaitsDecision() bool {
 	return t.phase == taskPaused || t.phase == taskInterrupted || t.phase == taskFailed && t.verdict == v1alpha1.VerdictBlocking
 }
 
-// ended reports whether the next stage may start as far as this task is concerned. A failure that blocks the run does not end it, because it is retried.
+// ended reports whether the next stage may start as far as this task is concerned. A failure that
+// blocks the run does not end it, because it is retried.
 func (t *taskState) ended() bool {
 	return isFinal(t.phase) && t.verdict != v1alpha1.VerdictBlocking
 }
@@ -272,7 +273,8 @@ func (s *State) firstStep(i int) int {
 	return last
 }
 
-// mustPerform reports whether a step must be performed: it has not succeeded yet, or its hold was released, or the release has begun.
+// mustPerform reports whether a step must be performed: it has not succeeded yet, or its hold was
+// released, or the release has begun.
 func (s *State) mustPerform(i, n int) bool {
 	step := &s.tasks[i].steps[n]
 	if s.def[i].Steps[n].removed {
@@ -281,7 +283,8 @@ func (s *State) mustPerform(i, n int) bool {
 	return !step.done || s.def[i].Steps[n].Holds && step.started && step.undone
 }
 
-// nextStep returns the step that follows the current one, or -1 after the last. It returns an earlier step if that must be performed again.
+// nextStep returns the step that follows the current one, or -1 after the last. It returns an
+// earlier step if that must be performed again.
 func (s *State) nextStep(i int) int {
 	for n := range s.tasks[i].steps {
 		if n != s.tasks[i].step && s.mustPerform(i, n) {
@@ -332,8 +335,8 @@ func (s *State) edgeReason(need Need, e *edge) (reason string, planned bool) {
 	}
 }
 
-// setRerunning records that an ended task runs again, or that it has ended again. Until then no later task starts, even if all tasks in between have
-// ended and do not run again.
+// setRerunning records that an ended task runs again, or that it has ended again. Until then no
+// later task starts, even if all tasks in between have ended and do not run again.
 func (s *State) setRerunning(i int, again bool) {
 	t := &s.tasks[i]
 	was := t.isBehind()

@@ -24,7 +24,8 @@ type EffectID struct {
 	Task    string // "" for a handler of the run and for EffectVerify
 	Step    string // or the name of the handler
 	Attempt int
-	// Execution is the same for all attempts of a step until one has succeeded or the step was undone, and for all attempts of a handler of one failure.
+	// Execution is the same for all attempts of a step until one has succeeded or the step was
+	// undone, and for all attempts of a handler of one failure.
 	Execution int
 }
 
@@ -51,8 +52,9 @@ type Effect struct {
 	FailedAttempt int
 }
 
-// Effects returns the effects that are in flight according to the log, and the verification if it is due. The driver starts the effects that it does not
-// perform yet, and cancels the effects that it performs and that are not returned.
+// Effects returns the effects that are in flight according to the log, and the verification if it
+// is due. The driver starts the effects that it does not perform yet, and cancels the effects that
+// it performs and that are not returned.
 func Effects(s *State) []Effect {
 	if s.ended != nil || s.Stranded != "" {
 		return nil
@@ -113,8 +115,8 @@ func (s *State) handlerEffect(h handling) Effect {
 	return e
 }
 
-// EachStep calls fn for the steps that have started and were not undone, including steps of tasks that a migration has removed. done reports whether the
-// step and its task have succeeded.
+// EachStep calls fn for the steps that have started and were not undone, including steps of tasks
+// that a migration has removed. done reports whether the step and its task have succeeded.
 func EachStep(s *State, fn func(e Effect, done bool)) {
 	for i := range s.tasks {
 		t := &s.tasks[i]
@@ -158,7 +160,8 @@ func (s *State) IsPartial(task string) bool {
 	return ok && s.tasks[i].steps[s.def[i].OwnStep()].partial
 }
 
-// Inputs returns the outputs of all direct and indirect dependencies of a task, and for a hook after the task also the task's output.
+// Inputs returns the outputs of all direct and indirect dependencies of a task, and for a hook
+// after the task also the task's output.
 func (s *State) Inputs(task, step string) map[string]json.RawMessage {
 	i, ok := s.index(task)
 	if !ok || !s.outputs {
@@ -187,7 +190,8 @@ func (s *State) Inputs(task, step string) map[string]json.RawMessage {
 	return inputs
 }
 
-// Due reports whether a run has something to do at a time without an operator. A run that waits for an approval is due again when a timeout ends.
+// Due reports whether a run has something to do at a time without an operator. A run that waits for
+// an approval is due again when a timeout ends.
 func Due(s *State, now time.Time) bool {
 	switch CurrentPhase(s) {
 	case v1alpha1.RunPending, v1alpha1.RunRunning, v1alpha1.RunPartiallyPaused, v1alpha1.RunRollingBack:

@@ -68,8 +68,8 @@ type (
 		Deadline time.Time `json:"deadlineAt,omitzero"`
 		// KeyForm is the form of the idempotency keys, which is StepKeys.
 		KeyForm int `json:"keyForm,omitempty"`
-		// Origin is a part of the keys of a local run: the ID of the log in which it was started. The IDs of local runs are counted from 1 in each
-		// log, so they are not unique.
+		// Origin is a part of the keys of a local run: the ID of the log in which it was started.
+		// The IDs of local runs are counted from 1 in each log, so they are not unique.
 		Origin string `json:"origin,omitempty"`
 	}
 	// Claimed has the process that drives the run from now on.
@@ -89,11 +89,12 @@ type (
 		Reason string `json:"reason,omitempty"`
 		// Shift is the time for which the clocks stood still.
 		Shift Duration `json:"shift,omitzero"`
-		// Rerun are the tasks that run again: failed and interrupted tasks, tasks that always run again, tasks whose hold is needed again, and tasks
-		// that release it.
+		// Rerun are the tasks that run again: failed and interrupted tasks, tasks that always run
+		// again, tasks whose hold is needed again, and tasks that release it.
 		Rerun []string `json:"rerun,omitempty"`
 	}
-	// Verified means that the steps that succeeded before a resume were checked. Gone are the tasks that must run again.
+	// Verified means that the steps that succeeded before a resume were checked. Gone are the tasks
+	// that must run again.
 	Verified struct {
 		Gone []Gone `json:"gone,omitempty"`
 		// Rerun are the tasks with released holds that the tasks in Gone need, and the tasks that release them.
@@ -186,7 +187,8 @@ type (
 		Message string                 `json:"message,omitempty"`
 		Verdict v1alpha1.Verdict       `json:"verdict"`
 		Policy  v1alpha1.FailurePolicy `json:"policy"`
-		// SkipsChildren is set if the policy or a decision, and not the graph, skips the tasks that need this task's success.
+		// SkipsChildren is set if the policy or a decision, and not the graph, skips the tasks that
+		// need this task's success.
 		SkipsChildren bool `json:"skipsChildren,omitempty"`
 		// Output is what the attempt recorded before it failed.
 		Output json.RawMessage `json:"output,omitempty"`
@@ -200,11 +202,13 @@ type (
 		Message string      `json:"message,omitempty"`
 		// Output is what the attempt recorded before it failed.
 		Output json.RawMessage `json:"output,omitempty"`
-		// ClocksRun is set if the task waits for an approval; the clocks run meanwhile. The task fails at ExpiresAt; zero if never.
+		// ClocksRun is set if the task waits for an approval; the clocks run meanwhile. The task
+		// fails at ExpiresAt; zero if never.
 		ClocksRun bool      `json:"clocksRun,omitempty"`
 		ExpiresAt time.Time `json:"expiresAt,omitzero"`
 	}
-	// TaskSkipped means that the task will not run. Planned is set if the graph plans this, because another branch runs.
+	// TaskSkipped means that the task will not run. Planned is set if the graph plans this, because
+	// another branch runs.
 	TaskSkipped struct {
 		Task    string `json:"task"`
 		Reason  string `json:"reason"`
@@ -239,7 +243,8 @@ type (
 		Attempt int `json:"attempt,omitempty"`
 		// Question is the question that was answered, if the decision names it.
 		Question int `json:"question,omitempty"`
-		// StepOnly is set if only the step that asked was approved, for example a hook. The task continues with its next step.
+		// StepOnly is set if only the step that asked was approved, for example a hook. The task
+		// continues with its next step.
 		StepOnly bool `json:"stepOnly,omitempty"`
 	}
 	// UndoStarted means that an attempt to undo a step starts.

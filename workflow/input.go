@@ -66,18 +66,20 @@ type (
 	VerifyDone struct{ Gone []Gone }
 )
 
-// Commands from an operator. Decide refuses a command that is not possible, with an error that names the possible commands.
+// Commands from an operator. Decide refuses a command that is not possible, with an error that
+// names the possible commands.
 type (
 	// PauseRun pauses the run: no further effect starts.
 	PauseRun struct{ Reason string }
-	// ResumeRun resumes a paused or aborted run. ProcessDied means that the process that drove the run has died, so that a run that seems to be running is
-	// resumed, too.
+	// ResumeRun resumes a paused or aborted run. ProcessDied means that the process that drove the
+	// run has died, so that a run that seems to be running is resumed, too.
 	ResumeRun struct {
 		Reason      string
 		ProcessDied bool
 	}
-	// AbortRun aborts a run: effects in flight are cancelled, and holds are released. The run can be resumed. AbortRun has no effect on a run that is
-	// ending. With Rollback the steps of the run are undone, even if the run was aborted before.
+	// AbortRun aborts a run: effects in flight are cancelled, and holds are released. The run can
+	// be resumed. AbortRun has no effect on a run that is ending. With Rollback the steps of the
+	// run are undone, even if the run was aborted before.
 	AbortRun struct {
 		Reason   string
 		Rollback bool
@@ -86,7 +88,8 @@ type (
 	HoldTask struct{ Task, Reason string }
 	// ReleaseTask releases a held task.
 	ReleaseTask struct{ Task, Reason string }
-	// Decision is about a task that waits for a decision. Attempt is the attempt that is decided about; 0 is the latest.
+	// Decision is about a task that waits for a decision. Attempt is the attempt that is decided
+	// about; 0 is the latest.
 	Decision struct {
 		Task string
 		// Question is the number of the question that is answered, as in TaskStatus; 0 is the current one.

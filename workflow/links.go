@@ -29,8 +29,9 @@ func runKey(what string) aggregate.Key { return aggregate.Key{Kind: what} }
 
 func keys(of ...aggregate.Key) []aggregate.Key { return of }
 
-// Links returns the links of an event to other events of the run. s is the state before it. An operator's request has no cause, and neither has a claim
-// of a run that another process had claimed.
+// Links returns the links of an event to other events of the run. s is the state before it. An
+// operator's request has no cause, and neither has a claim of a run that another process had
+// claimed.
 func Links(s *State, e Event) aggregate.Links {
 	task := func(what string) aggregate.Key { return aggregate.Key{Kind: what, Name: taskOf(e)} }
 	switch e := e.(type) {
@@ -96,7 +97,8 @@ func linksOfRun(s *State, e Event) aggregate.Links {
 	}
 }
 
-// linksOfStop returns the links of a verdict on the run: its cause is a failure, a decision, or the request, which set the deadline.
+// linksOfStop returns the links of a verdict on the run: its cause is a failure, a decision, or the
+// request, which set the deadline.
 func linksOfStop(task string, cause Cause) aggregate.Links {
 	l := aggregate.Links{Keys: keys(runKey(linkStop), runKey(linkEnd))}
 	switch {
@@ -131,8 +133,9 @@ func linksOfUndo(e Event, task func(string) aggregate.Key) aggregate.Links {
 	}
 }
 
-// linksOfStart returns the possible causes of an attempt at a task. The cause of the first attempt is the last satisfied need, or the last task of an
-// earlier stage. The cause of a later attempt is the end of the attempt before. Either can be a decision.
+// linksOfStart returns the possible causes of an attempt at a task. The cause of the first attempt
+// is the last satisfied need, or the last task of an earlier stage. The cause of a later attempt is
+// the end of the attempt before. Either can be a decision.
 func (s *State) linksOfStart(task string) []aggregate.Key {
 	of := keys(runKey(linkRun), aggregate.Key{Kind: linkNext, Name: task})
 	i, ok := s.index(task)

@@ -101,8 +101,8 @@ func Plan(s *State, to *Definition, c Choices) (plan []Change, ok bool) {
 	return plan, ok
 }
 
-// changedKind returns the kind of a step that has something to undo and is of another kind in the other definition, or "". A kind can neither continue
-// nor undo a step of another kind.
+// changedKind returns the kind of a step that has something to undo and is of another kind in the
+// other definition, or "". A kind can neither continue nor undo a step of another kind.
 func (s *State) changedKind(i int, to *Task) string {
 	for n := range s.def[i].Steps {
 		was, step := &s.tasks[i].steps[n], &s.def[i].Steps[n]
@@ -117,8 +117,8 @@ func (s *State) changedKind(i int, to *Task) string {
 	return ""
 }
 
-// mustRun reports whether a task has still to run, so that a changed task runs in its new form. It returns false for a task that may run at most once and
-// whose result is unknown.
+// mustRun reports whether a task has still to run, so that a changed task runs in its new form. It
+// returns false for a task that may run at most once and whose result is unknown.
 func (s *State) mustRun(i int) bool {
 	t := &s.tasks[i]
 	if s.def[i].AtMostOnce && (t.phase == taskInterrupted || t.phase == taskPaused && t.pauseReason == ReasonUnknown) && s.def[i].Steps[t.step].Name == "" {
@@ -171,7 +171,8 @@ func sameTask(a, b *Task) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// migrate returns the events with which the run continues with another definition. Nothing may be in flight, and no task of the plan undecided.
+// migrate returns the events with which the run continues with another definition. Nothing may be
+// in flight, and no task of the plan undecided.
 func (s *State) migrate(in Migrate) ([]Event, error) {
 	switch {
 	case s.Finished() || s.stopping != nil && s.ended == nil || s.isRollingBack():
@@ -194,7 +195,8 @@ func (s *State) migrate(in Migrate) ([]Event, error) {
 // maxPartBytes bounds the size of one Defined.
 const maxPartBytes = 128 << 10
 
-// taskLimit bounds a task, and the header of a definition, in bytes of JSON. Each is one event, which must fit into one message of the log.
+// taskLimit bounds a task, and the header of a definition, in bytes of JSON. Each is one event,
+// which must fit into one message of the log.
 const taskLimit = 512 << 10
 
 // definedParts returns the Defined events of a definition's tasks.

@@ -45,8 +45,8 @@ func newOracle(d *Definition) *oracle {
 	return o
 }
 
-// isFinal reports whether a task has a final verdict, which decides its edges. A failure that ends the run is not final:
-// the task runs again on resume.
+// isFinal reports whether a task has a final verdict, which decides its edges. A failure that ends
+// the run is not final: the task runs again on resume.
 func (o *oracle) isFinal(i int) bool {
 	t := &o.tasks[i]
 	switch t.phase {

@@ -436,8 +436,8 @@ func (p *player) drain() {
 	p.checkIdle()
 }
 
-// checkIdle checks that each task is terminal or waits for a user, and that no task waits for an edge that can no longer be
-// met.
+// checkIdle checks that each task is terminal or waits for a user, and that no task waits for an
+// edge that can no longer be met.
 func (p *player) checkIdle() {
 	s := &p.state
 	if events := p.decide(Tick{Parallel: p.parallel}); len(events) > 0 {

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// release is a step that releases the hold of another task's own step. The tasks between the two need the hold, and the tasks after the release do not.
+// release is a step that releases the hold of another task's own step. The tasks between the two
+// need the hold, and the tasks after the release do not.
 type release struct{ hold, task, step int }
 
 // releases returns the releases of a definition by the tasks with the holds.
@@ -27,7 +28,8 @@ func releases(tasks []Task, byName map[string]int) map[int][]release {
 	return list
 }
 
-// releaseEnded reports whether the release has ended, so that the tasks after it could start. A release whose failure was ignored has ended.
+// releaseEnded reports whether the release has ended, so that the tasks after it could start. A
+// release whose failure was ignored has ended.
 func (s *State) releaseEnded(r release) bool {
 	t := &s.tasks[r.task]
 	return t.steps[r.step].done || t.phase == taskIgnored && t.step == r.step
@@ -52,8 +54,9 @@ func (s *State) endedReleases() []release {
 	return list
 }
 
-// neededHolds returns the tasks that run again because other tasks do: each task whose hold was released although a task between the hold and the
-// release has still to run, and the releases of all holds that are acquired again.
+// neededHolds returns the tasks that run again because other tasks do: each task whose hold was
+// released although a task between the hold and the release has still to run, and the releases of
+// all holds that are acquired again.
 func (s *State) neededHolds(again map[int]bool) []int {
 	over := s.endedReleases()
 	if len(over) == 0 {
@@ -174,7 +177,8 @@ func (s *State) resetStep(i, step int) {
 	}
 }
 
-// resetReleases resets the releases that were in flight when a resume acquired their hold again: they have released the earlier hold.
+// resetReleases resets the releases that were in flight when a resume acquired their hold again:
+// they have released the earlier hold.
 func (s *State) resetReleases(hold int, at time.Time) {
 	for _, r := range s.releases[hold] {
 		if t := &s.tasks[r.task]; s.releaseEnded(r) && !t.removed {
@@ -198,8 +202,8 @@ func (s *State) reacquireHolds(at time.Time) {
 	}
 }
 
-// recordReacquired records that the undo of a release has acquired the hold again, so that it is released in turn even if the end of the run has released it
-// before.
+// recordReacquired records that the undo of a release has acquired the hold again, so that it is
+// released in turn even if the end of the run has released it before.
 func (s *State) recordReacquired(i, step int) {
 	hold, ok := s.index(s.def[i].Steps[step].Releases)
 	if !ok || !s.def[hold].Steps[s.def[hold].OwnStep()].Holds || s.tasks[hold].settled {
@@ -211,7 +215,8 @@ func (s *State) recordReacquired(i, step int) {
 	}
 }
 
-// disturbs reports whether acquiring a hold again would affect tasks in flight after its release, which run without the hold.
+// disturbs reports whether acquiring a hold again would affect tasks in flight after its release,
+// which run without the hold.
 func (s *State) disturbs(i int) bool {
 	if !s.tasks[i].rerunning || s.running.n+s.phaseCounts[taskRetrying] == 0 {
 		return false

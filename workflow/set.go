@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// set is a set of task numbers, in the order of the manifest. A summary with one bit for each word makes it cheap to find the first of a few members
-// among a hundred thousand tasks.
+// set is a set of task numbers, in the order of the manifest. A summary with one bit for each word
+// makes it cheap to find the first of a few members among a hundred thousand tasks.
 type set struct {
 	words, summary []uint64
 	n              int

@@ -45,7 +45,8 @@ func Status(s *State) v1alpha1.WorkflowRunStatus {
 	return out
 }
 
-// isReadable reports whether an API server can read a value. A number such as 1e400 is valid JSON, but an API server refuses a status with it.
+// isReadable reports whether an API server can read a value. A number such as 1e400 is valid JSON,
+// but an API server refuses a status with it.
 func isReadable(output json.RawMessage) bool {
 	var v any
 	return json.Unmarshal(output, &v) == nil
@@ -97,8 +98,9 @@ func (s *State) counts() v1alpha1.TaskCounts {
 	}
 }
 
-// importantTasks returns the tasks for a bounded list, in the order of the manifest: all if they fit. Otherwise it selects tasks that need attention first,
-// then tasks in flight, then the tasks that ended last.
+// importantTasks returns the tasks for a bounded list, in the order of the manifest: all if they
+// fit. Otherwise it selects tasks that need attention first, then tasks in flight, then the tasks
+// that ended last.
 func (s *State) importantTasks(limit int) []int {
 	all := make([]int, len(s.def))
 	for i := range all {
@@ -241,8 +243,8 @@ func (s *State) decisionAdvice() string {
 	return "resume the run"
 }
 
-// Actions returns the possible decisions about a task that waits for one, in the order in which users see them. It returns none for a task that an
-// operator holds, which can be released.
+// Actions returns the possible decisions about a task that waits for one, in the order in which
+// users see them. It returns none for a task that an operator holds, which can be released.
 func (s *State) Actions(task string) []string {
 	i, ok := s.index(task)
 	if !ok || s.tasks[i].phase != taskPaused || s.tasks[i].pauseReason == ReasonHeld {
@@ -251,8 +253,8 @@ func (s *State) Actions(task string) []string {
 	return PossibleActions(s.tasks[i].pauseReason == ReasonApproval, s.passedPointOfNoReturn() == "")
 }
 
-// PossibleActions returns the possible decisions about a failed task, or about a task that waits for an approval; the most likely is first. back is set if the
-// run can be rolled back.
+// PossibleActions returns the possible decisions about a failed task, or about a task that waits
+// for an approval; the most likely is first. back is set if the run can be rolled back.
 func PossibleActions(approval, back bool) []string {
 	actions := []string{string(ActRetry), string(ActIgnore), string(ActIgnoreChildren), string(ActSucceed)}
 	if approval {

@@ -32,8 +32,8 @@ type Reference struct {
 	HasDefault bool
 }
 
-// reference matches ${tasks.NAME.output}, ${tasks.NAME.output.PATH}, and both with :-DEFAULT before the }. It also matches $${tasks., which means
-// the text ${tasks.
+// reference matches ${tasks.NAME.output}, ${tasks.NAME.output.PATH}, and both with :-DEFAULT before
+// the }. It also matches $${tasks., which means the text ${tasks.
 var reference = regexp.MustCompile(`\$?\$\{tasks\.([A-Za-z0-9][A-Za-z0-9._/-]*?)\.output((?:\.[A-Za-z0-9_-]+)*)(?::(-[^}]*))?\}|\$\$\{tasks\.`)
 
 func referenceOf(text string) Reference {
@@ -75,15 +75,17 @@ func ReplaceReferences(text string, by func(Reference) string) string {
 	})
 }
 
-// fieldReference matches a field of inputs whose name has a reference, which is not replaced: a string of JSON before a colon.
+// fieldReference matches a field of inputs whose name has a reference, which is not replaced: a
+// string of JSON before a colon.
 var fieldReference = regexp.MustCompile(`"((?:[^"\\]|\\.)*\$\{tasks\.(?:[^"\\]|\\.)*)"\s*:`)
 
 // errFilled is returned for inputs with too large outputs.
 var errFilled = fmt.Errorf("the inputs are too large after outputs are filled in: at most %d are allowed: refer to smaller outputs, or pass a reference "+
 	"to large data", maxFilledBytes)
 
-// Fill replaces the references in the strings of inputs. A string that is only a reference becomes the value; in other text a value that is not a string
-// is written as JSON. Fill returns an error before it allocates much more than maxFilledBytes.
+// Fill replaces the references in the strings of inputs. A string that is only a reference becomes
+// the value; in other text a value that is not a string is written as JSON. Fill returns an error
+// before it allocates much more than maxFilledBytes.
 func Fill(with json.RawMessage, output func(task string) json.RawMessage) (json.RawMessage, error) {
 	if !bytes.Contains(with, []byte("${tasks.")) {
 		return with, nil

@@ -64,7 +64,8 @@ const LostLimit = 3
 // lostDelay is the delay after the second consecutive lost attempt. The first is retried at once.
 const lostDelay = 10 * time.Second
 
-// lostAttempts returns events for the attempts of a process that has ended. They are retried, and do not count against the retries.
+// lostAttempts returns events for the attempts of a process that has ended. They are retried, and
+// do not count against the retries.
 func (s *State) lostAttempts(now time.Time) []Event {
 	var events []Event
 	for i := range s.lost.all() {
@@ -113,8 +114,8 @@ func (s *State) startHandlers(free *int) []Event {
 	return events
 }
 
-// handledBefore reports whether the same handler still runs for an earlier failure of the same task. The events of both would be the same, so the second
-// waits.
+// handledBefore reports whether the same handler still runs for an earlier failure of the same
+// task. The events of both would be the same, so the second waits.
 func (s *State) handledBefore(n int) bool {
 	h := s.handlers[n]
 	return slices.ContainsFunc(s.handlers[:n], func(o handling) bool { return o.handler == h.handler && o.task == h.task })

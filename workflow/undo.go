@@ -14,7 +14,8 @@ func undoRetry() Retry {
 // UndoTimeout bounds one attempt to undo a step.
 const UndoTimeout = 10 * time.Minute
 
-// startUndo returns the event that starts the next attempt to undo a step, or its failure if all attempts were lost with their processes.
+// startUndo returns the event that starts the next attempt to undo a step, or its failure if all
+// attempts were lost with their processes.
 func (s *State) startUndo(i, n int, release bool) Event {
 	t, d := &s.tasks[i], &s.def[i]
 	if retry := undoRetry(); t.undoAttempts > retry.Max {
@@ -57,8 +58,8 @@ func (s *State) setUndo(i int, to undoState) {
 	s.undoable.put(i, to == undoDue)
 }
 
-// undoLost starts an undo again that was lost with its process. If it was a release when the rollback began, it waits like other undos for the tasks that
-// started because of its task.
+// undoLost starts an undo again that was lost with its process. If it was a release when the
+// rollback began, it waits like other undos for the tasks that started because of its task.
 func (s *State) undoLost(i int) {
 	if !s.isRollingBack() {
 		s.setUndo(i, undoDue)
@@ -118,8 +119,8 @@ func (s *State) heldStep(i int) int {
 
 func (s *State) isRollingBack() bool { return s.stopping != nil && s.stopping.rollback }
 
-// beginUndo determines, when nothing is in flight, which tasks must be undone and in what order: each task after all tasks that started because of it,
-// directly or not.
+// beginUndo determines, when nothing is in flight, which tasks must be undone and in what order:
+// each task after all tasks that started because of it, directly or not.
 func (s *State) beginUndo() {
 	s.stopping.undoPrepared = true
 	s.undoRemaining, s.undoStage = len(s.tasks), [3]int{}

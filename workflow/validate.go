@@ -58,7 +58,8 @@ func (b *builder) checkGraph(d *Definition) {
 	b.checkOutputs(d, order)
 }
 
-// topologicalOrder returns an order in which each task comes after its parents. Tasks after a cycle are not in it: left has their remaining parents.
+// topologicalOrder returns an order in which each task comes after its parents. Tasks after a cycle
+// are not in it: left has their remaining parents.
 func topologicalOrder(parents [][]int) (order, left []int) {
 	order, left = make([]int, 0, len(parents)), make([]int, len(parents))
 	children := make([][]int, len(parents))
@@ -80,7 +81,8 @@ func topologicalOrder(parents [][]int) (order, left []int) {
 	return order, left
 }
 
-// cycle returns a cycle among the tasks that remain. Each remaining task has a remaining parent, so following them ends in a cycle.
+// cycle returns a cycle among the tasks that remain. Each remaining task has a remaining parent, so
+// following them ends in a cycle.
 func (b *builder) cycle(d *Definition, left []int) (names []string) {
 	remains := func(i int) bool { return left[i] > 0 }
 	var walk []int
@@ -97,8 +99,9 @@ func (b *builder) cycle(d *Definition, left []int) (names []string) {
 	}
 }
 
-// checkBranches adds problems for tasks that can never run, because they need the success and the failure of the same task, and warnings for policies
-// that make a branch unreachable. In large graphs it checks direct needs only.
+// checkBranches adds problems for tasks that can never run, because they need the success and the
+// failure of the same task, and warnings for policies that make a branch unreachable. In large
+// graphs it checks direct needs only.
 func (b *builder) checkBranches(d *Definition, order []int) {
 	const deepest = 2000
 	deep := len(d.Tasks) <= deepest
@@ -134,8 +137,8 @@ func (b *builder) checkBranches(d *Definition, order []int) {
 	}
 }
 
-// checkPointsOfNoReturn adds a problem for a task with the policy Rollback that may fail after a point of no return has been passed. The problem names the first
-// such point.
+// checkPointsOfNoReturn adds a problem for a task with the policy Rollback that may fail after a
+// point of no return has been passed. The problem names the first such point.
 func (b *builder) checkPointsOfNoReturn(d *Definition, order []int) {
 	if !slices.ContainsFunc(d.Tasks, func(t Task) bool { return t.Policy == v1alpha1.Rollback }) {
 		return
@@ -174,7 +177,8 @@ func (b *builder) checkPointsOfNoReturn(d *Definition, order []int) {
 // wordBits is the number of tasks that one walk of the graph checks.
 const wordBits = 64
 
-// reached returns for each task which of a few other tasks it needs, directly or not; or, with below, which of them need it.
+// reached returns for each task which of a few other tasks it needs, directly or not; or, with
+// below, which of them need it.
 func (b *builder) reached(order, few []int, below bool) []uint64 {
 	set, own := make([]uint64, len(order)), make([]uint64, len(order))
 	for n, p := range few {
@@ -196,7 +200,8 @@ func (b *builder) reached(order, few []int, below bool) []uint64 {
 	return set
 }
 
-// checkKeptEffects adds a warning for effects that a rollback would keep, if a failure or the deadline can start a rollback.
+// checkKeptEffects adds a warning for effects that a rollback would keep, if a failure or the
+// deadline can start a rollback.
 func (b *builder) checkKeptEffects(d *Definition) {
 	if d.Policy == v1alpha1.Rollback || slices.ContainsFunc(d.Tasks, func(t Task) bool { return t.Policy == v1alpha1.Rollback }) {
 		b.problems = append(b.problems, b.keptEffects...)

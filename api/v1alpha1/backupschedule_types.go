@@ -4,13 +4,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AnnotationBackUpNow requests a backup from a BackupSchedule. Each new value requests one backup. The value can be any text, for example a time.
+// AnnotationBackUpNow requests a backup from a BackupSchedule. Each new value requests one backup.
+// The value can be any text, for example a time.
 const AnnotationBackUpNow = "scute.dev/back-up-now"
 
 // BackupScheduleSpec selects clusters of the schedule's namespace, and defines when and where they are backed up.
 type BackupScheduleSpec struct {
-	// Schedule is a time in the form of cron: minute, hour, day of the month, month, day of the week; or @hourly, @daily, @weekly, @monthly or
-	// @yearly.
+	// Schedule is a time in the form of cron: minute, hour, day of the month, month, day of the
+	// week; or @hourly, @daily, @weekly, @monthly or @yearly.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
@@ -25,14 +26,15 @@ type BackupScheduleSpec struct {
 	// Suspend prevents backups while it is true, except those requested with the annotation scute.dev/back-up-now.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
-	// StartingDeadline is how late a missed backup may begin, for example after the daemon was down. If several backups were missed, only the last
-	// one is made.
+	// StartingDeadline is how late a missed backup may begin, for example after the daemon was
+	// down. If several backups were missed, only the last one is made.
 	// +optional
 	// +kubebuilder:default="1h"
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
 	// +kubebuilder:validation:XValidation:rule="self == '0' || duration(self) <= duration('168h')",message="must be at most 168h (a week)"
 	StartingDeadline *Duration `json:"startingDeadline,omitempty"`
-	// Timeout is the timeout of one attempt at a backup. A failed backup is retried at growing intervals, until the next time of the schedule.
+	// Timeout is the timeout of one attempt at a backup. A failed backup is retried at growing
+	// intervals, until the next time of the schedule.
 	// +optional
 	// +kubebuilder:default="30m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
@@ -75,7 +77,8 @@ type BackupSelection struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.volume) != has(self.s3)",message="set one of volume and s3"
 type BackupDestination struct {
-	// Volume stores the backups on the daemon's volume (clusterBackups.existingClaim of the chart), in a folder for the namespace.
+	// Volume stores the backups on the daemon's volume (clusterBackups.existingClaim of the chart),
+	// in a folder for the namespace.
 	// +optional
 	Volume *BackupVolume `json:"volume,omitempty"`
 	// S3 stores the backups in a bucket of an S3-compatible store.
@@ -107,7 +110,8 @@ type BackupS3 struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9][a-z0-9.-]*[a-z0-9]$`
 	Bucket string `json:"bucket"`
-	// Prefix is the first part of the names of the objects, without slashes at its ends. Backups are stored below PREFIX/NAME-OF-THE-SCHEDULE.
+	// Prefix is the first part of the names of the objects, without slashes at its ends. Backups
+	// are stored below PREFIX/NAME-OF-THE-SCHEDULE.
 	// +optional
 	// +kubebuilder:validation:MaxLength=200
 	// +kubebuilder:validation:Pattern=`^([A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*)?$`
@@ -118,8 +122,9 @@ type BackupS3 struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9-]+$`
 	Region string `json:"region,omitempty"`
-	// CredentialsSecretRef is a Secret in the same namespace with the keys accessKeyID and secretAccessKey, and if needed sessionToken and ca.crt
-	// (the certificate authorities of the endpoint in PEM).
+	// CredentialsSecretRef is a Secret in the same namespace with the keys accessKeyID and
+	// secretAccessKey, and if needed sessionToken and ca.crt (the certificate authorities of the
+	// endpoint in PEM).
 	// +required
 	CredentialsSecretRef BackupSecretRef `json:"credentialsSecretRef"`
 	// Insecure allows an endpoint without TLS.
@@ -152,8 +157,9 @@ type BackupEncryption struct {
 	Plaintext bool `json:"plaintext,omitempty"`
 }
 
-// BackupRetention defines which backups are kept. After each successful backup, the backups that neither keepLast nor keepFor keeps are deleted. The
-// last successful backup is never deleted, and neither is any file that the schedule did not create.
+// BackupRetention defines which backups are kept. After each successful backup, the backups that
+// neither keepLast nor keepFor keeps are deleted. The last successful backup is never deleted, and
+// neither is any file that the schedule did not create.
 type BackupRetention struct {
 	// KeepLast is the number of newest backups to keep.
 	// +optional
@@ -247,8 +253,8 @@ type BackupRecord struct {
 	Bytes int64 `json:"bytes,omitempty"`
 }
 
-// BackupSchedule backs up Cluster API clusters of its namespace on a schedule, to a volume or to an S3-compatible store. If it is deleted, its
-// backups are kept.
+// BackupSchedule backs up Cluster API clusters of its namespace on a schedule, to a volume or to an
+// S3-compatible store. If it is deleted, its backups are kept.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

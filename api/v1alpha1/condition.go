@@ -1,6 +1,7 @@
 package v1alpha1
 
-// Condition types. Reconciling and Stalled follow the kstatus convention: a resource is current if neither is True, and then Ready shows the result.
+// Condition types. Reconciling and Stalled follow the kstatus convention: a resource is current if
+// neither is True, and then Ready shows the result.
 const (
 	// ConditionReady is True when the operation has succeeded.
 	ConditionReady = "Ready"
@@ -14,13 +15,15 @@ const (
 	// QuotaExceeded). A run also waits for its WorkflowRun to adopt the events that a client wrote
 	// to the log (reason NotAdopted).
 	ConditionThrottled = "Throttled"
-	// ConditionMassFailure is True during a mass failure of the fleet or of a failure domain, and until the cooldown after it has ended. No
-	// remediation begins in the fleet, or no replacement is created in the failure domain.
+	// ConditionMassFailure is True during a mass failure of the fleet or of a failure domain, and
+	// until the cooldown after it has ended. No remediation begins in the fleet, or no replacement
+	// is created in the failure domain.
 	ConditionMassFailure = "MassFailure"
-	// ConditionAcknowledged of a Pause is True while every object is paused. It is False with the reason Waiting until all objects have acknowledged,
-	// and with the reason TimedOut if some did not acknowledge in time.
+	// ConditionAcknowledged of a Pause is True while every object is paused. It is False with the
+	// reason Waiting until all objects have acknowledged, and with the reason TimedOut if some did
+	// not acknowledge in time.
 	ConditionAcknowledged = "Acknowledged"
-	// ConditionReadable is False, with the reason Unreadable, if scute cannot read the spec; otherwise it is absent. The message contains the name of
-	// the field.
+	// ConditionReadable is False, with the reason Unreadable, if scute cannot read the spec;
+	// otherwise it is absent. The message contains the name of the field.
 	ConditionReadable = "Readable"
 )

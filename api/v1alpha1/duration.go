@@ -9,8 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Duration is a duration in the syntax of Go, such as 90s, 5m or 1h30m. It is never negative. The schema and ParseDuration accept the same texts, a
-// subset of those that time.ParseDuration accepts: no sign, and at most four parts, none of which overflows.
+// Duration is a duration in the syntax of Go, such as 90s, 5m or 1h30m. It is never negative. The
+// schema and ParseDuration accept the same texts, a subset of those that time.ParseDuration
+// accepts: no sign, and at most four parts, none of which overflows.
 //
 // +kubebuilder:validation:Type=string
 // +kubebuilder:validation:MaxLength=64

@@ -10,7 +10,8 @@ const RepairLimitsName = "default"
 // DefaultRegionLabel is the default of failureDomains.regionLabel.
 const DefaultRegionLabel = "topology.kubernetes.io/region"
 
-// RepairLimitsSpec limits the remediations of all RepairPolicies together. The defaults of its fields also apply if there is no RepairLimits.
+// RepairLimitsSpec limits the remediations of all RepairPolicies together. The defaults of its
+// fields also apply if there is no RepairLimits.
 type RepairLimitsSpec struct {
 	// PauseRequests are reasons to pause: while there is at least one, no policy begins a remediation.
 	// +optional
@@ -36,8 +37,9 @@ type RepairLimitsSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
 	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('8760h')",message="must be at most 8760h, a year"
 	Window *Duration `json:"window,omitempty"`
-	// MassFailure defines when so many machines are unhealthy at once that the cause is larger than a machine, so that no remediation begins.
-	// Machines in a failure domain with a separate mass failure are not counted.
+	// MassFailure defines when so many machines are unhealthy at once that the cause is larger than
+	// a machine, so that no remediation begins. Machines in a failure domain with a separate mass
+	// failure are not counted.
 	// +optional
 	MassFailure FleetMassFailure `json:"massFailure,omitzero"`
 	// FailureDomains are the limits of each failure domain.
@@ -47,7 +49,8 @@ type RepairLimitsSpec struct {
 
 // FleetMassFailure defines a mass failure of the fleet.
 type FleetMassFailure struct {
-	// Percent is the percentage of the machines selected by RepairPolicies, and at least floor machines, that must be unhealthy at once.
+	// Percent is the percentage of the machines selected by RepairPolicies, and at least floor
+	// machines, that must be unhealthy at once.
 	// +optional
 	// +kubebuilder:default=20
 	// +kubebuilder:validation:Minimum=1
@@ -65,8 +68,8 @@ type FleetMassFailure struct {
 	Cooldown *Duration `json:"cooldown,omitempty"`
 }
 
-// FailureDomainLimits are the limits of each failure domain of Cluster API. Machines of different clusters in the same failure domain are counted
-// together.
+// FailureDomainLimits are the limits of each failure domain of Cluster API. Machines of different
+// clusters in the same failure domain are counted together.
 type FailureDomainLimits struct {
 	// AtOnce is the maximum number of concurrent remediations of machines in one failure domain.
 	// +optional
@@ -74,11 +77,13 @@ type FailureDomainLimits struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	AtOnce int32 `json:"atOnce,omitempty"`
-	// MassFailure defines a mass failure of a failure domain. During it no remediation begins whose replacement would be created there.
+	// MassFailure defines a mass failure of a failure domain. During it no remediation begins whose
+	// replacement would be created there.
 	// +optional
 	MassFailure FailureDomainMassFailure `json:"massFailure,omitzero"`
-	// RegionLabel is a label of Clusters. Failure domains with the same name are different if the Clusters' values of this label differ, because some
-	// infrastructure providers number the failure domains of each region separately.
+	// RegionLabel is a label of Clusters. Failure domains with the same name are different if the
+	// Clusters' values of this label differ, because some infrastructure providers number the
+	// failure domains of each region separately.
 	// +optional
 	// +kubebuilder:default="topology.kubernetes.io/region"
 	// +kubebuilder:validation:MinLength=1
@@ -89,8 +94,8 @@ type FailureDomainLimits struct {
 
 // FailureDomainMassFailure defines a mass failure of a failure domain.
 type FailureDomainMassFailure struct {
-	// Percent is the percentage of the failure domain's machines selected by RepairPolicies, and at least floor machines, that must be unhealthy at
-	// once.
+	// Percent is the percentage of the failure domain's machines selected by RepairPolicies, and at
+	// least floor machines, that must be unhealthy at once.
 	// +optional
 	// +kubebuilder:default=50
 	// +kubebuilder:validation:Minimum=1
@@ -124,8 +129,8 @@ type RepairLimitsStatus struct {
 	// Started is the number of remediations that began within the window.
 	// +optional
 	Started int `json:"started,omitempty"`
-	// FailureDomains are the failure domains with unhealthy machines or remediations, or with a recent mass failure. At most a hundred are listed,
-	// those with the most unhealthy machines.
+	// FailureDomains are the failure domains with unhealthy machines or remediations, or with a
+	// recent mass failure. At most a hundred are listed, those with the most unhealthy machines.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -158,8 +163,8 @@ type FailureDomainStatus struct {
 	ClosedUntil *metav1.Time `json:"closedUntil,omitempty"`
 }
 
-// RepairLimits limits the remediations of all RepairPolicies of the management cluster together. There is only one, with the name default. Without it
-// the defaults of its fields apply.
+// RepairLimits limits the remediations of all RepairPolicies of the management cluster together.
+// There is only one, with the name default. Without it the defaults of its fields apply.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -4,8 +4,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MoveSpec requests that Cluster API clusters of the Move's namespace are moved to another management cluster. Only abort and abandonTarget can be
-// changed.
+// MoveSpec requests that Cluster API clusters of the Move's namespace are moved to another
+// management cluster. Only abort and abandonTarget can be changed.
 //
 // +kubebuilder:validation:XValidation:rule="self.target == oldSelf.target",fieldPath=".target",message="target cannot be changed: abort this Move and create another"
 // +kubebuilder:validation:XValidation:rule="self.selection == oldSelf.selection",fieldPath=".selection",message="selection cannot be changed: abort this Move and create another"
@@ -33,14 +33,15 @@ type MoveSpec struct {
 	// +optional
 	DryRun bool `json:"dryRun,omitempty"`
 
-	// RollbackOnFailure deletes the objects created on the target and restores the source's pause state if the move fails before its point of no
-	// return (Verified). If false, everything stays as it is, paused, until a user acts.
+	// RollbackOnFailure deletes the objects created on the target and restores the source's pause
+	// state if the move fails before its point of no return (Verified). If false, everything stays
+	// as it is, paused, until a user acts.
 	// +optional
 	// +kubebuilder:default=true
 	RollbackOnFailure *bool `json:"rollbackOnFailure,omitempty"`
 
-	// CarryStatus lists kinds, as Kind.group, whose status is also written on the target. Most controllers do not need it, because they compute the
-	// status again.
+	// CarryStatus lists kinds, as Kind.group, whose status is also written on the target. Most
+	// controllers do not need it, because they compute the status again.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
@@ -48,8 +49,9 @@ type MoveSpec struct {
 	// +kubebuilder:validation:items:Pattern=`^[A-Z][A-Za-z0-9]*(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	CarryStatus []string `json:"carryStatus,omitempty"`
 
-	// AcceptLoss lists kinds, as Kind.group, of objects that the move may destroy because they cannot be moved: a hosted control plane, or its
-	// dependents such as StatefulSet.apps. A move that would destroy other objects is refused.
+	// AcceptLoss lists kinds, as Kind.group, of objects that the move may destroy because they
+	// cannot be moved: a hosted control plane, or its dependents such as StatefulSet.apps. A move
+	// that would destroy other objects is refused.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
@@ -57,13 +59,15 @@ type MoveSpec struct {
 	// +kubebuilder:validation:items:Pattern=`^[A-Z][A-Za-z0-9]*(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	AcceptLoss []string `json:"acceptLoss,omitempty"`
 
-	// Abort requests that the move is rolled back. It is refused once the move is Verified, because the move can then only be completed.
+	// Abort requests that the move is rolled back. It is refused once the move is Verified, because
+	// the move can then only be completed.
 	// +optional
 	Abort bool `json:"abort,omitempty"`
 
-	// AbandonTarget ends the move without the target, if the target is permanently lost. The source is resumed if it still has all objects; otherwise
-	// it stays paused. The target may have copies made by the move. If the target becomes available again, delete these copies there, without their
-	// finalizers, and never unpause them.
+	// AbandonTarget ends the move without the target, if the target is permanently lost. The source
+	// is resumed if it still has all objects; otherwise it stays paused. The target may have copies
+	// made by the move. If the target becomes available again, delete these copies there, without
+	// their finalizers, and never unpause them.
 	// +optional
 	AbandonTarget bool `json:"abandonTarget,omitempty"`
 }
@@ -73,8 +77,9 @@ type MoveTarget struct {
 	// KubeconfigSecretRef is a Secret in the Move's namespace with a kubeconfig for the target.
 	// +required
 	KubeconfigSecretRef SecretKeyRef `json:"kubeconfigSecretRef"`
-	// AllowInsecure accepts a kubeconfig with an http server or without verification of the server's certificate (insecure-skip-tls-verify). The
-	// private keys of the clusters can then be read on the network.
+	// AllowInsecure accepts a kubeconfig with an http server or without verification of the
+	// server's certificate (insecure-skip-tls-verify). The private keys of the clusters can then be
+	// read on the network.
 	// +optional
 	AllowInsecure bool `json:"allowInsecure,omitempty"`
 }
@@ -110,8 +115,8 @@ type MoveSelection struct {
 	All bool `json:"all,omitempty"`
 }
 
-// MoveTimeouts are the timeouts of a move. A timeout before Verified fails the move and rolls it back. After Verified the move continues until the
-// source is empty and the target is resumed.
+// MoveTimeouts are the timeouts of a move. A timeout before Verified fails the move and rolls it
+// back. After Verified the move continues until the source is empty and the target is resumed.
 type MoveTimeouts struct {
 	// Acknowledge is the timeout until all objects have acknowledged the pause.
 	// +optional
@@ -129,8 +134,8 @@ type MoveTimeouts struct {
 	// +kubebuilder:default="30m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
 	Create *Duration `json:"create,omitempty"`
-	// Resume is the timeout until all objects on the target have resumed. After it the move ends, and its status lists the objects that have not
-	// resumed.
+	// Resume is the timeout until all objects on the target have resumed. After it the move ends,
+	// and its status lists the objects that have not resumed.
 	// +optional
 	// +kubebuilder:default="10m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
@@ -149,14 +154,15 @@ type MoveStatus struct {
 	// MoveID is the ID of the move in the event log and on the objects that it creates.
 	// +optional
 	MoveID string `json:"moveID,omitempty"`
-	// LogID is the ID of the event log in which the move began, and which its annotations in both clusters contain. With another event log, the move
-	// continues only after it was resolved.
+	// LogID is the ID of the event log in which the move began, and which its annotations in both
+	// clusters contain. With another event log, the move continues only after it was resolved.
 	// +optional
 	LogID string `json:"logID,omitempty"`
 	// +optional
 	Phase MovePhase `json:"phase,omitempty"`
-	// Stranded means that the clusters differ from the event log, so that continuing could lose an object or leave both clusters active. The move
-	// changes nothing until they agree again, or until the user has followed the instructions in next.
+	// Stranded means that the clusters differ from the event log, so that continuing could lose an
+	// object or leave both clusters active. The move changes nothing until they agree again, or
+	// until the user has followed the instructions in next.
 	// +optional
 	Stranded bool `json:"stranded,omitempty"`
 	// Message describes in one sentence the current state or the result.
@@ -190,8 +196,8 @@ type MoveStatus struct {
 	// +optional
 	// +listType=atomic
 	NotMoved []MoveWaiting `json:"notMoved,omitempty"`
-	// LogSequence is the sequence of the move's last commit that this status includes, in the event log logID. It is absent while logID refers to a
-	// lost event log.
+	// LogSequence is the sequence of the move's last commit that this status includes, in the event
+	// log logID. It is absent while logID refers to a lost event log.
 	// +optional
 	LogSequence int64 `json:"logSequence,omitempty"`
 	// +optional
@@ -205,7 +211,8 @@ type MoveCounts struct {
 	// Clusters is the number of selected Clusters.
 	// +optional
 	Clusters int `json:"clusters,omitempty"`
-	// Objects is the number of objects in the plan, or before there is a plan, of objects that must acknowledge the pause.
+	// Objects is the number of objects in the plan, or before there is a plan, of objects that must
+	// acknowledge the pause.
 	// +optional
 	Objects int `json:"objects,omitempty"`
 	// Acknowledged is the number of objects that have acknowledged the pause.
@@ -247,8 +254,9 @@ type MoveFinding struct {
 	Remedy string `json:"remedy"`
 }
 
-// Move moves Cluster API clusters to another management cluster. It waits until their controllers have acknowledged that they are paused, and records
-// each step in the event log, so that the move continues after a crash at any point.
+// Move moves Cluster API clusters to another management cluster. It waits until their controllers
+// have acknowledged that they are paused, and records each step in the event log, so that the move
+// continues after a crash at any point.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

@@ -6,8 +6,9 @@ import (
 	"fmt"
 )
 
-// UnmarshalJSON decodes a string as the required success of a task. It decodes the key true as `on`, because YAML 1.1 parsers, for example kubectl's,
-// convert an unquoted `on` to the boolean true.
+// UnmarshalJSON decodes a string as the required success of a task. It decodes the key true as
+// `on`, because YAML 1.1 parsers, for example kubectl's, convert an unquoted `on` to the boolean
+// true.
 func (n *Need) UnmarshalJSON(data []byte) error {
 	*n = Need{}
 	if len(data) > 0 && data[0] == '"' {

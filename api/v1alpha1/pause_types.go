@@ -4,20 +4,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// PauseSpec requests that Cluster API clusters of the Pause's namespace are paused as long as the Pause exists. It cannot be changed.
+// PauseSpec requests that Cluster API clusters of the Pause's namespace are paused as long as the
+// Pause exists. It cannot be changed.
 //
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the spec cannot be changed: create another Pause, which may overlap with this one, and then delete this one"
 // +kubebuilder:validation:XValidation:rule="(has(self.clusters) && size(self.clusters) > 0) || has(self.selector)",message="set clusters (a list of Cluster names), selector (a label selector), or both"
 type PauseSpec struct {
-	// Clusters are names of Clusters in the Pause's namespace. A Cluster that does not exist yet is paused when it is created.
+	// Clusters are names of Clusters in the Pause's namespace. A Cluster that does not exist yet is
+	// paused when it is created.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=1000
 	// +kubebuilder:validation:items:MaxLength=253
 	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	Clusters []string `json:"clusters,omitempty"`
-	// Selector selects Clusters of the namespace by their labels, in addition to clusters; an empty selector selects all. A Cluster that gets the
-	// labels later is paused then. A Cluster that loses the labels stays paused until the Pause is deleted.
+	// Selector selects Clusters of the namespace by their labels, in addition to clusters; an empty
+	// selector selects all. A Cluster that gets the labels later is paused then. A Cluster that
+	// loses the labels stays paused until the Pause is deleted.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchLabels) || size(self.matchLabels) <= 32",fieldPath=".matchLabels",message="must have at most 32 labels"
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || size(self.matchExpressions) <= 32",fieldPath=".matchExpressions",message="must have at most 32 items"
@@ -32,8 +35,9 @@ type PauseSpec struct {
 	Timeouts PauseTimeouts `json:"timeouts,omitzero"`
 }
 
-// PauseTimeouts are the timeouts after which a Pause reports the objects that have not acknowledged. A timeout changes nothing else: the Pause
-// continues to check the objects, less often.
+// PauseTimeouts are the timeouts after which a Pause reports the objects that have not
+// acknowledged. A timeout changes nothing else: the Pause continues to check the objects, less
+// often.
 type PauseTimeouts struct {
 	// Acknowledge is the timeout until all objects have acknowledged the pause.
 	// +optional
@@ -46,8 +50,9 @@ type PauseTimeouts struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(kind, kind.matches('^(Secret|ConfigMap|[A-Z][A-Za-z0-9]*([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)+)$'))",message="acknowledgeKinds must be keyed by Kind.group, such as Machine.cluster.x-k8s.io, or by Secret or ConfigMap"
 	// +kubebuilder:validation:XValidation:rule="self.all(kind, self[kind].matches('[1-9]'))",message="each of acknowledgeKinds must be more than 0"
 	AcknowledgeKinds map[string]Duration `json:"acknowledgeKinds,omitempty"`
-	// Resume is the timeout until all objects have resumed after the Pause was deleted and the clusters were restored. After it the Pause is removed,
-	// and an event lists the objects that have not resumed.
+	// Resume is the timeout until all objects have resumed after the Pause was deleted and the
+	// clusters were restored. After it the Pause is removed, and an event lists the objects that
+	// have not resumed.
 	// +optional
 	// +kubebuilder:default="2m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
@@ -171,7 +176,8 @@ type PauseCluster struct {
 	Objects int `json:"objects,omitempty"`
 	// +optional
 	Acknowledged int `json:"acknowledged,omitempty"`
-	// Pending is the number of objects that have not acknowledged the pause. status.waitingFor lists the first of all clusters.
+	// Pending is the number of objects that have not acknowledged the pause. status.waitingFor
+	// lists the first of all clusters.
 	// +optional
 	Pending int `json:"pending,omitempty"`
 }
@@ -184,14 +190,16 @@ type PauseKind struct {
 	Acknowledged int `json:"acknowledged,omitempty"`
 	// +optional
 	Pending int `json:"pending,omitempty"`
-	// Signals show how these objects acknowledged the pause: condition (the condition Paused became True), already-held (it was True because of an
-	// earlier pause), settled (it was True for an unknown reason, and stayed True), through-owner (no controller acts on the object before it has an
-	// owner), assumed (the kind has no signal).
+	// Signals show how these objects acknowledged the pause: condition (the condition Paused became
+	// True), already-held (it was True because of an earlier pause), settled (it was True for an
+	// unknown reason, and stayed True), through-owner (no controller acts on the object before it
+	// has an owner), assumed (the kind has no signal).
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=8
 	Signals []string `json:"signals,omitempty"`
-	// BlockMove means that a provider had set the annotation clusterctl.cluster.x-k8s.io/block-move on objects, and removed it.
+	// BlockMove means that a provider had set the annotation clusterctl.cluster.x-k8s.io/block-move
+	// on objects, and removed it.
 	// +optional
 	BlockMove bool `json:"blockMove,omitempty"`
 	// Slowest is the longest observed time from the pause to the acknowledgement of an object.
@@ -206,8 +214,9 @@ type PauseWaiting struct {
 	Message string `json:"message"`
 }
 
-// Pause pauses Cluster API clusters as long as it exists, and reports when every object of these clusters has acknowledged that it is paused. When it
-// is deleted, the previous pause states are restored.
+// Pause pauses Cluster API clusters as long as it exists, and reports when every object of these
+// clusters has acknowledged that it is paused. When it is deleted, the previous pause states are
+// restored.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

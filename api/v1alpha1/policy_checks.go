@@ -8,8 +8,9 @@ type RepairChecks struct {
 	// +optional
 	// +kubebuilder:default="10m"
 	NodeStartup *Duration `json:"nodeStartup,omitempty"`
-	// UnhealthyNodeConditions are conditions of the Node; by default Ready False or Unknown for 5 minutes. For conditions other than Ready, scute
-	// reads the Nodes in their cluster, and the timeout begins when it first sees the condition.
+	// UnhealthyNodeConditions are conditions of the Node; by default Ready False or Unknown for 5
+	// minutes. For conditions other than Ready, scute reads the Nodes in their cluster, and the
+	// timeout begins when it first sees the condition.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
@@ -59,29 +60,32 @@ type RepairNotice struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Value string `json:"value,omitempty"`
-	// LeadTime is how long before its stop the machine is replaced. The value of the annotation must be the time of the stop, such as
-	// 2026-01-31T18:00:00Z. Without it, the notice is in effect at once.
+	// LeadTime is how long before its stop the machine is replaced. The value of the annotation
+	// must be the time of the stop, such as 2026-01-31T18:00:00Z. Without it, the notice is in
+	// effect at once.
 	// +optional
 	LeadTime *Duration `json:"leadTime,omitempty"`
 }
 
-// EscalationStep requests a less disruptive repair from another controller, for example a reboot, by creating an object from a template. If the
-// machine is healthy within the timeout, nothing more is done.
+// EscalationStep requests a less disruptive repair from another controller, for example a reboot,
+// by creating an object from a template. If the machine is healthy within the timeout, nothing more
+// is done.
 type EscalationStep struct {
 	// Name is the name of the step.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	Name string `json:"name"`
-	// Template is the object to create. ${machine}, ${node}, ${cluster} and ${namespace} are replaced by the names for the machine, and
-	// ${infrastructure.PATH} by the field of its infrastructure machine at this JSONPath: ${infrastructure.spec.hardwareName}. The object is created
-	// in the policy's namespace and deleted when the step has ended.
+	// Template is the object to create. ${machine}, ${node}, ${cluster} and ${namespace} are
+	// replaced by the names for the machine, and ${infrastructure.PATH} by the field of its
+	// infrastructure machine at this JSONPath: ${infrastructure.spec.hardwareName}. The object is
+	// created in the policy's namespace and deleted when the step has ended.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Template runtime.RawExtension `json:"template"`
 	// Timeout is how long the step may take before the next step or the replacement begins.
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
 	Timeout Duration `json:"timeout"`
-	// FailedWhen lists fields with which the object's controller reports a failure. If one of them has its value, the next step or the replacement
-	// begins at once.
+	// FailedWhen lists fields with which the object's controller reports a failure. If one of them
+	// has its value, the next step or the replacement begins at once.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
@@ -90,8 +94,9 @@ type EscalationStep struct {
 
 // FieldValue is a field of an object and its value.
 type FieldValue struct {
-	// JSONPath is the path of the field in the syntax of kubectl: .status.phase, or .status.conditions[?(@.type=="Failed")].status. Only fields,
-	// indexes and filters are supported.
+	// JSONPath is the path of the field in the syntax of kubectl: .status.phase, or
+	// .status.conditions[?(@.type=="Failed")].status. Only fields, indexes and filters are
+	// supported.
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:Pattern=`^\.`
 	JSONPath string `json:"jsonPath"`

@@ -61,7 +61,8 @@ func (k EtcdProblemKind) Alarm() bool { return k == EtcdCorrupt || k == EtcdNoSp
 type EtcdProblem struct {
 	Cluster      string `json:"cluster"`
 	ControlPlane string `json:"controlPlane"`
-	// Problem is an alarm of etcd (Corrupt or NoSpace), or a problem with the size of its database (NearQuota or Fragmented).
+	// Problem is an alarm of etcd (Corrupt or NoSpace), or a problem with the size of its database
+	// (NearQuota or Fragmented).
 	Problem EtcdProblemKind `json:"problem"`
 	// Members are the nodes of the affected members.
 	// +optional
@@ -92,8 +93,9 @@ type PastRemediation struct {
 	// Reason is why the machine was remediated.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// Method is RolloutSurge, Surge or OwnerRemediation, or Escalate if an escalation step made the machine healthy. For a surge with relaxed
-	// preflight checks of the owner it ends with " (relaxed)".
+	// Method is RolloutSurge, Surge or OwnerRemediation, or Escalate if an escalation step made the
+	// machine healthy. For a surge with relaxed preflight checks of the owner it ends with "
+	// (relaxed)".
 	// +optional
 	Method string `json:"method,omitempty"`
 	// Outcome is the final phase.

@@ -4,7 +4,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // RepairPolicySpec enables remediation for clusters of its namespace. Without a RepairPolicy scute changes no machine.
 type RepairPolicySpec struct {
-	// Selector selects Clusters by their labels. An empty selector, written as selector: {}, selects all Clusters of the namespace.
+	// Selector selects Clusters by their labels. An empty selector, written as selector: {},
+	// selects all Clusters of the namespace.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchLabels) || size(self.matchLabels) <= 32",fieldPath=".matchLabels",message="must have at most 32 labels"
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || size(self.matchExpressions) <= 32",fieldPath=".matchExpressions",message="must have at most 32 items"
@@ -20,7 +21,8 @@ type RepairPolicySpec struct {
 	// +optional
 	Workers bool `json:"workers,omitempty"`
 
-	// DryRun makes decisions and records them, but changes nothing: no annotation, no MachineHealthCheck, no replacement.
+	// DryRun makes decisions and records them, but changes nothing: no annotation, no
+	// MachineHealthCheck, no replacement.
 	// +optional
 	DryRun bool `json:"dryRun,omitempty"`
 
@@ -36,33 +38,39 @@ type RepairPolicySpec struct {
 	// +optional
 	Checks RepairChecks `json:"checks,omitzero"`
 
-	// Notices are signs that a healthy machine will stop soon, such as a spot interruption or a scheduled maintenance. A machine with a notice is
-	// replaced like an unhealthy machine, but without escalation steps. It is not counted for a mass failure.
+	// Notices are signs that a healthy machine will stop soon, such as a spot interruption or a
+	// scheduled maintenance. A machine with a notice is replaced like an unhealthy machine, but
+	// without escalation steps. It is not counted for a mass failure.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Notices []RepairNotice `json:"notices,omitempty"`
 
-	// HealthCheck creates and owns a MachineHealthCheck for each selected control plane, which uses scute and has a limit of (N-1)/2 for N machines.
-	// Default: true. If false, create a MachineHealthCheck with a templateRef to a SurgeRemediationTemplate.
+	// HealthCheck creates and owns a MachineHealthCheck for each selected control plane, which uses
+	// scute and has a limit of (N-1)/2 for N machines. Default: true. If false, create a
+	// MachineHealthCheck with a templateRef to a SurgeRemediationTemplate.
 	// +optional
 	// +kubebuilder:default=true
 	HealthCheck *bool `json:"healthCheck,omitempty"`
 
-	// Methods are the allowed methods; empty allows all. OwnerRemediation is the remediation by the owner, which deletes the machine first.
+	// Methods are the allowed methods; empty allows all. OwnerRemediation is the remediation by the
+	// owner, which deletes the machine first.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=4
 	Methods []RepairMethod `json:"methods,omitempty"`
 
-	// AcceptDeleteFirst allows the owner to delete the machine first if its rollout strategy has maxSurge 0 (no room for another machine), or if an
-	// earlier replacement was not created or not ready in time (no capacity for another machine).
+	// AcceptDeleteFirst allows the owner to delete the machine first if its rollout strategy has
+	// maxSurge 0 (no room for another machine), or if an earlier replacement was not created or not
+	// ready in time (no capacity for another machine).
 	// +optional
 	AcceptDeleteFirst bool `json:"acceptDeleteFirst,omitempty"`
 
-	// GuardDeletions makes the API server deny users the deletion of a control plane machine while etcd needs it: because too few members would
-	// respond without the machine, because another machine is being deleted, or because it is the only machine. The annotation scute.dev/needed on
-	// the machine contains the reason. The annotation scute.dev/delete-anyway allows the deletion nevertheless.
+	// GuardDeletions makes the API server deny users the deletion of a control plane machine while
+	// etcd needs it: because too few members would respond without the machine, because another
+	// machine is being deleted, or because it is the only machine. The annotation scute.dev/needed
+	// on the machine contains the reason. The annotation scute.dev/delete-anyway allows the
+	// deletion nevertheless.
 	// +optional
 	GuardDeletions bool `json:"guardDeletions,omitempty"`
 
@@ -85,8 +93,9 @@ type RepairPolicySpec struct {
 	// +optional
 	Timeouts RepairTimeouts `json:"timeouts,omitzero"`
 
-	// AllowedHooks are deletion hooks of other controllers that do not prevent a replacement: names of annotations after the prefix
-	// pre-drain.delete.hook.machine.cluster.x-k8s.io/ or pre-terminate.delete.hook.machine.cluster.x-k8s.io/. A name that ends with * matches all
+	// AllowedHooks are deletion hooks of other controllers that do not prevent a replacement: names
+	// of annotations after the prefix pre-drain.delete.hook.machine.cluster.x-k8s.io/ or
+	// pre-terminate.delete.hook.machine.cluster.x-k8s.io/. A name that ends with * matches all
 	// names with this prefix.
 	// +optional
 	// +listType=set
@@ -104,7 +113,8 @@ type RepairPolicySpec struct {
 	// +optional
 	Removal RepairRemoval `json:"removal,omitzero"`
 
-	// MaxAttempts is the maximum number of replacements for one machine, and along a chain of replacements that fail one after the other.
+	// MaxAttempts is the maximum number of replacements for one machine, and along a chain of
+	// replacements that fail one after the other.
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=1
@@ -118,14 +128,16 @@ type RepairMethod string
 
 // The methods.
 const (
-	// MethodRolloutSurge makes only the unhealthy machine outdated, so that the owner's rollout creates a new machine first and then deletes this
-	// one.
+	// MethodRolloutSurge makes only the unhealthy machine outdated, so that the owner's rollout
+	// creates a new machine first and then deletes this one.
 	MethodRolloutSurge RepairMethod = "RolloutSurge"
 	// MethodSurge increases replicas, and restores them as soon as the new machine exists.
 	MethodSurge RepairMethod = "Surge"
-	// MethodRelaxedSurge allows both surges with relaxed preflight checks of the owner, for a machine whose kubelet is dead.
+	// MethodRelaxedSurge allows both surges with relaxed preflight checks of the owner, for a
+	// machine whose kubelet is dead.
 	MethodRelaxedSurge RepairMethod = "RelaxedSurge"
-	// MethodOwnerRemediation requests remediation by the owner, which deletes the machine first and then creates another.
+	// MethodOwnerRemediation requests remediation by the owner, which deletes the machine first and
+	// then creates another.
 	MethodOwnerRemediation RepairMethod = "OwnerRemediation"
 )
 
@@ -137,8 +149,9 @@ type RepairPolicyLimits struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	AtOnce int32 `json:"atOnce,omitempty"`
-	// WorkersAtOnce is the maximum number of concurrent remediations of the machines of one MachineDeployment, or of one MachineSet without a
-	// MachineDeployment. Each surge adds one machine to it. They are also counted for atOnce.
+	// WorkersAtOnce is the maximum number of concurrent remediations of the machines of one
+	// MachineDeployment, or of one MachineSet without a MachineDeployment. Each surge adds one
+	// machine to it. They are also counted for atOnce.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
@@ -155,10 +168,12 @@ type RepairPolicyLimits struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
 	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('8760h')",message="must be at most 8760h, a year"
 	Window *Duration `json:"window,omitempty"`
-	// MassFailure defines when so many machines are unhealthy at once that the cause is larger than a machine, so that no remediation begins.
+	// MassFailure defines when so many machines are unhealthy at once that the cause is larger than
+	// a machine, so that no remediation begins.
 	// +optional
 	MassFailure PolicyMassFailure `json:"massFailure,omitzero"`
-	// Cooldown is how long no remediation begins for an owner after a remediation, and for a machine after it recovered or an attempt ended.
+	// Cooldown is how long no remediation begins for an owner after a remediation, and for a
+	// machine after it recovered or an attempt ended.
 	// +optional
 	// +kubebuilder:default="5m"
 	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('8760h')",message="must be at most 8760h, a year"
@@ -206,8 +221,8 @@ type RepairTimeouts struct {
 
 // RepairEtcd configures regular checks of etcd, and the defragmentation of its databases.
 type RepairEtcd struct {
-	// Interval is the time between two checks of a control plane's etcd, for example 1h. Its leader, learners, alarms and database sizes are recorded
-	// when they change.
+	// Interval is the time between two checks of a control plane's etcd, for example 1h. Its
+	// leader, learners, alarms and database sizes are recorded when they change.
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m')",message="must be at least 1m"
 	Interval Duration `json:"interval"`
 	// Defragmentation defragments databases with much free space. Without it, they are only reported.
@@ -215,8 +230,9 @@ type RepairEtcd struct {
 	Defragmentation *RepairDefragmentation `json:"defragmentation,omitempty"`
 }
 
-// RepairDefragmentation configures the defragmentation of etcd members. A member does not respond during its defragmentation. One member is
-// defragmented at a time, the leader last, and none while a machine of the control plane is being replaced or is unhealthy.
+// RepairDefragmentation configures the defragmentation of etcd members. A member does not respond
+// during its defragmentation. One member is defragmented at a time, the leader last, and none while
+// a machine of the control plane is being replaced or is unhealthy.
 type RepairDefragmentation struct {
 	// FreePercent is the percentage of a database that must be free.
 	// +optional
@@ -235,19 +251,21 @@ type RepairDefragmentation struct {
 	// +kubebuilder:default="10m"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m')",message="must be at least 1m"
 	Pause *Duration `json:"pause,omitempty"`
-	// Deadline is the timeout until a member is defragmented and responds again. No remediation of its control plane begins before.
+	// Deadline is the timeout until a member is defragmented and responds again. No remediation of
+	// its control plane begins before.
 	// +optional
 	// +kubebuilder:default="1m"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10s') && duration(self) <= duration('5m')",message="must be between 10s and 5m"
 	Deadline *Duration `json:"deadline,omitempty"`
-	// DisarmNoSpace disarms the alarm NOSPACE when defragmentation has reduced every database to less than 75 % of its quota. Otherwise a user has to
-	// disarm it. It never disarms the alarm of members before etcd 3.6, because they do not report their quota.
+	// DisarmNoSpace disarms the alarm NOSPACE when defragmentation has reduced every database to
+	// less than 75 % of its quota. Otherwise a user has to disarm it. It never disarms the alarm of
+	// members before etcd 3.6, because they do not report their quota.
 	// +optional
 	DisarmNoSpace bool `json:"disarmNoSpace,omitempty"`
 }
 
-// RepairRemoval sets the timeouts of the deletion of a machine that is being replaced. Without it, the timeouts of the machine apply, which are
-// unlimited by default.
+// RepairRemoval sets the timeouts of the deletion of a machine that is being replaced. Without it,
+// the timeouts of the machine apply, which are unlimited by default.
 type RepairRemoval struct {
 	// DrainTimeout is the timeout for draining the Node. After it the drain is skipped.
 	// +optional

@@ -4,8 +4,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// UnhealthyAnnotation is an annotation of a Machine that is unhealthy or will be soon. Its value is an UnhealthyMark as JSON. scute sets and deletes
-// it; users do not need to.
+// UnhealthyAnnotation is an annotation of a Machine that is unhealthy or will be soon. Its value is
+// an UnhealthyMark as JSON. scute sets and deletes it; users do not need to.
 const UnhealthyAnnotation = "scute.dev/unhealthy"
 
 // UnhealthyScheduled is the State of a machine whose replacement was decided.
@@ -13,20 +13,23 @@ const UnhealthyScheduled = "Scheduled"
 
 // UnhealthyMark is the value of UnhealthyAnnotation.
 type UnhealthyMark struct {
-	// State is Failing (a check fails, and its timeout has not ended), Unhealthy, or Scheduled (its replacement was decided).
+	// State is Failing (a check fails, and its timeout has not ended), Unhealthy, or Scheduled (its
+	// replacement was decided).
 	State string `json:"state"`
 	// Since is when the check began to fail, in RFC 3339 and UTC.
 	Since metav1.Time `json:"since"`
 	// Reason is the name of the check.
 	Reason string `json:"reason"`
-	// Source is what reported the machine: MachineHealthCheck, Operator (the annotation cluster.x-k8s.io/remediate-machine), Policy, or Notice (the
-	// machine is healthy and will stop soon).
+	// Source is what reported the machine: MachineHealthCheck, Operator (the annotation
+	// cluster.x-k8s.io/remediate-machine), Policy, or Notice (the machine is healthy and will stop
+	// soon).
 	Source string `json:"source"`
 	// Remediation is the ID of the remediation in scutectl and in the event log.
 	Remediation string `json:"remediation"`
 }
 
-// SurgeRemediationSpec contains an operator's settings for one remediation. A MachineHealthCheck copies it from the template.
+// SurgeRemediationSpec contains an operator's settings for one remediation. A MachineHealthCheck
+// copies it from the template.
 type SurgeRemediationSpec struct {
 	// Hold prevents any action on the machine, apart from its annotation.
 	// +optional
@@ -38,7 +41,8 @@ type SurgeRemediationSpec struct {
 
 // RemediationHold keeps an unhealthy machine for inspection.
 type RemediationHold struct {
-	// Until is when the hold ends; without it, the hold lasts until it is removed. The format is RFC 3339, such as 2026-01-31T18:00:00Z.
+	// Until is when the hold ends; without it, the hold lasts until it is removed. The format is
+	// RFC 3339, such as 2026-01-31T18:00:00Z.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
@@ -90,8 +94,9 @@ type SurgeRemediationStatus struct {
 	// Policy is the name of the RepairPolicy that selects the machine.
 	// +optional
 	Policy string `json:"policy,omitempty"`
-	// Decision is the last decision: RolloutSurge, Surge, OwnerRemediation, Wait, Freeze, Escalate or CannotRemediate. For a surge with relaxed
-	// preflight checks of the owner it ends with " (relaxed)".
+	// Decision is the last decision: RolloutSurge, Surge, OwnerRemediation, Wait, Freeze, Escalate
+	// or CannotRemediate. For a surge with relaxed preflight checks of the owner it ends with "
+	// (relaxed)".
 	// +optional
 	Decision string `json:"decision,omitempty"`
 	// Reason is why the machine is unhealthy or will be soon.
@@ -156,8 +161,9 @@ type QuorumStatus struct {
 	Learners []string `json:"learners,omitempty"`
 }
 
-// SurgeRemediation is the remediation of the Machine with the same name. A MachineHealthCheck whose templateRef is a SurgeRemediationTemplate creates
-// it (Cluster API's contract for external remediation), or scute creates it.
+// SurgeRemediation is the remediation of the Machine with the same name. A MachineHealthCheck whose
+// templateRef is a SurgeRemediationTemplate creates it (Cluster API's contract for external
+// remediation), or scute creates it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -173,7 +179,8 @@ type SurgeRemediation struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is optional, because Cluster API creates requests without a spec from templates without one. An empty spec means no hold and no abort.
+	// Spec is optional, because Cluster API creates requests without a spec from templates without
+	// one. An empty spec means no hold and no abort.
 	// +optional
 	// +kubebuilder:default={}
 	Spec SurgeRemediationSpec `json:"spec,omitempty"`

@@ -10,8 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Slim deletes the parts of an object that the daemon does not need in its cache: annotations of other programs, large annotations, managed fields,
-// and a spec of more than SpecBytes, which it reports as unreadable. Write such an object back only as a patch of the differences.
+// Slim deletes the parts of an object that the daemon does not need in its cache: annotations of
+// other programs, large annotations, managed fields, and a spec of more than SpecBytes, which it
+// reports as unreadable. Write such an object back only as a patch of the differences.
 func Slim(o metav1.Object) {
 	o.SetManagedFields(nil)
 	annotations := o.GetAnnotations()
@@ -43,8 +44,9 @@ func Slim(o metav1.Object) {
 	}
 }
 
-// SlimMeta deletes the parts of the metadata that may be large: labels and owners of more than metaBytes each, and, of finalizers of more than
-// metaBytes, all but the first ownFinalizers of scute.
+// SlimMeta deletes the parts of the metadata that may be large: labels and owners of more than
+// metaBytes each, and, of finalizers of more than metaBytes, all but the first ownFinalizers of
+// scute.
 func SlimMeta(o metav1.Object) {
 	if size(o.GetLabels()) > metaBytes {
 		o.SetLabels(nil)
@@ -65,11 +67,13 @@ func size(part any) int {
 }
 
 const (
-	// metaBytes bounds in bytes the annotations, the labels, the owners and the finalizers that Slim keeps: each object has a few.
+	// metaBytes bounds in bytes the annotations, the labels, the owners and the finalizers that
+	// Slim keeps: each object has a few.
 	metaBytes = 16 << 10
 	// ownFinalizers is the maximum number of scute's finalizers that SlimMeta keeps: scute sets one or two.
 	ownFinalizers = 16
-	// SpecBytes bounds the spec of a RepairPolicy, Pause, Move or BackupSchedule, because the daemon keeps all of them in memory.
+	// SpecBytes bounds the spec of a RepairPolicy, Pause, Move or BackupSchedule, because the
+	// daemon keeps all of them in memory.
 	SpecBytes = 128 << 10
 	// annotationBytes bounds the size of an annotation that Slim keeps.
 	annotationBytes = 4 << 10

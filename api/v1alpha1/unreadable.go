@@ -13,8 +13,9 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// Unreadable contains the parts of a stored object that this version cannot decode. An object may have been stored with an earlier schema, and no
-// schema refuses every value that Go cannot decode: kube-apiserver accepts a list for a time. One such object must not prevent a list or watch from
+// Unreadable contains the parts of a stored object that this version cannot decode. An object may
+// have been stored with an earlier schema, and no schema refuses every value that Go cannot decode:
+// kube-apiserver accepts a list for a time. One such object must not prevent a list or watch from
 // decoding the others. So the part is empty, is recorded here, and is written back unchanged.
 type Unreadable struct {
 	Spec, Status *UnreadablePart

@@ -101,7 +101,8 @@ type WorkflowRunStatus struct {
 	// Progress is "succeeded/all".
 	// +optional
 	Progress string `json:"progress,omitempty"`
-	// Tasks are at most 100 tasks: first those that need attention, then those in flight, then those that ended last. The event log has all tasks.
+	// Tasks are at most 100 tasks: first those that need attention, then those in flight, then
+	// those that ended last. The event log has all tasks.
 	// +optional
 	Tasks []TaskStatus `json:"tasks,omitempty"`
 	// TasksOmitted is the number of tasks that are not in the list.

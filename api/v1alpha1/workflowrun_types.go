@@ -5,8 +5,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AdoptedAnnotation is an annotation of a WorkflowRun with the digest of the events that clients wrote to the log about its run, such as changed
-// inputs, outputs and definitions. Without it the daemon starts no task of the run.
+// AdoptedAnnotation is an annotation of a WorkflowRun with the digest of the events that clients
+// wrote to the log about its run, such as changed inputs, outputs and definitions. Without it the
+// daemon starts no task of the run.
 const AdoptedAnnotation = "scute.dev/adopted"
 
 // WorkflowRunSpec is a run: either the tasks of a graph, or a named workflow with its parameters. Only suspend can be
@@ -41,8 +42,8 @@ type WorkflowRunSpec struct {
 	// Hooks run before and after all tasks, and after a failure.
 	// +optional
 	Hooks RunHooks `json:"hooks,omitzero"`
-	// ServiceAccountName is the ServiceAccount, in the WorkflowRun's namespace, whose permissions the tasks have. Only the
-	// daemon uses it. A local run uses the operator's kubeconfig.
+	// ServiceAccountName is the ServiceAccount, in the WorkflowRun's namespace, whose permissions
+	// the tasks have. Only the daemon uses it. A local run uses the operator's kubeconfig.
 	// +optional
 	// +kubebuilder:default=default
 	// +kubebuilder:validation:MaxLength=253
@@ -77,11 +78,13 @@ const (
 	FailurePause   FailurePolicy = "Pause"
 )
 
-// KindPolicy contains the defaults of all tasks of a kind, or of all tasks that apply objects of a type. The defaults of the type have precedence.
+// KindPolicy contains the defaults of all tasks of a kind, or of all tasks that apply objects of a
+// type. The defaults of the type have precedence.
 type KindPolicy struct {
-	// Kind of the tasks, such as Exec; or the type of the object that a task of the kind Apply applies, such as Deployment or Deployment.apps.
-	// If the task applies several objects, all must be of the type; expand creates separate tasks for them. Write Job.batch for the type Job, because
-	// Job is a kind of task.
+	// Kind of the tasks, such as Exec; or the type of the object that a task of the kind Apply
+	// applies, such as Deployment or Deployment.apps. If the task applies several objects, all must
+	// be of the type; expand creates separate tasks for them. Write Job.batch for the type Job,
+	// because Job is a kind of task.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -110,8 +113,9 @@ type RunHooks struct {
 	// +optional
 	// +kubebuilder:validation:MaxItems=100
 	Post []HookSpec `json:"post,omitempty"`
-	// OnFailure run once for each task and each undo that failed permanently, and once when the run ends by a failure or is aborted.
-	// A failure of these hooks is recorded and changes nothing. They have no retry, no totalTimeout and no undo.
+	// OnFailure run once for each task and each undo that failed permanently, and once when the run
+	// ends by a failure or is aborted. A failure of these hooks is recorded and changes nothing.
+	// They have no retry, no totalTimeout and no undo.
 	// +optional
 	// +kubebuilder:validation:MaxItems=100
 	OnFailure []HookSpec `json:"onFailure,omitempty"`
@@ -211,8 +215,8 @@ type TaskSpec struct {
 	// Always runs the task again on every resume, even if it has succeeded.
 	// +optional
 	Always bool `json:"always,omitempty"`
-	// AtMostOnce waits for an operator's decision, instead of running the task again, if the task was started and its outcome
-	// is unknown.
+	// AtMostOnce waits for an operator's decision, instead of running the task again, if the task
+	// was started and its outcome is unknown.
 	// +optional
 	AtMostOnce bool `json:"atMostOnce,omitempty"`
 }

@@ -63,7 +63,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: again}, r.publish(ctx, &b, id, wrong, why)
 }
 
-// overdue returns the time until the next backup counts as missed, which must then be published. It returns 0 if no backup is due.
+// overdue returns the time until the next backup counts as missed, which must then be published. It
+// returns 0 if no backup is due.
 func (r *Reconciler) overdue(id string) (wait time.Duration) {
 	now := time.Now()
 	r.Schedules.ReadState(id, func(s *schedule.State) {
@@ -146,8 +147,9 @@ func (r *Reconciler) publish(ctx context.Context, b *v1alpha1.BackupSchedule, id
 	return nil
 }
 
-// status returns the status of a schedule from the view, or from the log if the view has removed a schedule that ended. A schedule ends only when its
-// resource is deleted. If it has ended, the resource was restored, and the status must show that no backups are made.
+// status returns the status of a schedule from the view, or from the log if the view has removed a
+// schedule that ended. A schedule ends only when its resource is deleted. If it has ended, the
+// resource was restored, and the status must show that no backups are made.
 func (r *Reconciler) status(ctx context.Context, id string) (status v1alpha1.BackupScheduleStatus, known bool, err error) {
 	status, known, err = resource.LatestStatus(ctx, r.Schedules, id, nil, false)
 	if status.Phase == v1alpha1.BackupEnded {

@@ -16,8 +16,8 @@ import (
 	"scute.dev/internal/supervise"
 )
 
-// configuredSchedule counts the schedules that are written to the log. The view has either an earlier generation of the schedule
-// or none.
+// configuredSchedule counts the schedules that are written to the log. The view has either an
+// earlier generation of the schedule or none.
 type configuredSchedule struct {
 	endedSchedule
 	state      *schedule.State

@@ -37,7 +37,8 @@ func Spec(b *v1alpha1.BackupSchedule) (s schedule.Spec, err error) {
 
 func zone(b *v1alpha1.BackupSchedule) string { return cmp.Or(b.Spec.TimeZone, defaultZone) }
 
-// invalidPart returns the first part of the spec that cannot be read, or that is invalid although the schema accepts it. It returns nil if there is none.
+// invalidPart returns the first part of the spec that cannot be read, or that is invalid although
+// the schema accepts it. It returns nil if there is none.
 func invalidPart(b *v1alpha1.BackupSchedule) *v1alpha1.UnreadablePart {
 	if b.Unreadable.Spec != nil {
 		return b.Unreadable.Spec
@@ -51,8 +52,9 @@ func invalidPart(b *v1alpha1.BackupSchedule) *v1alpha1.UnreadablePart {
 	return resource.InvalidSelector(b.Spec.Clusters.Selector, field.NewPath("spec", "clusters", "selector"))
 }
 
-// kstatus returns the kstatus conditions of a status: Ready if the last backup succeeded, Reconciling while a backup is made, and Stalled while backups
-// fail, or cannot start, for a cause that a person must fix.
+// kstatus returns the kstatus conditions of a status: Ready if the last backup succeeded,
+// Reconciling while a backup is made, and Stalled while backups fail, or cannot start, for a cause
+// that a person must fix.
 func kstatus(old []metav1.Condition, s v1alpha1.BackupScheduleStatus, reason string, generation int64) []metav1.Condition {
 	failing := s.Phase == v1alpha1.BackupFailing || s.Phase == v1alpha1.BackupEnded || reason == missedReason
 	message := s.Message

@@ -9,8 +9,8 @@ import (
 	"scute.dev/backup/schedule"
 )
 
-// hangGrace is how long an operation may take after its time has ended before the volume counts as hanging. On a slow volume, flushing and removing files
-// takes some time.
+// hangGrace is how long an operation may take after its time has ended before the volume counts as
+// hanging. On a slow volume, flushing and removing files takes some time.
 const hangGrace = 5 * time.Second
 
 // errVolumeHangs is returned if an operation on the volume, this one or an earlier one, does not return.
@@ -25,8 +25,9 @@ type guardedVolume struct {
 	abandoned atomic.Int32
 }
 
-// runGuarded runs work on the volume. It returns errVolumeHangs at once if the volume hangs already, and otherwise when work has not returned
-// hangGrace after the end of ctx. The caller must not use data of an abandoned operation, which may still be running. If it returns an io.Closer
+// runGuarded runs work on the volume. It returns errVolumeHangs at once if the volume hangs
+// already, and otherwise when work has not returned hangGrace after the end of ctx. The caller must
+// not use data of an abandoned operation, which may still be running. If it returns an io.Closer
 // later, runGuarded closes it.
 func runGuarded[T any](ctx context.Context, v *guardedVolume, work func() (T, error)) (none T, err error) {
 	type result struct {
@@ -57,8 +58,8 @@ func runGuarded[T any](ctx context.Context, v *guardedVolume, work func() (T, er
 	}
 }
 
-// onVolume runs work at the destination of a schedule. If that is the volume, the work may hang. Work that was abandoned continues, so it must not use the
-// state of the schedule.
+// onVolume runs work at the destination of a schedule. If that is the volume, the work may hang.
+// Work that was abandoned continues, so it must not use the state of the schedule.
 func onVolume[T any](ctx context.Context, r *Runner, spec *schedule.Spec, work func() (T, error)) (T, error) {
 	if spec.Destination.Bucket != "" {
 		return work()

@@ -16,8 +16,8 @@ func (o opened) Close() error {
 	return nil
 }
 
-// TestRunGuarded checks that a call that hangs is abandoned, that no other call starts until it has returned, and that what it
-// opens too late is closed.
+// TestRunGuarded checks that a call that hangs is abandoned, that no other call starts until it has
+// returned, and that what it opens too late is closed.
 func TestRunGuarded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -43,7 +43,8 @@ func TestRunGuarded(t *testing.T) {
 	})
 }
 
-// TestRunGuardedReturnsWhatWorkReturns checks that a call that returns within the grace period does not count as hanging.
+// TestRunGuardedReturnsWhatWorkReturns checks that a call that returns within the grace period does
+// not count as hanging.
 func TestRunGuardedReturnsWhatWorkReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

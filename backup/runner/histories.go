@@ -10,14 +10,15 @@ import (
 
 type root = aggregate.Root[schedule.Event, *schedule.State]
 
-// histories caches the schedules that were driven, because a schedule exists for years, and each of its backups has several commits. The zero value
-// is empty.
+// histories caches the schedules that were driven, because a schedule exists for years, and each of
+// its backups has several commits. The zero value is empty.
 type histories struct {
 	readMu sync.Mutex // serializes reading whole histories, because each is in memory meanwhile
 	roots  sync.Map   // a *root for each ID
 }
 
-// acquire removes a schedule from the cache and returns it, or nil if it was not driven yet. The caller owns it until it calls release.
+// acquire removes a schedule from the cache and returns it, or nil if it was not driven yet. The
+// caller owns it until it calls release.
 func (h *histories) acquire(id string) *root {
 	kept, _ := h.roots.LoadAndDelete(id)
 	r, _ := kept.(*root)

@@ -65,8 +65,9 @@ func (d *drive) recordRemovalFailure(ctx, bounded context.Context, err error) er
 	return d.record(ctx, schedule.RemovalFailed{Problem: d.fail("old backups cannot be removed", wrapTimeout(bounded, err))})
 }
 
-// expire records which backups are no longer kept before any of them is deleted, so that half of a backup is not shown as a backup. If another
-// process has appended first, it decides again, because more backups may be kept now.
+// expire records which backups are no longer kept before any of them is deleted, so that half of a
+// backup is not shown as a backup. If another process has appended first, it decides again, because
+// more backups may be kept now.
 func (d *drive) expire(ctx context.Context) error {
 	return d.Decide(ctx, d.refresh, func(s *schedule.State) ([]schedule.Event, error) {
 		expired := schedule.Expired(s)
@@ -87,8 +88,8 @@ type removal struct {
 	expiring   []schedule.Backup
 
 	gone schedule.Removed
-	// found are failed attempts that are complete after all, for example because the response to the last write was lost: unless a backup succeeded since,
-	// they may be the last good one.
+	// found are failed attempts that are complete after all, for example because the response to
+	// the last write was lost: unless a backup succeeded since, they may be the last good one.
 	found []schedule.Backup
 }
 

@@ -31,7 +31,8 @@ type Runner struct {
 	// Cluster is the management cluster. Select returns the names of the Clusters that a label selector selects.
 	Cluster *kube.Cluster
 	Select  func(ctx context.Context, namespace, selector string) ([]string, error)
-	// Shares reports whether the backups of a namespace contain the Secrets of other namespaces that cluster-scoped identities own; nil means always.
+	// Shares reports whether the backups of a namespace contain the Secrets of other namespaces
+	// that cluster-scoped identities own; nil means always.
 	Shares func(namespace string) bool
 	// Destination opens the destination of a schedule.
 	Destination func(ctx context.Context, spec *schedule.Spec) (Store, error)
@@ -55,7 +56,8 @@ type Runner struct {
 // for a slot.
 const drivenLimit = 256
 
-// Supervisor returns a supervisor that drives the schedules of a view when they are due. The caller notifies it of changes in the view.
+// Supervisor returns a supervisor that drives the schedules of a view when they are due. The caller
+// notifies it of changes in the view.
 func (r *Runner) Supervisor(v *Schedules) *supervise.Supervisor {
 	return &supervise.Supervisor{
 		Noun: "backupschedule", IDs: v.IDs, Due: v.Due, Drive: r.Drive, Drivers: &r.Drivers, Limit: drivenLimit, Logger: r.Logger,
@@ -82,7 +84,8 @@ func (r *Runner) Configure(ctx context.Context, id, actor string, spec schedule.
 	})
 }
 
-// End records that the resource was deleted. It does nothing if that is recorded already, or if the log does not contain the schedule.
+// End records that the resource was deleted. It does nothing if that is recorded already, or if the
+// log does not contain the schedule.
 func (r *Runner) End(ctx context.Context, id, actor, reason string) error {
 	defer r.histories.acquire(id) // the schedule is not driven again
 	return r.update(ctx, id, actor, func(s *schedule.State) []schedule.Event {
@@ -93,7 +96,8 @@ func (r *Runner) End(ctx context.Context, id, actor, reason string) error {
 	})
 }
 
-// update appends the events that decide returns for the state. If another process has appended first, it calls decide again.
+// update appends the events that decide returns for the state. If another process has appended
+// first, it calls decide again.
 func (r *Runner) update(ctx context.Context, id, actor string, decide func(*schedule.State) []schedule.Event) error {
 	root := r.root(id, actor)
 	if err := r.histories.read(ctx, root); err != nil {
@@ -107,7 +111,8 @@ func (r *Runner) update(ctx context.Context, id, actor string, decide func(*sche
 	})
 }
 
-// Drive performs the steps of a schedule until none is due. If another process claims the schedule, it returns aggregate.ErrClaimLost.
+// Drive performs the steps of a schedule until none is due. If another process claims the schedule,
+// it returns aggregate.ErrClaimLost.
 func (r *Runner) Drive(ctx context.Context, id string) error {
 	d := &drive{root: r.histories.acquire(id), runner: r}
 	if d.root == nil {

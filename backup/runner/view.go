@@ -45,7 +45,8 @@ func (v *Schedules) status(id string, e *aggregate.Entry[*schedule.State]) (stat
 	return status, true
 }
 
-// maxWait is the maximum wait before the clock is read again, because it can be set, and stops while the machine is suspended.
+// maxWait is the maximum wait before the clock is read again, because it can be set, and stops
+// while the machine is suspended.
 const maxWait = time.Minute
 
 func (v *Schedules) due(s *schedule.State) (wait time.Duration, due bool) {

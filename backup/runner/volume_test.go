@@ -164,7 +164,8 @@ func (c closingStore) Close() error {
 	return nil
 }
 
-// TestWhatIsOpenedTooLateIsClosed checks that a volume that was opened after its timeout is closed again, so that a hanging volume leaks no files.
+// TestWhatIsOpenedTooLateIsClosed checks that a volume that was opened after its timeout is closed
+// again, so that a hanging volume leaks no files.
 func TestWhatIsOpenedTooLateIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		closed := 0

@@ -43,8 +43,8 @@ const (
 	retryMax   = 10 * time.Minute
 )
 
-// retryAt returns when work is retried that failed last at a time, which is zero if it never failed. A failure in the future means that the clock was
-// ahead, so the retry is due at once.
+// retryAt returns when work is retried that failed last at a time, which is zero if it never
+// failed. A failure in the future means that the clock was ahead, so the retry is due at once.
 func retryAt(failed time.Time, failures int, now time.Time) time.Time {
 	if failed.IsZero() || failed.After(now) {
 		return now
@@ -71,7 +71,8 @@ func Validate(schedule, zone string) (field string, err error) {
 	return "", nil
 }
 
-// parse returns a schedule in a time zone. Its times are in the zone of the times that it is given, so these must be in UTC.
+// parse returns a schedule in a time zone. Its times are in the zone of the times that it is given,
+// so these must be in UTC.
 func parse(schedule, zone string) (cron.Schedule, error) {
 	if strings.Contains(schedule, "=") || strings.Contains(schedule, "@every") {
 		return nil, errors.New("it must have the five fields of cron, or be @hourly, @daily, @weekly, @monthly or @yearly")
@@ -144,8 +145,9 @@ func NextDue(s *State, now time.Time) Step {
 	return Step{At: due, Action: Begin, Due: due, Skipped: missed}
 }
 
-// lastDue returns the time after which a backup may be due. It returns now if the schedule was set, or a backup started, in the future: the clock was
-// ahead then, and the schedule must not wait until that time.
+// lastDue returns the time after which a backup may be due. It returns now if the schedule was set,
+// or a backup started, in the future: the clock was ahead then, and the schedule must not wait
+// until that time.
 func lastDue(s *State, now time.Time) time.Time {
 	last := s.Since
 	if s.LastDue.After(last) {
@@ -157,8 +159,9 @@ func lastDue(s *State, now time.Time) time.Time {
 	return last
 }
 
-// Expired returns the backups that retention no longer keeps as of the last success; time alone expires none. The newest backup never expires; with
-// keepFor, the second newest does not either. None expires while backups fail, even if the retention changes, or after the schedule has ended.
+// Expired returns the backups that retention no longer keeps as of the last success; time alone
+// expires none. The newest backup never expires; with keepFor, the second newest does not either.
+// None expires while backups fail, even if the retention changes, or after the schedule has ended.
 func Expired(s *State) (expired []Backup) {
 	if s.Spec.KeepLast == 0 && s.Spec.KeepFor == 0 || s.Running != nil || s.Finished() {
 		return nil
@@ -192,8 +195,8 @@ func BackupPath(s *Spec, id string, now time.Time) string {
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "/")
 }
 
-// ParseRecipients parses the public keys of a spec, whose owners can read its backups. An error names the field, but does not quote it, because it may be
-// a private key.
+// ParseRecipients parses the public keys of a spec, whose owners can read its backups. An error
+// names the field, but does not quote it, because it may be a private key.
 func ParseRecipients(keys []string) (recipients []age.Recipient, field string, err error) {
 	for i, key := range keys {
 		r, err := age.ParseRecipients(strings.NewReader(key))

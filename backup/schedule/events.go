@@ -24,7 +24,8 @@ type Spec struct {
 	// StartingDeadline is how late a backup may begin. Timeout is how long one attempt may take.
 	StartingDeadline Duration `json:"startingDeadline"`
 	Timeout          Duration `json:"timeout"`
-	// Clusters are the names of Clusters. Selector is a label selector if BySelector is true. All selects the whole namespace.
+	// Clusters are the names of Clusters. Selector is a label selector if BySelector is true. All
+	// selects the whole namespace.
 	Clusters   []string `json:"clusters,omitempty"`
 	Selector   string   `json:"selector,omitempty"`
 	BySelector bool     `json:"bySelector,omitempty"`
@@ -33,7 +34,8 @@ type Spec struct {
 	Destination Destination `json:"destination"`
 	// Recipients are public keys of age. Without recipients backups are in plain text.
 	Recipients []string `json:"recipients,omitempty"`
-	// KeepLast and KeepFor keep the newest and the younger backups. Zero keeps none for that reason; if both are zero, all are kept.
+	// KeepLast and KeepFor keep the newest and the younger backups. Zero keeps none for that
+	// reason; if both are zero, all are kept.
 	KeepLast int      `json:"keepLast,omitempty"`
 	KeepFor  Duration `json:"keepFor,omitempty"`
 }
@@ -112,7 +114,8 @@ type (
 	Completed struct {
 		Backup
 	}
-	// Failed records that no backup with this ID is known to be complete. Its files are deleted, unless it turns out to be complete.
+	// Failed records that no backup with this ID is known to be complete. Its files are deleted,
+	// unless it turns out to be complete.
 	Failed struct {
 		ID string `json:"id"`
 		Problem

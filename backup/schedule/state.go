@@ -12,7 +12,8 @@ type State struct {
 	// Since is when the schedule was last set, changed or resumed. Nothing is due before.
 	Since   time.Time
 	EndedAt time.Time
-	// LastDue is the last time of the schedule for which a backup was started. LastSuccess is when the last backup was complete.
+	// LastDue is the last time of the schedule for which a backup was started. LastSuccess is when
+	// the last backup was complete.
 	LastDue, LastSuccess time.Time
 	// LastRequest is the value of the last request. BegunRequest is the last value for which a
 	// backup was started.
@@ -34,13 +35,15 @@ type State struct {
 	Kept       []KeptBackup
 	Expiring   []Backup
 	Incomplete []Attempt
-	// RemovalProblem is why a deletion failed, RemovalFailedAt is when it failed, and RemovalFailures is how often in succession.
+	// RemovalProblem is why a deletion failed, RemovalFailedAt is when it failed, and
+	// RemovalFailures is how often in succession.
 	RemovalProblem  Problem
 	RemovalFailedAt time.Time
 	RemovalFailures int
 }
 
-// KeptBackup is a backup at the destination. It has only the number of Clusters, because there may be thousands of backups of hundreds of Clusters each.
+// KeptBackup is a backup at the destination. It has only the number of Clusters, because there may
+// be thousands of backups of hundreds of Clusters each.
 type KeptBackup struct {
 	Backup
 	Clusters int
@@ -135,8 +138,8 @@ func (s *State) complete(b Backup, at time.Time) {
 	s.clearRunning()
 }
 
-// addFound adds a backup that was complete although its attempt counted as failed. A backup that has failed since is still retried if it is for another
-// time of the schedule.
+// addFound adds a backup that was complete although its attempt counted as failed. A backup that
+// has failed since is still retried if it is for another time of the schedule.
 func (s *State) addFound(b Backup, a Attempt) {
 	s.Incomplete = slices.DeleteFunc(s.Incomplete, func(other Attempt) bool { return other.ID == b.ID })
 	s.Kept = append(s.Kept, newKept(b))

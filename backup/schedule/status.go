@@ -113,7 +113,8 @@ func lastBackupText(s *State) string {
 	return fmt.Sprintf("; the last backup has %s of %s", view.Count(b.Objects, "object"), view.Count(b.Clusters, "cluster"))
 }
 
-// Missed returns the first time of the schedule since the last backup for which no backup began within the starting deadline, or zero.
+// Missed returns the first time of the schedule since the last backup for which no backup began
+// within the starting deadline, or zero.
 func Missed(s *State, now time.Time) time.Time {
 	if s.Spec.Suspend || s.Finished() || !s.IsConfigured() || s.Running != nil {
 		return time.Time{}

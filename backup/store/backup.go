@@ -19,7 +19,8 @@ import (
 
 const (
 	maxUploads = 8
-	// maxFiles limits the files of a backup, because their names are in memory. maxListed limits the files that are listed to find backups.
+	// maxFiles limits the files of a backup, because their names are in memory. maxListed limits
+	// the files that are listed to find backups.
 	maxFiles  = 200_000
 	maxListed = 1_000_000
 )

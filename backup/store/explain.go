@@ -13,8 +13,9 @@ import (
 	"scute.dev/kube/guard"
 )
 
-// convertError converts an error of the client to an Error that names the field, without the store's text: an endpoint may lead to something other than a
-// store, whose responses must not be readable this way.
+// convertError converts an error of the client to an Error that names the field, without the
+// store's text: an endpoint may lead to something other than a store, whose responses must not be
+// readable this way.
 func convertError(err error) error {
 	if err == nil {
 		return nil

@@ -44,10 +44,11 @@ type S3 struct {
 const (
 	responseTimeout  = 30 * time.Second
 	handshakeTimeout = 15 * time.Second
-	// maxObjectBytes limits a response with an object. The largest object of a backup is far smaller: an index of 100,000 objects has 40 MiB.
+	// maxObjectBytes limits a response with an object. The largest object of a backup is far
+	// smaller: an index of 100,000 objects has 40 MiB.
 	maxObjectBytes = 256 << 20
-	// maxPageBytes limits all other responses, because they are decoded to structures of up to 200 times their size. A page of a list has pageKeys names
-	// of at most 3 KiB each.
+	// maxPageBytes limits all other responses, because they are decoded to structures of up to 200
+	// times their size. A page of a list has pageKeys names of at most 3 KiB each.
 	maxPageBytes   = 512 << 10
 	pageKeys       = 100
 	maxHeaderBytes = 64 << 10

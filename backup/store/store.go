@@ -14,7 +14,8 @@ var ErrNotFound = fs.ErrNotExist
 type Store interface {
 	// Put writes a file, replacing an existing one.
 	Put(ctx context.Context, name string, from io.ReaderAt, size int64) error
-	// Write writes a file of unknown size, replacing an existing one, and returns the number of bytes. If reading fails, it writes no file.
+	// Write writes a file of unknown size, replacing an existing one, and returns the number of
+	// bytes. If reading fails, it writes no file.
 	Write(ctx context.Context, name string, from io.Reader) (int64, error)
 	// Get opens a file for reading, or returns ErrNotFound. The caller closes it.
 	Get(ctx context.Context, name string) (io.ReadCloser, error)
@@ -28,7 +29,8 @@ type Store interface {
 type Error struct {
 	// Reason is a word in CamelCase.
 	Reason string
-	// Field is bucket, credentials, endpoint or volume, relative to the destination. It is empty if no field is at fault.
+	// Field is bucket, credentials, endpoint or volume, relative to the destination. It is empty if
+	// no field is at fault.
 	Field string
 	// Message has no text of the store. Next is what to do.
 	Message, Next string

@@ -11,8 +11,8 @@ import (
 	"scute.dev/pause/request"
 )
 
-// pauseEvents returns the events of a Pause of two clusters, one by name and one by label. In the Pause named unanswered, a
-// Machine never acknowledges.
+// pauseEvents returns the events of a Pause of two clusters, one by name and one by label. In the
+// Pause named unanswered, a Machine never acknowledges.
 func pauseEvents(name string) []request.Event {
 	if name != "maintenance" && name != "unanswered" {
 		return nil

@@ -47,8 +47,9 @@ func newValidator(version *apiextensionsv1.CustomResourceDefinitionVersion) (*Va
 	return v, nil
 }
 
-// Validate returns the errors that a kube-apiserver would return when the object is created, except for errors in its metadata. It applies defaults
-// and removes meaningless nulls in a copy of the object.
+// Validate returns the errors that a kube-apiserver would return when the object is created, except
+// for errors in its metadata. It applies defaults and removes meaningless nulls in a copy of the
+// object.
 func (v *Validator) Validate(ctx context.Context, object map[string]any) field.ErrorList {
 	object = runtime.DeepCopyJSON(object)
 	defaulting.Default(object, v.structural)
@@ -69,7 +70,8 @@ func (v *Validator) UnknownFields(object map[string]any) []string {
 	return pruning.PruneWithOptions(runtime.DeepCopyJSON(object), v.structural, true, options)
 }
 
-// blocksRules reports whether errors prevent the evaluation of rules, because rules rely on the types and bounds of the schema.
+// blocksRules reports whether errors prevent the evaluation of rules, because rules rely on the
+// types and bounds of the schema.
 func blocksRules(errs field.ErrorList) bool {
 	for _, err := range errs {
 		switch err.Type {

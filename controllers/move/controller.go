@@ -104,8 +104,9 @@ func (r *Reconciler) hasStarted(m *v1alpha1.Move) bool {
 	return m.Status.Phase != "" || m.Status.LogSequence > 0 || m.Status.LogID != "" && m.Status.LogID != r.LogID
 }
 
-// request requests a move that the log does not contain. It first writes the ID of the log into the status. If the Move has started, or its status
-// has another ID, the log of the move was lost or replaced, and request records that instead of starting the move again.
+// request requests a move that the log does not contain. It first writes the ID of the log into the
+// status. If the Move has started, or its status has another ID, the log of the move was lost or
+// replaced, and request records that instead of starting the move again.
 func (r *Reconciler) request(ctx context.Context, m *v1alpha1.Move, id string) error {
 	actor := "resource/" + m.Namespace + "/" + m.Name
 	if r.hasStarted(m) {
@@ -125,8 +126,8 @@ func (r *Reconciler) request(ctx context.Context, m *v1alpha1.Move, id string) e
 	})
 }
 
-// release removes the finalizer of a deleted Move when its move has ended. It aborts a move in progress. A move that can no longer be aborted
-// continues to its end.
+// release removes the finalizer of a deleted Move when its move has ended. It aborts a move in
+// progress. A move that can no longer be aborted continues to its end.
 func (r *Reconciler) release(ctx context.Context, m *v1alpha1.Move, id string, status v1alpha1.MoveStatus, known bool) error {
 	if !known && m.Status.FinishedAt == nil && m.Status.Phase != "" {
 		return r.request(ctx, m, id)
@@ -174,8 +175,8 @@ func (r *Reconciler) write(ctx context.Context, m *v1alpha1.Move, status v1alpha
 	return nil
 }
 
-// kstatus returns the kstatus conditions of a status: Reconciling while the move continues, Stalled if it needs a person, Ready if it ended as
-// requested.
+// kstatus returns the kstatus conditions of a status: Reconciling while the move continues, Stalled
+// if it needs a person, Ready if it ended as requested.
 func kstatus(old []metav1.Condition, s v1alpha1.MoveStatus, generation int64) []metav1.Condition {
 	over := s.FinishedAt != nil
 	reason := string(s.Phase)

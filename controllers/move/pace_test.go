@@ -26,8 +26,8 @@ func (p *progressingMove) Status(id string) (v1alpha1.MoveStatus, bool) {
 }
 func (*progressingMove) Throttled(string) supervise.Throttled { return supervise.Throttled{} }
 
-// TestProgressIsWrittenOnceASecond checks that changed counts are written at most once a second, and that a new phase is
-// written at once.
+// TestProgressIsWrittenOnceASecond checks that changed counts are written at most once a second,
+// and that a new phase is written at once.
 func TestProgressIsWrittenOnceASecond(t *testing.T) {
 	begun := metav1.NewTime(time.Now().Truncate(time.Second).Add(123 * time.Millisecond)) // finer than the stored precision
 	moves := &progressingMove{status: v1alpha1.MoveStatus{StartedAt: &begun}}

@@ -88,7 +88,8 @@ func (r *Reconciler) request(ctx context.Context, p *v1alpha1.Pause, id string) 
 	})
 }
 
-// waitingStatus returns the status of a pause that is not requested. If the log has lost a pause, only PauseID shows that it had started: see release.
+// waitingStatus returns the status of a pause that is not requested. If the log has lost a pause,
+// only PauseID shows that it had started: see release.
 func waitingStatus(p *v1alpha1.Pause, message, next string) v1alpha1.PauseStatus {
 	status := v1alpha1.PauseStatus{Message: message, Next: next}
 	if p.Status.FinishedAt == nil {
@@ -97,8 +98,9 @@ func waitingStatus(p *v1alpha1.Pause, message, next string) v1alpha1.PauseStatus
 	return status
 }
 
-// release removes the finalizer of a deleted Pause when its pause has ended. A pause that had started but is not in the log is requested again first,
-// because the Clusters record their state before the pause.
+// release removes the finalizer of a deleted Pause when its pause has ended. A pause that had
+// started but is not in the log is requested again first, because the Clusters record their state
+// before the pause.
 func (r *Reconciler) release(ctx context.Context, p *v1alpha1.Pause, id string, status v1alpha1.PauseStatus, known bool) error {
 	if !known && p.Status.PauseID != "" && p.Status.FinishedAt == nil {
 		return r.request(ctx, p, id)

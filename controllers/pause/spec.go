@@ -29,7 +29,8 @@ func specOf(p *v1alpha1.Pause) (s request.Spec, err error) {
 	return s, err
 }
 
-// invalidPart returns the part of the spec that cannot be read, or an invalid selector that the schema permits; nil if there is neither.
+// invalidPart returns the part of the spec that cannot be read, or an invalid selector that the
+// schema permits; nil if there is neither.
 func invalidPart(p *v1alpha1.Pause) *v1alpha1.UnreadablePart {
 	if p.Unreadable.Spec != nil {
 		return p.Unreadable.Spec
@@ -37,8 +38,9 @@ func invalidPart(p *v1alpha1.Pause) *v1alpha1.UnreadablePart {
 	return resource.InvalidSelector(p.Spec.Selector, field.NewPath("spec", "selector"))
 }
 
-// kstatus returns the conditions in the format of kstatus, and Acknowledged. Ready and Acknowledged are True while all objects have acknowledged the
-// pause, Reconciling while some have not, and Stalled if a user is needed.
+// kstatus returns the conditions in the format of kstatus, and Acknowledged. Ready and Acknowledged
+// are True while all objects have acknowledged the pause, Reconciling while some have not, and
+// Stalled if a user is needed.
 func kstatus(old []metav1.Condition, s v1alpha1.PauseStatus, generation int64) []metav1.Condition {
 	acked := s.Phase == v1alpha1.PauseAcknowledged && s.Counts.Pending == 0
 	stuck := s.Next != "" && !acked

@@ -34,8 +34,8 @@ func TestTheEndOfAForgottenRemediationRemains(t *testing.T) {
 	}
 }
 
-// statusAfterReconcile returns the status of the request of a recovered machine, in a namespace without policies, after a
-// reconcile with the view.
+// statusAfterReconcile returns the status of the request of a recovered machine, in a namespace
+// without policies, after a reconcile with the view.
 func statusAfterReconcile(t *testing.T, view records) v1alpha1.SurgeRemediationStatus {
 	t.Helper()
 	scheme := runtime.NewScheme()

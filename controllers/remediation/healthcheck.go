@@ -19,7 +19,8 @@ import (
 // policyLabel is the label with the name of the RepairPolicy that owns an object.
 const policyLabel = "scute.dev/policy"
 
-// minNodeStartup is the shortest node startup timeout that a MachineHealthCheck accepts. scute itself uses the policy's value.
+// minNodeStartup is the shortest node startup timeout that a MachineHealthCheck accepts. scute
+// itself uses the policy's value.
 const minNodeStartup = 30 * time.Second
 
 // templateName returns the name of a policy's SurgeRemediationTemplate.
@@ -28,9 +29,11 @@ func templateName(policy string) string { return "scute-" + policy }
 // healthCheckName returns the name of the MachineHealthCheck of a control plane.
 func healthCheckName(controlPlane string) string { return controlPlane + "-scute" }
 
-// maxUnhealthy returns the number of unhealthy machines up to which a MachineHealthCheck requests remediation. A control plane of this size can lose that
-// many and keep its quorum. One more is allowed while a new machine of scute provisions, because it counts as unhealthy until it has joined. The
-// minimum is 1: a single machine can be replaced while its etcd responds, which the remediator decides with more facts than a count.
+// maxUnhealthy returns the number of unhealthy machines up to which a MachineHealthCheck requests
+// remediation. A control plane of this size can lose that many and keep its quorum. One more is
+// allowed while a new machine of scute provisions, because it counts as unhealthy until it has
+// joined. The minimum is 1: a single machine can be replaced while its etcd responds, which the
+// remediator decides with more facts than a count.
 func maxUnhealthy(replicas int32, provisioning bool) int32 {
 	n := max(1, (replicas-1)/2)
 	if provisioning {
@@ -111,8 +114,9 @@ func templateProblems(p *v1alpha1.RepairPolicy, s *scope, checks []clusterv1.Mac
 	return list
 }
 
-// conflictingCheck returns the MachineHealthCheck of another author for the same control plane, nil if there is none. A MachineHealthCheck that requests
-// remediations from scute is not a rival. It replaces the policy's own, and sets wired.
+// conflictingCheck returns the MachineHealthCheck of another author for the same control plane, nil
+// if there is none. A MachineHealthCheck that requests remediations from scute is not a rival. It
+// replaces the policy's own, and sets wired.
 func conflictingCheck(checks []clusterv1.MachineHealthCheck, owner client.Object, cluster string, machines []clusterv1.Machine) (other *clusterv1.MachineHealthCheck, wired bool) {
 	own := labels.Set{clusterv1.ClusterNameLabel: cluster, clusterv1.MachineControlPlaneLabel: "", clusterv1.MachineControlPlaneNameLabel: owner.GetName()}
 	for i := range checks {
@@ -137,7 +141,8 @@ func conflictingCheck(checks []clusterv1.MachineHealthCheck, owner client.Object
 	return nil, wired
 }
 
-// competingChecks returns a problem for each MachineHealthCheck that remediates workers of the policy without scute. scute does not remediate those machines.
+// competingChecks returns a problem for each MachineHealthCheck that remediates workers of the
+// policy without scute. scute does not remediate those machines.
 func competingChecks(p *v1alpha1.RepairPolicy, s *scope, checks []clusterv1.MachineHealthCheck) []string {
 	var list []string
 	for cluster, machines := range s.workers {

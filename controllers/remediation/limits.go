@@ -87,7 +87,8 @@ func (r *limitsReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 	return ctrl.Result{RequeueAfter: again}, r.publish(ctx, l, after, mass, opens)
 }
 
-// publish writes a status. mass is nil if the remediator does not run; opens is zero while the limit of the window allows another remediation.
+// publish writes a status. mass is nil if the remediator does not run; opens is zero while the
+// limit of the window allows another remediation.
 func (r *limitsReconciler) publish(ctx context.Context, before, after *v1alpha1.RepairLimits, mass *metav1.Condition, opens time.Time) error {
 	s := &after.Status
 	s.ObservedGeneration = before.Generation

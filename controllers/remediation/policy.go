@@ -167,7 +167,8 @@ func (r *policyReconciler) checks(ctx context.Context, namespace string) ([]clus
 	return list.Items, nil
 }
 
-// template creates the policy's SurgeRemediationTemplate, or adopts it. Its spec is unchanged, because an operator may have set a hold.
+// template creates the policy's SurgeRemediationTemplate, or adopts it. Its spec is unchanged,
+// because an operator may have set a hold.
 func (r *policyReconciler) template(ctx context.Context, p *v1alpha1.RepairPolicy) error {
 	t := &v1alpha1.SurgeRemediationTemplate{}
 	t.Namespace, t.Name = p.Namespace, templateName(p.Name)
@@ -192,8 +193,8 @@ func (r *policyReconciler) check(ctx context.Context, p *v1alpha1.RepairPolicy, 
 	c := &clusterv1.MachineHealthCheck{Spec: spec}
 	c.Namespace, c.Name = p.Namespace, healthCheckName(pl.owner.GetName())
 	c.Labels = map[string]string{clusterv1.ClusterNameLabel: pl.cluster.Name}
-	// The Cluster owns it too, as Cluster API's controller has it a moment later. A move that looks in between would refuse a MachineHealthCheck
-	// that only a policy owns.
+	// The Cluster owns it too, as Cluster API's controller has it a moment later. A move that looks
+	// in between would refuse a MachineHealthCheck that only a policy owns.
 	if err := controllerutil.SetOwnerReference(pl.cluster, c, r.live.Scheme()); err != nil {
 		return err
 	}
@@ -212,8 +213,9 @@ func (r *policyReconciler) provisioning(pl *plane) bool {
 	return false
 }
 
-// apply makes the policy the controller of an object, so that the object is deleted with the policy, and creates the object or writes the
-// differences from before. The object does not block the policy's deletion, because that would need one more permission and nothing waits for it.
+// apply makes the policy the controller of an object, so that the object is deleted with the
+// policy, and creates the object or writes the differences from before. The object does not block
+// the policy's deletion, because that would need one more permission and nothing waits for it.
 func (r *policyReconciler) apply(ctx context.Context, p *v1alpha1.RepairPolicy, before, o client.Object) error {
 	labels := map[string]string{}
 	maps.Copy(labels, o.GetLabels())
@@ -276,8 +278,9 @@ func (r *policyReconciler) remove(ctx context.Context, o client.Object) error {
 	return nil
 }
 
-// publish writes what a policy watches into its status. wrong are problems that only a user can fix. It runs again at the end of the cooldown after a
-// mass failure, and when the limit of a window allows another remediation, because no event reports these times.
+// publish writes what a policy watches into its status. wrong are problems that only a user can
+// fix. It runs again at the end of the cooldown after a mass failure, and when the limit of a
+// window allows another remediation, because no event reports these times.
 func (r *policyReconciler) publish(ctx context.Context, p *v1alpha1.RepairPolicy, s *scope, wrong []string) (ctrl.Result, error) {
 	totals := r.totals(p.Namespace, p.Name)
 	now, limits := time.Now(), observe.Policy(p).Limits
@@ -328,8 +331,9 @@ func (r *policyReconciler) etcd(s *scope) []v1alpha1.EtcdProblem {
 	return slices.Clip(list[:min(len(list), v1alpha1.MostEtcdProblems)])
 }
 
-// policyStatus returns the status of a policy. calm is the end of the cooldown after a mass failure, zero without one. opens is when the limit of a
-// window allows another remediation, zero if it already does.
+// policyStatus returns the status of a policy. calm is the end of the cooldown after a mass
+// failure, zero without one. opens is when the limit of a window allows another remediation, zero
+// if it already does.
 func policyStatus(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string, calm, opens time.Time) v1alpha1.RepairPolicyStatus {
 	reason, message := policySummary(p, s, t, wrong, calm, opens)
 	return v1alpha1.RepairPolicyStatus{

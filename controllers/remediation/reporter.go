@@ -26,8 +26,8 @@ import (
 )
 
 const (
-	// maxEventAge is the maximum age of an event in the log that is still reported. An older one was reported by the previous daemon, or is no longer of
-	// interest.
+	// maxEventAge is the maximum age of an event in the log that is still reported. An older one
+	// was reported by the previous daemon, or is no longer of interest.
 	maxEventAge = 10 * time.Minute
 	// maxQueued bounds the events that wait to be reported. In a mass failure the oldest ones are dropped.
 	maxQueued = 2000
@@ -39,8 +39,9 @@ const (
 	retryInterval = time.Second
 )
 
-// EventReporter creates a Kubernetes event for each fact in the log that users are notified of. The name of an event is derived from the position of
-// the fact in the log, so a daemon that reads the fact again creates no second event.
+// EventReporter creates a Kubernetes event for each fact in the log that users are notified of. The
+// name of an event is derived from the position of the fact in the log, so a daemon that reads the
+// fact again creates no second event.
 type EventReporter struct {
 	logID, instance string // the ID of the log, and the name of this process
 	logger          *slog.Logger
@@ -57,7 +58,8 @@ func NewEventReporter(logID, instance string, logger *slog.Logger) *EventReporte
 	return &EventReporter{logID: logID, instance: instance, logger: logger, waiting: make(chan runner.Report, maxQueued), reported: make(map[topic][]time.Time)}
 }
 
-// Since returns the time from which facts count. Facts older than fresh are not reported, but count towards the limit of a machine's events.
+// Since returns the time from which facts count. Facts older than fresh are not reported, but count
+// towards the limit of a machine's events.
 func (*EventReporter) Since() time.Time { return time.Now().Add(-2 * maxEventAge) }
 
 // topic identifies events whose number is limited.
@@ -87,8 +89,9 @@ func (t *EventReporter) Report(n runner.Report) {
 	}
 }
 
-// shouldReport reports whether the machine had fewer than often such events recently, and counts this one. It uses the times of the log, so that the same
-// facts are skipped when they are read again. mu is held.
+// shouldReport reports whether the machine had fewer than often such events recently, and counts
+// this one. It uses the times of the log, so that the same facts are skipped when they are read
+// again. mu is held.
 func (t *EventReporter) shouldReport(n runner.Report) bool {
 	if n.At.Sub(t.swept) > maxEventAge { // delete old entries, so that the map stays small
 		for key, times := range t.reported {
@@ -145,8 +148,8 @@ func (t *EventReporter) logLost() {
 	}
 }
 
-// create creates an event. It returns false if it must be retried, because the API server may be unavailable briefly. A refused event is skipped, because
-// the log has the fact.
+// create creates an event. It returns false if it must be retried, because the API server may be
+// unavailable briefly. A refused event is skipped, because the log has the fact.
 func (t *EventReporter) create(ctx context.Context, c client.Client, e *eventsv1.Event) (done bool) {
 	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()

@@ -36,7 +36,8 @@ type records interface {
 	Etcd(owner string) []v1alpha1.EtcdProblem
 }
 
-// requestReconciler writes the log's view of its machine into each SurgeRemediation, and keeps the object while a remediation is in progress.
+// requestReconciler writes the log's view of its machine into each SurgeRemediation, and keeps the
+// object while a remediation is in progress.
 type requestReconciler struct {
 	cache    client.Reader // reads kinds that are watched anyway
 	live     client.Client
@@ -53,9 +54,11 @@ func (r *requestReconciler) setup(mgr ctrl.Manager, watched cache.Cache, feed *E
 		WithOptions(controllerOptions(2)).
 		WatchesRawSource(resource.ResourceSource(&feed.requests)).
 		WatchesRawSource(watch(watched, &v1alpha1.SurgeRemediation{}, nil, itself)).
-		// A request is released when the Machine with its name was deleted. A request that was created before its Machine waits for the Machine.
+		// A request is released when the Machine with its name was deleted. A request that was
+		// created before its Machine waits for the Machine.
 		WatchesRawSource(watch(watched, &clusterv1.Machine{}, withoutUpdates[*clusterv1.Machine](), itself)).
-		// Whether a policy selects a machine depends on all policies of the namespace, and on the labels of its Cluster.
+		// Whether a policy selects a machine depends on all policies of the namespace, and on the
+		// labels of its Cluster.
 		WatchesRawSource(watch(watched, &v1alpha1.RepairPolicy{}, nil, all)).
 		WatchesRawSource(watch(watched, &clusterv1.Cluster{}, nil, all)).
 		Complete(r)
@@ -134,14 +137,14 @@ func (r *requestReconciler) withoutMachine(ctx context.Context, request *v1alpha
 	return err
 }
 
-// hasOutcome reports whether the status of a request has the end of a remediation. It remains valid when the view forgets the remediation, because the view
-// would know a later one.
+// hasOutcome reports whether the status of a request has the end of a remediation. It remains valid
+// when the view forgets the remediation, because the view would know a later one.
 func hasOutcome(request *v1alpha1.SurgeRemediation) bool {
 	return request.Status.FinishedAt != nil && request.Status.RemediationID != ""
 }
 
-// endedBefore reports whether the remediation in the log ended before this request was created, so that it concerns an earlier failure. Times of objects
-// are in whole seconds.
+// endedBefore reports whether the remediation in the log ended before this request was created, so
+// that it concerns an earlier failure. Times of objects are in whole seconds.
 func endedBefore(status *v1alpha1.SurgeRemediationStatus, request *v1alpha1.SurgeRemediation) bool {
 	return status.FinishedAt != nil && !request.CreationTimestamp.Time.Before(status.FinishedAt.Truncate(time.Second))
 }
@@ -237,8 +240,8 @@ func isFinal(p v1alpha1.RemediationPhase) bool {
 	}, p)
 }
 
-// requestConditions translates the status to kstatus: Reconciling while it continues by itself, Stalled if it needs a user, and Ready if the machine
-// is healthy again or replaced.
+// requestConditions translates the status to kstatus: Reconciling while it continues by itself,
+// Stalled if it needs a user, and Ready if the machine is healthy again or replaced.
 func requestConditions(old []metav1.Condition, s *v1alpha1.SurgeRemediationStatus, generation int64) []metav1.Condition {
 	ready := s.Phase == v1alpha1.RemediationSucceeded || s.Phase == v1alpha1.RemediationRecovered
 	stalled := s.Phase == v1alpha1.RemediationFrozen || s.Phase == v1alpha1.RemediationFailed || s.Phase == v1alpha1.RemediationUnselected ||
@@ -265,9 +268,10 @@ func noMachineStatus(request *v1alpha1.SurgeRemediation) v1alpha1.SurgeRemediati
 	return s
 }
 
-// newNote returns the note of the event of a status change for a machine that the log does not know: no policy selects it, or its policy cannot be read.
-// It returns "" for no event. The EventReporter reports what the log knows. newNote compares with the published status, so a restarted daemon reports
-// nothing twice.
+// newNote returns the note of the event of a status change for a machine that the log does not
+// know: no policy selects it, or its policy cannot be read. It returns "" for no event. The
+// EventReporter reports what the log knows. newNote compares with the published status, so a
+// restarted daemon reports nothing twice.
 func newNote(before, after *v1alpha1.SurgeRemediationStatus) string {
 	if before.Phase == after.Phase || after.RemediationID != "" || after.Phase != v1alpha1.RemediationUnselected && after.Phase != v1alpha1.RemediationFrozen {
 		return ""

@@ -39,14 +39,14 @@ type plane struct {
 	machines []clusterv1.Machine
 }
 
-// isPausedOrDeleting reports whether a control plane must not be changed because it is paused or being deleted. A move deletes the objects of a paused cluster,
-// which must not be created again.
+// isPausedOrDeleting reports whether a control plane must not be changed because it is paused or
+// being deleted. A move deletes the objects of a paused cluster, which must not be created again.
 func (p *plane) isPausedOrDeleting() bool {
 	return !p.owner.GetDeletionTimestamp().IsZero() || !p.cluster.DeletionTimestamp.IsZero() || annotations.IsPaused(p.cluster, p.owner)
 }
 
-// size returns the number of machines, at most the replicas. During a surge the replicas exceed what the control plane will keep, and while it scales
-// up its new machines cannot fail yet.
+// size returns the number of machines, at most the replicas. During a surge the replicas exceed
+// what the control plane will keep, and while it scales up its new machines cannot fail yet.
 func (p *plane) size() int32 {
 	return min(ptr.Deref(p.owner.Replicas(), 1), int32(len(p.machines))) //nolint:gosec // the machines of one control plane
 }
@@ -105,7 +105,8 @@ func readScope(ctx context.Context, cached client.Reader, p *v1alpha1.RepairPoli
 	return s, nil
 }
 
-// controlPlanes returns the control planes of a namespace by cluster. A kind that the API server does not serve has none.
+// controlPlanes returns the control planes of a namespace by cluster. A kind that the API server
+// does not serve has none.
 func controlPlanes(ctx context.Context, cached client.Reader, namespace string) (map[string][]ownerkind.Owner, error) {
 	planes := make(map[string][]ownerkind.Owner)
 	for _, kind := range ownerkind.All() {

@@ -27,13 +27,14 @@ import (
 )
 
 const (
-	// syncInterval is how long a step of the start waits for the caches, and the delay before the next step. installRetryInterval is the delay while
-	// Cluster API is not installed.
+	// syncInterval is how long a step of the start waits for the caches, and the delay before the
+	// next step. installRetryInterval is the delay while Cluster API is not installed.
 	syncInterval, installRetryInterval = 200 * time.Millisecond, 30 * time.Second
 )
 
-// Starter starts the remediator when the first RepairPolicy appears. Until then the only cost is one watch of that kind. The remediator keeps running without a policy, because remediations that a deleted policy started must
-// still be cancelled. Its exported fields are set before use.
+// Starter starts the remediator when the first RepairPolicy appears. Until then the only cost is
+// one watch of that kind. The remediator keeps running without a policy, because remediations that
+// a deleted policy started must still be cancelled. Its exported fields are set before use.
 type Starter struct {
 	Manager manager.Manager
 	// Config is the connection to the management cluster.
@@ -61,8 +62,8 @@ func (r *Starter) Register() {
 	r.Cached(r.Manager.GetCache(), &v1alpha1.RepairPolicyList{}, &v1alpha1.RepairLimitsList{})
 }
 
-// SetupWithManager adds the controller, and that of the RepairLimits. It is called after Register, when the view has everything that the log had at
-// the start.
+// SetupWithManager adds the controller, and that of the RepairLimits. It is called after Register,
+// when the view has everything that the log had at the start.
 func (r *Starter) SetupWithManager() error {
 	r.limits = &limitsReconciler{client: r.Manager.GetClient(), recorder: r.Manager.GetEventRecorder("scuted")}
 	if err := r.limits.setup(r.Manager, r.Events); err != nil {
@@ -78,8 +79,9 @@ func (r *Starter) SetupWithManager() error {
 		Complete(r)
 }
 
-// Reconcile starts the remediator if it is needed and not running. It discovers Cluster API, waits for the caches, and starts the controllers. A cache
-// that does not sync, for example for lack of a permission, only prevents the controllers from starting.
+// Reconcile starts the remediator if it is needed and not running. It discovers Cluster API, waits
+// for the caches, and starts the controllers. A cache that does not sync, for example for lack of a
+// permission, only prevents the controllers from starting.
 func (r *Starter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	if r.open {
 		return ctrl.Result{}, nil

@@ -16,7 +16,8 @@ import (
 	"scute.dev/remediator/act"
 )
 
-// problems returns the mistakes in a policy that the schema cannot detect, each with the field and the remedy. Nothing is created from such a policy.
+// problems returns the mistakes in a policy that the schema cannot detect, each with the field and
+// the remedy. Nothing is created from such a policy.
 func problems(p *v1alpha1.RepairPolicy) []string {
 	var list []string
 	say := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }

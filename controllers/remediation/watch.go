@@ -36,8 +36,9 @@ import (
 const (
 	// changeDelay is how long changes of owners are gathered, because one reconciliation appends several facts.
 	changeDelay = 100 * time.Millisecond
-	// policyDelay is how long changes of objects in a namespace are gathered before its policies are reconciled, because each reconciliation counts
-	// the whole namespace. limitsDelay is longer, because the limits count the whole fleet.
+	// policyDelay is how long changes of objects in a namespace are gathered before its policies
+	// are reconciled, because each reconciliation counts the whole namespace. limitsDelay is
+	// longer, because the limits count the whole fleet.
 	policyDelay, limitsDelay = 300 * time.Millisecond, time.Second
 )
 
@@ -61,7 +62,8 @@ func NewEventSource(actor string) *EventSource {
 	return f
 }
 
-// start starts to notify the controllers, with the owners that wait for something. Each controller starts with all objects that exist.
+// start starts to notify the controllers, with the owners that wait for something. Each controller
+// starts with all objects that exist.
 func (f *EventSource) start(pending func() []remediator.Owner) {
 	f.started.Store(true)
 	for _, owner := range pending() {
@@ -69,8 +71,9 @@ func (f *EventSource) start(pending func() []remediator.Owner) {
 	}
 }
 
-// Changed notifies the controllers of a commit about an owner, once they have started. The owner is reconciled if another process appended the commit: a
-// reconciliation that appends events also does what follows from them. It does not block.
+// Changed notifies the controllers of a commit about an owner, once they have started. The owner is
+// reconciled if another process appended the commit: a reconciliation that appends events also does
+// what follows from them. It does not block.
 func (f *EventSource) Changed(c runner.Change) {
 	if !f.started.Load() {
 		return
@@ -88,8 +91,9 @@ func (f *EventSource) Changed(c runner.Change) {
 	f.limits.Add("")
 }
 
-// watch watches a kind in a cache, and enqueues what the object of a relevant change concerns. For an update it also enqueues what the object concerned
-// before. If relevant is nil, an update is relevant if it changes the metadata, which includes the generation of the spec.
+// watch watches a kind in a cache, and enqueues what the object of a relevant change concerns. For
+// an update it also enqueues what the object concerned before. If relevant is nil, an update is
+// relevant if it changes the metadata, which includes the generation of the spec.
 func watch[T client.Object, R comparable](cached cache.Cache, kind T, relevant predicate.TypedPredicate[T], concerned func(context.Context, client.Object) []R) source.TypedSyncingSource[R] {
 	if relevant == nil {
 		relevant = updatedIf(func(T, T) bool { return false })
@@ -121,8 +125,9 @@ func withoutUpdates[T client.Object]() predicate.TypedPredicate[T] {
 	return predicate.TypedFuncs[T]{UpdateFunc: func(event.TypedUpdateEvent[T]) bool { return false }}
 }
 
-// updatedIf returns a predicate that accepts an update only if it made a relevant change to the metadata, or if differs reports one. Statuses are
-// written often and mostly without a change, which must not cause a reconciliation.
+// updatedIf returns a predicate that accepts an update only if it made a relevant change to the
+// metadata, or if differs reports one. Statuses are written often and mostly without a change,
+// which must not cause a reconciliation.
 func updatedIf[T client.Object](differs func(before, after T) bool) predicate.TypedPredicate[T] {
 	return predicate.TypedFuncs[T]{UpdateFunc: func(e event.TypedUpdateEvent[T]) bool {
 		return metadataDiffers(e.ObjectOld, e.ObjectNew) || differs(e.ObjectOld, e.ObjectNew)
@@ -151,7 +156,8 @@ func clusterDiffers(a, b *clusterv1.Cluster) bool {
 	return !equality.Semantic.DeepEqual(a.Status.FailureDomains, b.Status.FailureDomains)
 }
 
-// conditionsDiffer compares the fields that decisions use, without the messages, whose counts and names change all the time.
+// conditionsDiffer compares the fields that decisions use, without the messages, whose counts and
+// names change all the time.
 func conditionsDiffer(a, b []metav1.Condition) bool {
 	return !slices.EqualFunc(a, b, func(x, y metav1.Condition) bool {
 		return x.Type == y.Type && x.Status == y.Status && x.Reason == y.Reason && x.LastTransitionTime.Equal(&y.LastTransitionTime)
@@ -175,14 +181,16 @@ type ownerReconciler struct {
 	runner   *runner.Runner
 }
 
-// setup registers the controller. kinds are the kinds of owners that the API server serves. The caches must be synced before.
+// setup registers the controller. kinds are the kinds of owners that the API server serves. The
+// caches must be synced before.
 func (r *ownerReconciler) setup(mgr ctrl.Manager, feed *EventSource, kinds []ownerkind.Kind, concurrency int) error {
 	watched := r.observer.Cache()
 	b := builder.TypedControllerManagedBy[remediator.Owner](mgr).Named("remediation").
 		WithOptions(controller.TypedOptions[remediator.Owner]{
 			MaxConcurrentReconciles: concurrency, // the runner limits the duration of each
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[remediator.Owner](minRetryDelay, maxRetryDelay),
-			// The queue alternates between namespaces, so that many silent control planes in one do not occupy all workers.
+			// The queue alternates between namespaces, so that many silent control planes in one do
+			// not occupy all workers.
 			NewQueue: func(name string, limiter workqueue.TypedRateLimiter[remediator.Owner]) workqueue.TypedRateLimitingInterface[remediator.Owner] {
 				return fair.NewQueue(name, limiter, func(o remediator.Owner) string { return o.Namespace })
 			},
@@ -257,8 +265,8 @@ func OwnersFor(ctx context.Context, cached client.Reader, of client.Object) ([]r
 	return slices.Collect(maps.Keys(seen)), nil
 }
 
-// OwnerOf returns the owner that replaces a machine. It returns false if nothing controls the machine, or if its MachineSet is gone: then its
-// MachineDeployment is gone too.
+// OwnerOf returns the owner that replaces a machine. It returns false if nothing controls the
+// machine, or if its MachineSet is gone: then its MachineDeployment is gone too.
 func OwnerOf(ctx context.Context, cached client.Reader, m *clusterv1.Machine) (owner remediator.Owner, found bool, err error) {
 	by := metav1.GetControllerOfNoCopy(m)
 	if by == nil {

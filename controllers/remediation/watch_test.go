@@ -15,8 +15,8 @@ import (
 	"scute.dev/remediator/runner"
 )
 
-// TestOnlyWhatACommitConcernsIsQueued checks that a commit queues the requests and policies that it names, and its owner
-// only if another process appended it. Commits before the start queue nothing.
+// TestOnlyWhatACommitConcernsIsQueued checks that a commit queues the requests and policies that it
+// names, and its owner only if another process appended it. Commits before the start queue nothing.
 func TestOnlyWhatACommitConcernsIsQueued(t *testing.T) {
 	owner := remediator.Owner{Kind: string(remediator.ControlPlane), Namespace: "fleet", Name: "cp", UID: "0123", Cluster: "prod"}
 	change := runner.Change{Owner: owner, Actor: "daemon/one", Machines: []string{"m2", "m2"}, Policies: []string{"repair"}}

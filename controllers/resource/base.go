@@ -22,7 +22,8 @@ import (
 	"scute.dev/internal/supervise"
 )
 
-// Base is the part of a reconciler that does not depend on the kind of its resource. Its fields are set before use and not changed.
+// Base is the part of a reconciler that does not depend on the kind of its resource. Its fields are
+// set before use and not changed.
 type Base struct {
 	Client client.Client
 	// Live reads from the API server, without the cache.
@@ -34,8 +35,8 @@ type Base struct {
 	Changes *Changes[string]
 }
 
-// Setup registers a reconciler of the kind of an object. The view must contain all commits that the log had at the start: otherwise an object that is
-// missing in the view may exist.
+// Setup registers a reconciler of the kind of an object. The view must contain all commits that the
+// log had at the start: otherwise an object that is missing in the view may exist.
 func (b *Base) Setup(mgr ctrl.Manager, object client.Object, r reconcile.Reconciler, options controller.Options) error {
 	options.NewQueue = fair.NewRequestQueue
 	return ctrl.NewControllerManagedBy(mgr).For(object).WithOptions(options).WatchesRawSource(ResourceSource(b.Changes)).Complete(r)
@@ -76,7 +77,8 @@ func Source[K, R comparable](c *Changes[K], requests func(ctx context.Context, k
 	})
 }
 
-// ResourceSource returns the Source for IDs with the prefix of v1alpha1.LogID: it enqueues the resource that requested the changed object.
+// ResourceSource returns the Source for IDs with the prefix of v1alpha1.LogID: it enqueues the
+// resource that requested the changed object.
 func ResourceSource(c *Changes[string]) source.Source {
 	return Source(c, func(_ context.Context, id string) []reconcile.Request {
 		namespace, rest, _ := strings.Cut(id, "/")
@@ -91,7 +93,8 @@ func ResourceSource(c *Changes[string]) source.Source {
 // Objects are the objects in the log that the resources of a kind requested, with a status of type S.
 type Objects[S any] interface {
 	Status(id string) (S, bool)
-	// Recall reads from the log how an object ended that the view no longer contains. It returns false if the object has not ended or does not exist.
+	// Recall reads from the log how an object ended that the view no longer contains. It returns
+	// false if the object has not ended or does not exist.
 	Recall(ctx context.Context, id string) (S, bool, error)
 	// Open returns the IDs of the objects that resources of a name requested and that have not ended.
 	Open(namespace, name string) []string
@@ -117,8 +120,8 @@ func LatestStatus[S any](
 	return status, known, nil
 }
 
-// RequestError returns the error of a request to the log; nil if err is nil. If the log is full, it publishes why the object waits, because the request
-// is retried.
+// RequestError returns the error of a request to the log; nil if err is nil. If the log is full, it
+// publishes why the object waits, because the request is retried.
 func RequestError(err error, publish func(message, next string) error) error {
 	if err == nil {
 		return nil

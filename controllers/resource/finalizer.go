@@ -8,8 +8,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
-// AddFinalizer sets a finalizer on an object. set is false if the object already has it. It fails if another client has written the object since it was read,
-// because all writers share one list of finalizers. It ignores an object that does not exist.
+// AddFinalizer sets a finalizer on an object. set is false if the object already has it. It fails
+// if another client has written the object since it was read, because all writers share one list of
+// finalizers. It ignores an object that does not exist.
 func AddFinalizer(ctx context.Context, c client.Client, o client.Object, finalizer string) (set bool, err error) {
 	return changeFinalizers(ctx, c, o, finalizer, controllerutil.AddFinalizer)
 }

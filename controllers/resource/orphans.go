@@ -17,8 +17,8 @@ type Orphans struct {
 	Key  client.ObjectKey
 	// UID is the UID of the resource in the cache, or empty if the cache has none.
 	UID types.UID
-	// Open are the IDs of the objects that have not ended. Own is the ID of the object that belongs to the resource in the cache, or empty if it must
-	// end, too.
+	// Open are the IDs of the objects that have not ended. Own is the ID of the object that belongs
+	// to the resource in the cache, or empty if it must end, too.
 	Open []string
 	Own  string
 }

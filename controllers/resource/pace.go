@@ -7,10 +7,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// PublishInterval is the shortest interval between two updates of a status in the same phase, because an object may append thousands of events a second.
+// PublishInterval is the shortest interval between two updates of a status in the same phase,
+// because an object may append thousands of events a second.
 const PublishInterval = time.Second
 
-// Pace bounds how often the status of each resource is written. The zero value is ready for use, and it is safe for concurrent use.
+// Pace bounds how often the status of each resource is written. The zero value is ready for use,
+// and it is safe for concurrent use.
 type Pace struct {
 	mu   sync.Mutex
 	last map[client.ObjectKey]published
@@ -22,8 +24,8 @@ type published struct {
 	phase string
 }
 
-// Delay returns how long the next update of a status must wait. If it returns 0, it counts the status as written now. A new phase does not wait,
-// because users wait for it.
+// Delay returns how long the next update of a status must wait. If it returns 0, it counts the
+// status as written now. A new phase does not wait, because users wait for it.
 func (p *Pace) Delay(key client.ObjectKey, phase string, interval time.Duration) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -19,8 +19,8 @@ type readable interface {
 	Parts() v1alpha1.Unreadable
 }
 
-// Publish writes the status, as Write does, with the condition Readable set in list, which are the conditions of after. It records an event if the
-// object has become unreadable.
+// Publish writes the status, as Write does, with the condition Readable set in list, which are the
+// conditions of after. It records an event if the object has become unreadable.
 func Publish(ctx context.Context, c client.Client, recorder events.EventRecorder, before, after readable, list *[]metav1.Condition) (written bool, err error) {
 	parts := before.Parts()
 	conditions, fresh := withReadable(*list, before.GetGeneration(), parts)
@@ -31,8 +31,9 @@ func Publish(ctx context.Context, c client.Client, recorder events.EventRecorder
 	return written, err
 }
 
-// Write patches the status of an object if it has changed. No other part of the object may have changed. written is false if both statuses are stored
-// as the same, because times are stored in whole seconds, or if the object does not exist.
+// Write patches the status of an object if it has changed. No other part of the object may have
+// changed. written is false if both statuses are stored as the same, because times are stored in
+// whole seconds, or if the object does not exist.
 func Write(ctx context.Context, c client.Client, before, after client.Object) (written bool, err error) {
 	patch, err := client.MergeFrom(before).Data(after)
 	if err == nil && string(patch) == "{}" {

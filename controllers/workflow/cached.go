@@ -11,9 +11,11 @@ import (
 // specBytes is an annotation that only cached WorkflowRuns have: the approximate size of the spec in bytes.
 const specBytes = "scute.dev/spec-bytes"
 
-// Cached reduces a WorkflowRun to the part that the cache keeps because each reconcile reads it, since a tenant may create hundreds of WorkflowRuns
-// of more than a MiB each. The rest is read when a run starts. All writes are patches of the difference from the cached object, so that they do not
-// change the rest. It does not change an object that is already reduced. Of other kinds, the cache keeps what v1alpha1.Slim keeps.
+// Cached reduces a WorkflowRun to the part that the cache keeps because each reconcile reads it,
+// since a tenant may create hundreds of WorkflowRuns of more than a MiB each. The rest is read when
+// a run starts. All writes are patches of the difference from the cached object, so that they do
+// not change the rest. It does not change an object that is already reduced. Of other kinds, the
+// cache keeps what v1alpha1.Slim keeps.
 func Cached(o any) (any, error) {
 	w, ok := o.(*v1alpha1.WorkflowRun)
 	if !ok { // another kind, or a deleted object

@@ -26,7 +26,8 @@ import (
 const finalizer = "scute.dev/workflow"
 
 const (
-	// reconcileTimeout bounds a reconcile, because it may request manifests from a cluster. Other reconciles run in parallel.
+	// reconcileTimeout bounds a reconcile, because it may request manifests from a cluster. Other
+	// reconciles run in parallel.
 	reconcileTimeout = 2 * time.Minute
 	reconcilers      = 4
 )
@@ -157,7 +158,8 @@ func (r *Reconciler) publishEnded(ctx context.Context, w *v1alpha1.WorkflowRun, 
 	return true, r.write(ctx, w, status, supervise.Throttled{})
 }
 
-// begin requests the run that the manifest defines. It rejects a manifest with all its errors, and then records nothing in the log.
+// begin requests the run that the manifest defines. It rejects a manifest with all its errors, and
+// then records nothing in the log.
 func (r *Reconciler) begin(ctx context.Context, w *v1alpha1.WorkflowRun, id string) error {
 	s := &w.Status
 	if s.FinishedAt != nil && (s.RunID != "" || s.ObservedGeneration == w.Generation) {
@@ -212,8 +214,8 @@ func (r *Reconciler) suspend(ctx context.Context, w *v1alpha1.WorkflowRun, id st
 	return nil
 }
 
-// release removes the finalizer of a deleted WorkflowRun when its run has ended. It aborts a run in progress: the run releases what it holds and
-// keeps what it created.
+// release removes the finalizer of a deleted WorkflowRun when its run has ended. It aborts a run in
+// progress: the run releases what it holds and keeps what it created.
 func (r *Reconciler) release(ctx context.Context, w *v1alpha1.WorkflowRun, id string, g workflow.Summary, known bool) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(w, finalizer) {
 		return ctrl.Result{}, nil
@@ -244,11 +246,13 @@ func (r *Reconciler) release(ctx context.Context, w *v1alpha1.WorkflowRun, id st
 // actor returns the actor of the log for requests by a WorkflowRun.
 func actor(w *v1alpha1.WorkflowRun) string { return "resource/" + w.Namespace + "/" + w.Name }
 
-// publishBytes is the largest WorkflowRun whose status is updated every resource.PublishInterval. For larger ones the interval grows with their size,
-// because each update of the status stores the whole object in etcd and sends it to every watch.
+// publishBytes is the largest WorkflowRun whose status is updated every resource.PublishInterval.
+// For larger ones the interval grows with their size, because each update of the status stores the
+// whole object in etcd and sends it to every watch.
 const publishBytes = 64 << 10
 
-// publishIntervalFor returns the interval between updates of the status of a cached WorkflowRun, by the approximate size of its spec.
+// publishIntervalFor returns the interval between updates of the status of a cached WorkflowRun, by
+// the approximate size of its spec.
 func publishIntervalFor(w *v1alpha1.WorkflowRun) time.Duration {
 	size, _ := strconv.Atoi(w.Annotations[specBytes]) // 0 without the annotation
 	return max(resource.PublishInterval, resource.PublishInterval*time.Duration(size)/publishBytes)
@@ -279,8 +283,8 @@ func (r *Reconciler) publishProblems(ctx context.Context, w *v1alpha1.WorkflowRu
 	return r.write(ctx, w, status, supervise.Throttled{})
 }
 
-// publishLost writes into the status that the log does not contain a run that has started. The run is not started again, because the effects of its tasks
-// exist.
+// publishLost writes into the status that the log does not contain a run that has started. The run
+// is not started again, because the effects of its tasks exist.
 func (r *Reconciler) publishLost(ctx context.Context, w *v1alpha1.WorkflowRun) error {
 	status := *w.Status.DeepCopy()
 	status.Phase = v1alpha1.RunStranded
@@ -326,8 +330,9 @@ func list(problems []workflow.Problem) string {
 	return strings.Join(append(errors, warnings...), "; ")
 }
 
-// kstatus returns the kstatus conditions of a status: Reconciling while the run continues automatically, Stalled if it needs a person or did not end
-// as requested, Ready if it did. A run whose failures are ignored by policy ended as requested.
+// kstatus returns the kstatus conditions of a status: Reconciling while the run continues
+// automatically, Stalled if it needs a person or did not end as requested, Ready if it did. A run
+// whose failures are ignored by policy ended as requested.
 func kstatus(old []metav1.Condition, s v1alpha1.WorkflowRunStatus, generation int64) []metav1.Condition {
 	ready, going := false, false
 	switch s.Phase {

@@ -16,8 +16,9 @@ type eventItem struct{ kind, reason, note string }
 // maxTaskEvents bounds the events about tasks for one status. The log contains all of them.
 const maxTaskEvents = 10
 
-// newEvents returns the events for the changes since the previous status: another phase of the run, and tasks that failed finally or wait for an operator.
-// It compares published statuses, so that a restarted daemon records no event twice.
+// newEvents returns the events for the changes since the previous status: another phase of the run,
+// and tasks that failed finally or wait for an operator. It compares published statuses, so that a
+// restarted daemon records no event twice.
 func newEvents(w *v1alpha1.WorkflowRun, before *v1alpha1.WorkflowRunStatus) []eventItem {
 	after := &w.Status
 	var items []eventItem

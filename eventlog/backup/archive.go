@@ -17,12 +17,13 @@ import (
 	"scute.dev/eventlog"
 )
 
-// blockBytes is the size of a compressed block. The server reads nothing while it writes the several hundred messages of a block, each with a sync
-// on a slow disk. It aborts a restore after five seconds without data.
+// blockBytes is the size of a compressed block. The server reads nothing while it writes the
+// several hundred messages of a block, each with a sync on a slow disk. It aborts a restore after
+// five seconds without data.
 const blockBytes = 64 << 10
 
-// Archive returns a function that writes the commits 1 to last as a snapshot of a stream: the state of the stream, its messages, and an empty entry
-// at the end (nats-server, package archive).
+// Archive returns a function that writes the commits 1 to last as a snapshot of a stream: the state
+// of the stream, its messages, and an empty entry at the end (nats-server, package archive).
 func Archive(last uint64, each func(ctx context.Context, fn func(eventlog.Record) error) error) func(ctx context.Context, w io.Writer) error {
 	return func(ctx context.Context, w io.Writer) error {
 		state := jetstream.StreamState{Msgs: last, FirstSeq: min(last, 1), LastSeq: last}

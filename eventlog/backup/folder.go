@@ -12,8 +12,8 @@ import (
 	"scute.dev/internal/atomicfile"
 )
 
-// lockFolder locks the folder for this process, because two backups into one folder would corrupt each other. The kernel releases the lock when the
-// process ends.
+// lockFolder locks the folder for this process, because two backups into one folder would corrupt
+// each other. The kernel releases the lock when the process ends.
 func lockFolder(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -32,8 +32,9 @@ func lockFolder(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// initFolder writes a manifest without an ended backup into an empty folder, which marks all later files in it as part of backups. It refuses a folder
-// with any other file. This includes a backup without a manifest, because that may be the only copy of a log.
+// initFolder writes a manifest without an ended backup into an empty folder, which marks all later
+// files in it as part of backups. It refuses a folder with any other file. This includes a backup
+// without a manifest, because that may be the only copy of a log.
 func initFolder(dir string, m Manifest) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -36,8 +36,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// runPart backs up the log in folder from into to, or restores the backup in from to the folder or URL to, and blocks at a
-// commit while it is copied or checked.
+// runPart backs up the log in folder from into to, or restores the backup in from to the folder or
+// URL to, and blocks at a commit while it is copied or checked.
 func runPart(part, from, to, phase, at string) {
 	stopAt, err := strconv.ParseUint(at, 10, 64)
 	if err == nil {

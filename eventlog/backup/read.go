@@ -13,8 +13,8 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Each calls fn with the commits of a backup, in order. It calls bad with each line that cannot be read and each part that was changed. If bad
-// returns an error, Each stops; otherwise it continues.
+// Each calls fn with the commits of a backup, in order. It calls bad with each line that cannot be
+// read and each part that was changed. If bad returns an error, Each stops; otherwise it continues.
 func Each(ctx context.Context, dir string, m Manifest, fn func(eventlog.Record) error, bad func(error) error) error {
 	for _, p := range m.Parts {
 		if err := p.each(ctx, dir, m.LogID, fn, bad); err != nil {
@@ -75,7 +75,8 @@ func (p Part) verifySum(s *counter, last uint64, bad func(error) error) error {
 	return nil
 }
 
-// location returns the file, the line and the commit of a line. The first line is the head, and every other line is one commit.
+// location returns the file, the line and the commit of a line. The first line is the head, and
+// every other line is one commit.
 func (p Part) location(line uint64) string {
 	return fmt.Sprintf("%s, line %d (commit %d)", p.File, line, p.First+line-2)
 }

@@ -54,9 +54,10 @@ func check(ctx context.Context, l *eventlog.Log, m Manifest, progress func(seq, 
 	return nil
 }
 
-// LogSource returns the source for restoring a log elsewhere from the log itself, which must not change meanwhile. The copy is compared with the log
-// when it is complete. Then checked is called, before any process can open the copy; its error refuses the copy. progress is called with the number
-// of copied or compared commits, and the head.
+// LogSource returns the source for restoring a log elsewhere from the log itself, which must not
+// change meanwhile. The copy is compared with the log when it is complete. Then checked is called,
+// before any process can open the copy; its error refuses the copy. progress is called with the
+// number of copied or compared commits, and the head.
 func LogSource(ctx context.Context, log Log, progress func(doing string, seq, head uint64), checked func() error) (eventlog.RestoreSource, error) {
 	stats, err := log.Stats(ctx)
 	if err != nil {

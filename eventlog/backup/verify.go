@@ -35,8 +35,8 @@ func (e *DamageError) Error() string {
 	return fmt.Sprintf("the backup in %s is damaged:\n  %s%s\n%s", e.Dir, strings.Join(lines, "\n  "), more, remedy)
 }
 
-// Verify reads a whole backup and checks that it is unchanged: every file by its SHA-256, every commit by the tree of the log. It fails with a
-// DamageError. progress may be nil.
+// Verify reads a whole backup and checks that it is unchanged: every file by its SHA-256, every
+// commit by the tree of the log. It fails with a DamageError. progress may be nil.
 func Verify(ctx context.Context, dir string, progress func(seq, last uint64)) (Manifest, error) {
 	m, err := Read(dir)
 	if err != nil {

@@ -40,8 +40,9 @@ type Options struct {
 	Verified func(seq, head uint64)
 }
 
-// Write backs up a log into a folder, which must be new, empty, or contain an earlier backup. It copies only commits that the earlier backup does
-// not have. It fails if the log is a different one or has fewer commits, or if the written files cannot be verified. In these cases the earlier
+// Write backs up a log into a folder, which must be new, empty, or contain an earlier backup. It
+// copies only commits that the earlier backup does not have. It fails if the log is a different one
+// or has fewer commits, or if the written files cannot be verified. In these cases the earlier
 // backup is unchanged.
 func Write(ctx context.Context, log Log, dir string, o Options) (m Manifest, err error) {
 	defer func() {

@@ -26,11 +26,12 @@ const (
 // Roles returns all roles, the least privileged first.
 func Roles() []Role { return []Role{Reader, Operator} }
 
-// Access authenticates clients of an embedded log's listener by the tokens of their roles. Until tokens are set, only this process may connect. An
-// Access serves one log and is safe for concurrent use.
+// Access authenticates clients of an embedded log's listener by the tokens of their roles. Until
+// tokens are set, only this process may connect. An Access serves one log and is safe for
+// concurrent use.
 type Access struct {
-	// Accept returns an error for a commit that no role may append. The aggregate is zero if the subject names none. Set it before use; nil accepts
-	// all.
+	// Accept returns an error for a commit that no role may append. The aggregate is zero if the
+	// subject names none. Set it before use; nil accepts all.
 	Accept func(of eventlog.Aggregate, events []eventlog.Event) error
 
 	mu       sync.Mutex
@@ -48,8 +49,8 @@ type fingerprint [sha256.Size]byte
 
 var _ server.Authentication = (*Access)(nil)
 
-// Set sets the token of a role; with "" no client gets the role. Connections with the previous token are closed. A client with the new token
-// connects again and resumes.
+// Set sets the token of a role; with "" no client gets the role. Connections with the previous
+// token are closed. A client with the new token connects again and resumes.
 func (a *Access) Set(role Role, token string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -139,7 +140,8 @@ const logPrefix = "scute.log"
 // nextMessages is the subject of requests for a consumer's next messages.
 const nextMessages = "$JS.API.CONSUMER.MSG.NEXT.*.*"
 
-// requests returns the subjects on which a role may publish. The stream is a wildcard because the server has no other stream.
+// requests returns the subjects on which a role may publish. The stream is a wildcard because the
+// server has no other stream.
 func (r Role) requests() (subjects []string) {
 	subjects = []string{
 		"$JS.API.STREAM.INFO.*", "$JS.API.STREAM.MSG.GET.*", "$JS.API.DIRECT.GET.*", "$JS.API.DIRECT.GET.*.>",
@@ -172,7 +174,8 @@ func newAccounts(srv *server.Server) (map[Role]*server.Account, error) {
 		}
 		accounts[role] = account
 		for _, subject := range role.requests() {
-			// The server deletes the reply mapping when it has sent the answer, or after minutes if there may be several answers.
+			// The server deletes the reply mapping when it has sent the answer, or after minutes if
+			// there may be several answers.
 			to, answers := subject, server.Singleton
 			switch commits, ok := strings.CutPrefix(subject, logPrefix); {
 			case ok:

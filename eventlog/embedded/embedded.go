@@ -13,17 +13,20 @@ import (
 type Options struct {
 	// Dir is the log's folder, which is created if it does not exist. Only one process at a time may have it open.
 	Dir string
-	// Listen is the address where other processes can reach the log, for example "127.0.0.1:4222"; "" is none. Without an Access or a Token there
-	// is no authentication, so the address must not be reachable for untrusted clients.
+	// Listen is the address where other processes can reach the log, for example "127.0.0.1:4222";
+	// "" is none. Without an Access or a Token there is no authentication, so the address must not
+	// be reachable for untrusted clients.
 	Listen string
-	// Token is the token that other processes must present; "" requires none. A client with the token may do everything.
+	// Token is the token that other processes must present; "" requires none. A client with the
+	// token may do everything.
 	Token string
 	// Access authenticates and authorizes clients instead of Token; nil uses Token.
 	Access *Access
 	// MaxBytes is the size at which the log refuses new commits; 0 keeps the limit of an existing log, or is 1 GiB.
 	MaxBytes int64
-	// AllowDamaged opens a log that lost commits, or whose configuration is wrong, so that Scan can read the rest. The server repairs the files that it
-	// opens and so deletes what it cannot read: open a copy (CopyFolder).
+	// AllowDamaged opens a log that lost commits, or whose configuration is wrong, so that Scan can
+	// read the rest. The server repairs the files that it opens and so deletes what it cannot read:
+	// open a copy (CopyFolder).
 	AllowDamaged bool
 	// AllowMoved also opens a log that was moved elsewhere, to move it again.
 	AllowMoved bool
@@ -34,8 +37,9 @@ type Options struct {
 	unsynced bool
 }
 
-// Open opens the log in a folder with a NATS server inside this process. Every acknowledged commit has been synced to disk.
-// It fails with ErrLocked, ErrMoved, ErrConfig, ErrGap, ErrMissing or ErrUnavailable of package eventlog.
+// Open opens the log in a folder with a NATS server inside this process. Every acknowledged commit
+// has been synced to disk. It fails with ErrLocked, ErrMoved, ErrConfig, ErrGap, ErrMissing or
+// ErrUnavailable of package eventlog.
 func Open(ctx context.Context, o Options) (*eventlog.Log, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -58,8 +58,9 @@ func (f *folder) URL() string {
 // Acknowledge raises the watermark.
 func (f *folder) Acknowledge(seq uint64) { f.watermark.raise(seq) }
 
-// recordFiles records the identity of the files of the open log: the watermark and the folder of the stream's messages. If the files are removed, the
-// server continues to write and acknowledges commits that can never be read.
+// recordFiles records the identity of the files of the open log: the watermark and the folder of
+// the stream's messages. If the files are removed, the server continues to write and acknowledges
+// commits that can never be read.
 func (f *folder) recordFiles() error {
 	infos := make(map[string]os.FileInfo)
 	for _, path := range []string{filepath.Join(f.dir, watermarkFile), filepath.Join(streamFolder(f.dir), "msgs")} {
@@ -127,8 +128,8 @@ func streamFolder(dir string) string {
 	return filepath.Join(dir, serverFolder, account, "streams", eventlog.StreamName)
 }
 
-// CheckFrozen returns ErrFrozen if a write has failed. The embedded server does not answer a publish then, until it is started again, even if the disk
-// has space by then.
+// CheckFrozen returns ErrFrozen if a write has failed. The embedded server does not answer a
+// publish then, until it is started again, even if the disk has space by then.
 func (f *folder) CheckFrozen() error {
 	health := f.server.Healthz(&server.HealthzOptions{Details: true})
 	for _, e := range health.Errors {

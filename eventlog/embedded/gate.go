@@ -19,11 +19,13 @@ import (
 )
 
 const (
-	// createConsumer is the subject of requests for a consumer, and gateSubject the subject on which the requests of roles arrive.
+	// createConsumer is the subject of requests for a consumer, and gateSubject the subject on
+	// which the requests of roles arrive.
 	createConsumer, gateSubject = "$JS.API.CONSUMER.CREATE.*.*", "_SCUTE_GATE.*.*"
 	// appendPrefix replaces the prefix of the subjects on which the commits of roles arrive.
 	appendPrefix = "_SCUTE_APPEND"
-	// maxConsumers is the number of consumers at which roles cannot create another one. The server allows 1000; this process needs the rest.
+	// maxConsumers is the number of consumers at which roles cannot create another one. The server
+	// allows 1000; this process needs the rest.
 	maxConsumers = 900
 	// maxIdle is the longest inactive_threshold of a role's consumer.
 	maxIdle = 2 * time.Minute
@@ -31,8 +33,9 @@ const (
 	gateTimeout = 10 * time.Second
 )
 
-// gate creates the consumers for roles, and appends their commits if Access.Accept allows it. Without its checks a consumer could append to the log
-// through its delivery subject, could exist forever, or could change the consumer of another client.
+// gate creates the consumers for roles, and appends their commits if Access.Accept allows it.
+// Without its checks a consumer could append to the log through its delivery subject, could exist
+// forever, or could change the consumer of another client.
 type gate struct {
 	nc     *nats.Conn
 	accept func(eventlog.Aggregate, []eventlog.Event) error // nil accepts all

@@ -22,9 +22,11 @@ func tidyStream(dir string) error {
 
 // removeIncomplete removes the folder of a stream whose creation was interrupted by a crash.
 //
-// The server writes a stream's description and then the description's checksum. If it dies in between, the next start ignores the stream. Creating
-// the stream again keeps the old description, never writes the checksum, and accepts commits, all of which the following start ignores. Without the
-// checksum the creation never completed, so no commit in the folder can have been acknowledged. A folder with any data is kept nevertheless.
+// The server writes a stream's description and then the description's checksum. If it dies in
+// between, the next start ignores the stream. Creating the stream again keeps the old description,
+// never writes the checksum, and accepts commits, all of which the following start ignores. Without
+// the checksum the creation never completed, so no commit in the folder can have been acknowledged.
+// A folder with any data is kept nevertheless.
 func removeIncomplete(folder string) error {
 	_, err := os.Stat(filepath.Join(folder, checksumFile))
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
@@ -55,9 +57,10 @@ const (
 	checksumFile = "meta.sum"
 )
 
-// repairChecksum rewrites the checksum of a stream's description if a crash during a change kept the server from writing it, because the server would
-// ignore the stream. Both files are replaced atomically, so the description is complete. A description that is older than a checksum that does not
-// match was damaged, and is not changed.
+// repairChecksum rewrites the checksum of a stream's description if a crash during a change kept
+// the server from writing it, because the server would ignore the stream. Both files are replaced
+// atomically, so the description is complete. A description that is older than a checksum that does
+// not match was damaged, and is not changed.
 func repairChecksum(folder string) error {
 	meta, err := os.ReadFile(filepath.Join(folder, metaFile)) //nolint:gosec // the log's folder
 	if errors.Is(err, fs.ErrNotExist) {

@@ -13,8 +13,9 @@ import (
 	"scute.dev/eventlog"
 )
 
-// lockFile is held with flock while a process has the folder open. The server has no lock, and two servers on one folder would destroy the log. The
-// kernel releases the lock when the process ends. The file remains, because otherwise two processes could lock two files of the same name.
+// lockFile is held with flock while a process has the folder open. The server has no lock, and two
+// servers on one folder would destroy the log. The kernel releases the lock when the process ends.
+// The file remains, because otherwise two processes could lock two files of the same name.
 const lockFile = "scute.lock"
 
 // lockFolder locks the folder for this process, or fails with ErrLocked and the process that holds the lock.
@@ -30,8 +31,8 @@ func lockFolder(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// lockToRead locks the folder while it is copied. It keeps the PID of the last holder in the file, so that a process that needs to write waits for
-// the copy (see flock) and does not fail.
+// lockToRead locks the folder while it is copied. It keeps the PID of the last holder in the file,
+// so that a process that needs to write waits for the copy (see flock) and does not fail.
 func lockToRead(dir string) (*os.File, error) { return lock(dir, syscall.LOCK_SH) }
 
 func lock(dir string, how int) (*os.File, error) {
@@ -50,8 +51,9 @@ func lock(dir string, how int) (*os.File, error) {
 	return f, nil
 }
 
-// flock acquires the lock, or fails with EWOULDBLOCK at once while its holder runs. The lock of a killed holder may remain for a moment, because a
-// child that it was starting has the file open until the child executes another program.
+// flock acquires the lock, or fails with EWOULDBLOCK at once while its holder runs. The lock of a
+// killed holder may remain for a moment, because a child that it was starting has the file open
+// until the child executes another program.
 func flock(f *os.File, how int) error {
 	for deadline := time.Now().Add(staleLockTimeout); ; time.Sleep(staleLockTimeout / 500) {
 		err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
@@ -64,7 +66,8 @@ func flock(f *os.File, how int) error {
 // staleLockTimeout is the longest wait for the lock of a dead process.
 const staleLockTimeout = 5 * time.Second
 
-// hasExited reports whether no process has the PID. A PID of 0 could not be read, because the process that holds the lock has not written it yet.
+// hasExited reports whether no process has the PID. A PID of 0 could not be read, because the
+// process that holds the lock has not written it yet.
 func hasExited(pid int) bool {
 	return pid > 0 && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }
@@ -84,7 +87,8 @@ func writePID(f *os.File) error {
 	return err
 }
 
-// CopyFolder copies the server's files of an embedded log, so that the copy can be examined. It fails with ErrLocked if a process has the log open.
+// CopyFolder copies the server's files of an embedded log, so that the copy can be examined. It
+// fails with ErrLocked if a process has the log open.
 func CopyFolder(dir, to string) error {
 	lock, err := lockToRead(dir)
 	if err != nil {

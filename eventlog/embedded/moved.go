@@ -13,8 +13,8 @@ import (
 	"scute.dev/internal/atomicfile"
 )
 
-// movedFile is in the folder of a log that was moved elsewhere. The folder still contains the log, but Open refuses it, so that the log does not
-// continue twice.
+// movedFile is in the folder of a log that was moved elsewhere. The folder still contains the log,
+// but Open refuses it, so that the log does not continue twice.
 const movedFile = "scute.moved"
 
 // Moved records where the log of a folder was moved to.

@@ -24,9 +24,11 @@ type RestoreOptions struct {
 	RenameExistingTo string
 }
 
-// Restore creates the log in a folder from a backup. The folder may be new, or have lost its log. Restore fails with ErrExists of package eventlog
-// if there is a log, and with ErrGap if the previous log had acknowledged commits after the end of the backup. The log appears in the folder
-// atomically, after it is complete, checked and synced. If Restore is interrupted, there is no log, and the next call starts again.
+// Restore creates the log in a folder from a backup. The folder may be new, or have lost its log.
+// Restore fails with ErrExists of package eventlog if there is a log, and with ErrGap if the
+// previous log had acknowledged commits after the end of the backup. The log appears in the folder
+// atomically, after it is complete, checked and synced. If Restore is interrupted, there is no log,
+// and the next call starts again.
 func Restore(ctx context.Context, o Options, r eventlog.RestoreSource, allow RestoreOptions) error {
 	f, err := acquireFolder(o.Dir)
 	if err != nil {
@@ -58,8 +60,9 @@ func (f *folder) restore(ctx context.Context, o Options, r eventlog.RestoreSourc
 	if err := restoreInto(ctx, o, work, r); err != nil {
 		return errors.Join(err, os.RemoveAll(work))
 	}
-	// The watermark is never below the last commit that the log in the folder must have. It is raised before the old log is moved, so that no new
-	// log can begin in the folder, and lowered afterwards.
+	// The watermark is never below the last commit that the log in the folder must have. It is
+	// raised before the old log is moved, so that no new log can begin in the folder, and lowered
+	// afterwards.
 	if err := f.watermark.set(max(f.watermark.acknowledged(), r.Last)); err != nil {
 		return err
 	}

@@ -16,10 +16,12 @@ const watermarkFile = "scute.acknowledged"
 
 // watermark records the acknowledged sequence beside the server's files.
 //
-// After damage the server starts with a shorter log and only a warning, as if the lost commits had never existed. The watermark detects that,
-// because the log must reach at least as far. The file is mapped into memory, so recording is free and survives a crash of the process. After a
-// power loss it may be some seconds old, which weakens the check but never raises a false alarm. (A write for each acknowledgement would wait for
-// the file system's journal, which the log's syncs keep busy.)
+// After damage the server starts with a shorter log and only a warning, as if the lost commits had
+// never existed. The watermark detects that, because the log must reach at least as far. The file
+// is mapped into memory, so recording is free and survives a crash of the process. After a power
+// loss it may be some seconds old, which weakens the check but never raises a false alarm. (A write
+// for each acknowledgement would wait for the file system's journal, which the log's syncs keep
+// busy.)
 type watermark struct {
 	mu     sync.Mutex
 	file   *os.File
@@ -46,7 +48,8 @@ func mapWatermark(f *os.File) ([]byte, error) {
 		return nil, err
 	}
 	if info.Size() < watermarkSize {
-		// The bytes are written because truncating to the size would create a hole that could not be filled on a full disk.
+		// The bytes are written because truncating to the size would create a hole that could not
+		// be filled on a full disk.
 		if _, err := f.WriteAt(make([]byte, watermarkSize), 0); err != nil {
 			return nil, err
 		}

@@ -34,7 +34,8 @@ func (m *Member) Restart(t testing.TB) {
 func Cluster(t testing.TB) (members []*Member, urls string) {
 	t.Helper()
 	var all []string
-	// A server needs a route to be a member of a cluster, even if no server is there. The others learn their routes from the first.
+	// A server needs a route to be a member of a cluster, even if no server is there. The others
+	// learn their routes from the first.
 	routes := []*url.URL{{Scheme: "nats", Host: "127.0.0.1:1"}}
 	for i := range 3 {
 		m := &Member{options: &server.Options{
@@ -72,7 +73,8 @@ func Leader(t testing.TB, members []*Member, stream string) *Member {
 	return nil
 }
 
-// KnownLeaks returns the goroutines that nats-server 2.15 leaks if it is stopped while it creates the store of a stream.
+// KnownLeaks returns the goroutines that nats-server 2.15 leaks if it is stopped while it creates
+// the store of a stream.
 func KnownLeaks() []goleak.Option {
 	return []goleak.Option{
 		goleak.IgnoreTopFunction("github.com/nats-io/nats-server/v2/server.(*fileStore).flushStreamStateLoop"),

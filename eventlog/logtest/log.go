@@ -31,8 +31,8 @@ func OpenIn(t testing.TB, dir string) *eventlog.Log {
 	return log
 }
 
-// Serve starts a NATS server with JetStream, and stops it when the test ends. By default it uses a free port of this machine, a new folder, and
-// space for every stream.
+// Serve starts a NATS server with JetStream, and stops it when the test ends. By default it uses a
+// free port of this machine, a new folder, and space for every stream.
 func Serve(t testing.TB, o *server.Options) *server.Server {
 	t.Helper()
 	o.JetStream, o.NoSigs, o.NoLog, o.JetStreamMaxStore = true, true, true, 1<<40

@@ -43,7 +43,8 @@ func (c Checkpoint) Sign(k Key) ([]byte, error) {
 	return signed, nil
 }
 
-// OpenCheckpoint reads a signed note and checks that the key signed it. It accepts other signatures, for example of witnesses.
+// OpenCheckpoint reads a signed note and checks that the key signed it. It accepts other
+// signatures, for example of witnesses.
 func OpenCheckpoint(signed []byte, key PublicKey) (Checkpoint, error) {
 	verifier, err := key.verifier()
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// recordHeaderSize is the size of the head of a stored record: length (4), sequence (8), time (8), length of the subject
-	// (2).
+	// recordHeaderSize is the size of the head of a stored record: length (4), sequence (8), time
+	// (8), length of the subject (2).
 	recordHeaderSize = 22
 	// checksumSize is the size of the checksum at the end of a record.
 	checksumSize = 8

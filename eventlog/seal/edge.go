@@ -9,15 +9,17 @@ import (
 	"scute.dev/eventlog"
 )
 
-// edge is the right edge of a tree: the roots of its complete subtrees, the largest first. Their number is the number of ones in the tree's size,
-// so it is logarithmic. The zero value is the empty tree.
+// edge is the right edge of a tree: the roots of its complete subtrees, the largest first. Their
+// number is the number of ones in the tree's size, so it is logarithmic. The zero value is the
+// empty tree.
 type edge struct {
 	size  uint64
 	roots []tlog.Hash
 }
 
-// add appends a leaf and returns the hashes that it completes: the leaf, then the subtrees that end with it. They follow the hashes of the previous
-// leaf in the order of tlog.StoredHashIndex. The result is valid until the next call.
+// add appends a leaf and returns the hashes that it completes: the leaf, then the subtrees that end
+// with it. They follow the hashes of the previous leaf in the order of tlog.StoredHashIndex. The
+// result is valid until the next call.
 func (e *edge) add(leaf tlog.Hash, completed []tlog.Hash) []tlog.Hash {
 	completed = append(completed[:0], leaf)
 	for range bits.TrailingZeros64(e.size + 1) {
@@ -43,7 +45,8 @@ func (e *edge) root() tlog.Hash {
 	return h
 }
 
-// Sum computes the checkpoint of the commits of a log. It keeps only the edge of their tree. The zero value has no commits.
+// Sum computes the checkpoint of the commits of a log. It keeps only the edge of their tree. The
+// zero value has no commits.
 type Sum struct {
 	hasher Hasher
 	edge   edge

@@ -17,7 +17,8 @@ type Key struct{ private func() ed25519.PrivateKey }
 
 func newKey(k ed25519.PrivateKey) Key { return Key{func() ed25519.PrivateKey { return k }} }
 
-// PublicKey is a note verifier key, "scute.dev/log/<log ID>+<hash>+<base64>", with the name of the log whose checkpoints it verifies.
+// PublicKey is a note verifier key, "scute.dev/log/<log ID>+<hash>+<base64>", with the name of the
+// log whose checkpoints it verifies.
 type PublicKey string
 
 // pemType is the PEM type that openssl also writes for an ed25519 key.

@@ -17,7 +17,8 @@ import (
 // leafVersion is the prefix of every leaf. Each change of the encoding needs another version.
 const leafVersion = "scute.dev/leaf/v1\n"
 
-// AppendLeaf appends the canonical encoding of a stored commit to b. Numbers are big-endian; lengths and counts have 32 bits.
+// AppendLeaf appends the canonical encoding of a stored commit to b. Numbers are big-endian;
+// lengths and counts have 32 bits.
 //
 //	"scute.dev/leaf/v1\n"
 //	length of the subject, the subject
@@ -26,12 +27,12 @@ const leafVersion = "scute.dev/leaf/v1\n"
 //	time at which the server stored it, in nanoseconds since 1970 (64 bits, signed)
 //	sequence (64 bits)
 //
-// Header fields are sorted by the bytes of their names, and the values of one name are in stored order. NATS clients do not keep the stored order
-// of the names, so no reader can depend on it.
+// Header fields are sorted by the bytes of their names, and the values of one name are in stored
+// order. NATS clients do not keep the stored order of the names, so no reader can depend on it.
 func AppendLeaf(b []byte, r eventlog.Record) []byte { return new(encoder).leaf(b, r) }
 
-// encoder encodes commits. It caches the sorted names of the last header, because the next header mostly has the same names, and finding them in
-// it costs half the time of sorting.
+// encoder encodes commits. It caches the sorted names of the last header, because the next header
+// mostly has the same names, and finding them in it costs half the time of sorting.
 type encoder struct{ names []string }
 
 func (e *encoder) leaf(b []byte, r eventlog.Record) []byte {

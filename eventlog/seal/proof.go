@@ -19,7 +19,8 @@ const proofVersion = "c2sp.org/tlog-proof@v1"
 // ErrProof is returned for an invalid proof.
 var ErrProof = errors.New("the proof is not valid")
 
-// Prover creates the proof that a log contains a commit, from the log's commits in order. It keeps a logarithmic number of hashes.
+// Prover creates the proof that a log contains a commit, from the log's commits in order. It keeps
+// a logarithmic number of hashes.
 type Prover struct {
 	checkpoint Checkpoint
 	signed     []byte
@@ -88,8 +89,8 @@ func (p *Prover) Proof() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// CheckProof returns the commit that a proof proves to be in the log of the key, and the checkpoint. If the text cannot be read, the error is
-// neither ErrProof nor ErrSignature.
+// CheckProof returns the commit that a proof proves to be in the log of the key, and the
+// checkpoint. If the text cannot be read, the error is neither ErrProof nor ErrSignature.
 func CheckProof(text []byte, key PublicKey) (eventlog.Record, Checkpoint, error) {
 	head, signed, ok := bytes.Cut(text, []byte("\n\n"))
 	lines := strings.Split(string(head), "\n")
@@ -128,8 +129,9 @@ func CheckProof(text []byte, key PublicKey) (eventlog.Record, Checkpoint, error)
 	return r, c, nil
 }
 
-// Continues reports whether a checkpoint continues another one of the same log, according to a tree that need not be trusted. It returns an error
-// if the tree does not match the newer checkpoint, because then it proves nothing.
+// Continues reports whether a checkpoint continues another one of the same log, according to a tree
+// that need not be trusted. It returns an error if the tree does not match the newer checkpoint,
+// because then it proves nothing.
 func Continues(tree *Tree, from, to Checkpoint) (bool, error) {
 	if from.LogID != to.LogID {
 		return false, nil
@@ -167,7 +169,8 @@ func (v *Verifier) Continues() (bool, error) {
 	return v.bad == 0, nil
 }
 
-// ProveConsistency returns the proof that the tree of size to begins with the tree of size from (RFC 6962, section 2.1.2).
+// ProveConsistency returns the proof that the tree of size to begins with the tree of size from
+// (RFC 6962, section 2.1.2).
 func ProveConsistency(tree *Tree, from, to uint64) (tlog.TreeProof, error) {
 	if from == 0 || from == to {
 		return nil, nil

@@ -33,8 +33,8 @@ type Sealer struct {
 	hasher Hasher
 }
 
-// OpenSealer opens the tree in a folder up to its last checkpoint. A tree that does not match its checkpoint, or has none, is created again from
-// the log.
+// OpenSealer opens the tree in a folder up to its last checkpoint. A tree that does not match its
+// checkpoint, or has none, is created again from the log.
 func OpenSealer(dir string, log Log, key Key) (*Sealer, error) {
 	s := &Sealer{log: log, dir: dir, key: key}
 	last, err := s.last()

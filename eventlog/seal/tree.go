@@ -20,8 +20,8 @@ const (
 	hashSize = tlog.HashSize
 )
 
-// Tree is the Merkle tree of a log in a folder, which can be created again from the log. One goroutine may append. Meanwhile others may read hashes
-// that were synced.
+// Tree is the Merkle tree of a log in a folder, which can be created again from the log. One
+// goroutine may append. Meanwhile others may read hashes that were synced.
 type Tree struct {
 	file *os.File
 	out  *bufio.Writer

@@ -30,8 +30,9 @@ type Verifier struct {
 	outOfOrder     []Finding
 }
 
-// NewVerifier returns a Verifier for a checkpoint. Earlier checkpoints of the same log narrow down the range of a change. With the tree, which may
-// be nil, the report names the changed commits. The tree need not be trusted, because it is compared with the checkpoints.
+// NewVerifier returns a Verifier for a checkpoint. Earlier checkpoints of the same log narrow down
+// the range of a change. With the tree, which may be nil, the report names the changed commits. The
+// tree need not be trusted, because it is compared with the checkpoints.
 func NewVerifier(want Checkpoint, earlier []Checkpoint, tree *Tree) *Verifier {
 	v := &Verifier{want: want, complete: true, tree: tree}
 	for _, c := range earlier {

@@ -26,18 +26,21 @@ type Consumer struct {
 	Deliver func(ctx context.Context, e eventlog.CloudEvent) error
 	// Delivered is called with the sequence up to which all events were delivered; may be nil.
 	Delivered func(seq uint64)
-	// SaveInterval is how often the position is saved while events arrive, and so how much is repeated after a crash; 0 is 5 s.
+	// SaveInterval is how often the position is saved while events arrive, and so how much is
+	// repeated after a crash; 0 is 5 s.
 	SaveInterval time.Duration
 	// Logger receives ignored messages, and saves that failed; nil is none.
 	Logger *slog.Logger
 }
 
-// Run delivers the events after the saved position and then new events, until ctx ends or an error occurs. Its error is never nil. The same
-// Consumer can be run again, and resumes at the first event that was not delivered.
+// Run delivers the events after the saved position and then new events, until ctx ends or an error
+// occurs. Its error is never nil. The same Consumer can be run again, and resumes at the first
+// event that was not delivered.
 //
-// An event may be delivered twice after a crash, with the same source and id. A position of another log is ignored, and the log is read from its
-// beginning. Run returns ErrRolledBack if the log no longer has the last delivered commit: the commits that replaced the lost ones were not
-// delivered, so an operator must decide where to continue.
+// An event may be delivered twice after a crash, with the same source and id. A position of another
+// log is ignored, and the log is read from its beginning. Run returns ErrRolledBack if the log no
+// longer has the last delivered commit: the commits that replaced the lost ones were not delivered,
+// so an operator must decide where to continue.
 func (c *Consumer) Run(ctx context.Context) error {
 	logger := c.Logger
 	if logger == nil {

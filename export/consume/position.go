@@ -19,14 +19,16 @@ type Position struct {
 	// LogID is empty at the beginning.
 	LogID    string `json:"logID"`
 	Sequence uint64 `json:"sequence"`
-	// Commit identifies the commit at Sequence, in the form of mark and a fingerprint. It is ignored if it has another sequence, because a user
-	// moved the position.
+	// Commit identifies the commit at Sequence, in the form of mark and a fingerprint. It is
+	// ignored if it has another sequence, because a user moved the position.
 	Commit string `json:"commit,omitempty"`
-	// Since is the sequence after which a consumer that folds events must read again after a restart. A Consumer does not use it.
+	// Since is the sequence after which a consumer that folds events must read again after a
+	// restart. A Consumer does not use it.
 	Since uint64 `json:"since,omitempty"`
 }
 
-// ErrRolledBack is returned if the log no longer has the last delivered commit: it was restored from an older backup, and continued.
+// ErrRolledBack is returned if the log no longer has the last delivered commit: it was restored
+// from an older backup, and continued.
 var ErrRolledBack = errors.New("the log went back before the position, and has another commit there now")
 
 // PositionAfter returns the position after a commit.
@@ -37,8 +39,8 @@ func PositionAfter(logID string, r eventlog.Record) Position {
 // commitPrefix returns the prefix of Commit.
 func commitPrefix(seq uint64) string { return strconv.FormatUint(seq, 10) + "/" }
 
-// ReadAfter returns the sequence after which the log is read again: that of the commit before the last delivered one, if the position identifies it, because
-// Check compares it.
+// ReadAfter returns the sequence after which the log is read again: that of the commit before the
+// last delivered one, if the position identifies it, because Check compares it.
 func (p Position) ReadAfter() uint64 {
 	if p.hasCommit() {
 		return p.Sequence - 1

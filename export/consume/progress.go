@@ -26,7 +26,8 @@ type Progress struct {
 	saved    Position // used only by the goroutine that saves
 }
 
-// Resume returns the progress at the saved position. If the position is of another log, it returns the progress at the beginning of the log.
+// Resume returns the progress at the saved position. If the position is of another log, it returns
+// the progress at the beginning of the log.
 func Resume(ctx context.Context, log Log, store Store, logger *slog.Logger) (*Progress, error) {
 	p, err := store.Load(ctx)
 	if err != nil {

@@ -18,7 +18,8 @@ import (
 const (
 	// maxBatchSpans bounds the spans of one request.
 	maxBatchSpans = 512
-	// maxBatchBytes bounds the bytes of one request. A collector rejects a request of more than 4 MiB, even if it is retried.
+	// maxBatchBytes bounds the bytes of one request. A collector rejects a request of more than 4
+	// MiB, even if it is retried.
 	maxBatchBytes = 1 << 20
 	// initialInterval and maxInterval are the shortest and the longest wait between two attempts.
 	initialInterval = time.Second
@@ -35,8 +36,9 @@ type Delivery struct {
 	Alarm func(err error)
 	// OnRejected is called for spans that the collector rejected.
 	OnRejected func(spans int, err error)
-	// InitialInterval is the first wait after an error; 0 is 1 s. SaveInterval is the interval at which spans that fill no request are sent, and the
-	// position is saved; 0 is 5 s. After a crash, the spans since the last save are sent again.
+	// InitialInterval is the first wait after an error; 0 is 1 s. SaveInterval is the interval at
+	// which spans that fill no request are sent, and the position is saved; 0 is 5 s. After a
+	// crash, the spans since the last save are sent again.
 	InitialInterval, SaveInterval time.Duration
 	Logger                        *slog.Logger
 
@@ -60,7 +62,8 @@ func (d *Delivery) State() State {
 	return d.state
 }
 
-// Run sends spans until ctx ends. After an error it continues automatically at the saved position, and sends later spans again.
+// Run sends spans until ctx ends. After an error it continues automatically at the saved position,
+// and sends later spans again.
 func (d *Delivery) Run(ctx context.Context) {
 	waits := d.newBackOff()
 	for ctx.Err() == nil {
@@ -115,7 +118,8 @@ func (d *Delivery) run(ctx context.Context, waits *backoff.ExponentialBackOff) e
 	cancel()
 	err = errors.Join(err, stop())
 	if errors.Is(err, consume.ErrRolledBack) {
-		// The spans of lost commits remain at the collector. The spans of the commits that replaced them have other IDs.
+		// The spans of lost commits remain at the collector. The spans of the commits that replaced
+		// them have other IDs.
 		return errors.Join(err, progress.Reset(ctx))
 	}
 	return err

@@ -35,7 +35,8 @@ type Sender struct {
 	resource *resource.Resource
 }
 
-// NewSender prepares a connection, which is opened when the first span is sent. cluster is the UID of the namespace kube-system.
+// NewSender prepares a connection, which is opened when the first span is sent. cluster is the UID
+// of the namespace kube-system.
 func NewSender(ctx context.Context, cluster string) (*Sender, error) {
 	if protocol := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL"), "grpc"); protocol != "grpc" {
 		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL is %q: scuted sends by grpc only; name the port of the collector for gRPC, which is usually 4317", protocol)
@@ -78,8 +79,9 @@ func captureResponse(ctx context.Context, method string, request, reply any, con
 	return err
 }
 
-// Send makes one request. refused is the number of spans that the collector will never accept; the error is then errRejected, with the reason. After
-// any other error all spans can be sent again. The environment sets the timeout (OTEL_EXPORTER_OTLP_TIMEOUT, 10 s).
+// Send makes one request. refused is the number of spans that the collector will never accept; the
+// error is then errRejected, with the reason. After any other error all spans can be sent again.
+// The environment sets the timeout (OTEL_EXPORTER_OTLP_TIMEOUT, 10 s).
 func (s *Sender) Send(ctx context.Context, spans []tracing.Span) (refused int, err error) {
 	stubs := make(tracetest.SpanStubs, len(spans))
 	for i := range spans {
@@ -109,7 +111,8 @@ func safeMessage(err error) error {
 	return fmt.Errorf("%s: %s", s.Code(), redact.Message(s.Message()))
 }
 
-// isPermanent reports whether the collector would return the same code for these spans again, even if an operator fixes the connection to it.
+// isPermanent reports whether the collector would return the same code for these spans again, even
+// if an operator fixes the connection to it.
 func isPermanent(code grpccodes.Code) bool {
 	switch code {
 	case grpccodes.InvalidArgument, grpccodes.FailedPrecondition, grpccodes.AlreadyExists, grpccodes.Internal, grpccodes.Unknown:
@@ -119,7 +122,8 @@ func isPermanent(code grpccodes.Code) bool {
 	}
 }
 
-// spanStub returns a span in the form that exporters accept. The tracer of the SDK cannot be used, because it generates IDs and times.
+// spanStub returns a span in the form that exporters accept. The tracer of the SDK cannot be used,
+// because it generates IDs and times.
 func (s *Sender) spanStub(span *tracing.Span) tracetest.SpanStub {
 	of := trace.SpanContextConfig{TraceID: span.TraceID, SpanID: span.SpanID, TraceFlags: trace.FlagsSampled}
 	out := tracetest.SpanStub{

@@ -41,7 +41,8 @@ func New(logID string) *Fold {
 	}
 }
 
-// Since returns the sequence after which a new Fold must start to produce the same spans from now on. upTo is the last commit that was applied.
+// Since returns the sequence after which a new Fold must start to produce the same spans from now
+// on. upTo is the last commit that was applied.
 func (f *Fold) Since(upTo uint64) uint64 {
 	if oldest := f.byStart.Front(); oldest != nil {
 		return min(upTo, oldest.Value.(*openAggregate).since-1) //nolint:errcheck,forcetypeassert // the list contains only this type

@@ -51,8 +51,8 @@ func (r *run) apply(e workflow.Event, ev *stored) []Span {
 	return r.drain()
 }
 
-// beginRun begins the span of a run. If an operator continues a run that has ended, open begins another span of the same trace, as a child of the first
-// one.
+// beginRun begins the span of a run. If an operator continues a run that has ended, open begins
+// another span of the same trace, as a child of the first one.
 func (r *run) beginRun(e workflow.Event, ev *stored) {
 	if !r.finished() {
 		return

@@ -73,8 +73,8 @@ func truncate(text string) string {
 	return strings.ToValidUTF8(text[:maxText], "") + "..."
 }
 
-// TraceID returns the ID of the trace of a run or a move. With the UID of a machine as part, it returns the ID of the trace of the machine's
-// remediations.
+// TraceID returns the ID of the trace of a run or a move. With the UID of a machine as part, it
+// returns the ID of the trace of the machine's remediations.
 func TraceID(logID string, of eventlog.Aggregate, part string) trace.TraceID {
 	sum := digest("trace", logID, string(of.Kind), of.ID, part)
 	return trace.TraceID(sum[:16])
@@ -85,7 +85,8 @@ func RootID(logID string, of eventlog.Aggregate) trace.SpanID {
 	return spanID(logID, of, "root", "", "")
 }
 
-// spanID returns the ID of a span that begins with an event. what and name distinguish the spans that begin with the same event.
+// spanID returns the ID of a span that begins with an event. what and name distinguish the spans
+// that begin with the same event.
 func spanID(logID string, of eventlog.Aggregate, what, name, event string) trace.SpanID {
 	sum := digest("span", logID, string(of.Kind), of.ID, what, name, event)
 	return trace.SpanID(sum[:8])

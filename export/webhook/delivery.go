@@ -46,9 +46,10 @@ func (d *Delivery) State() State {
 	return d.state
 }
 
-// Run delivers events until ctx ends. It stops when the receiver rejects an event, or when the log lost commits and continued. It then continues when
-// the token has changed, when the position was changed, or in a new process. After any other error it continues automatically, and posts events after
-// the saved position again.
+// Run delivers events until ctx ends. It stops when the receiver rejects an event, or when the log
+// lost commits and continued. It then continues when the token has changed, when the position was
+// changed, or in a new process. After any other error it continues automatically, and posts events
+// after the saved position again.
 func (d *Delivery) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		token, _ := d.Sink.Secret.token() // each attempt returns the error of a token that cannot be read
@@ -87,7 +88,8 @@ func (d *Delivery) wait(ctx context.Context) bool {
 	}
 }
 
-// recordDelivered records the sequence up to which all events were accepted, and at first the sequence after which the delivery starts.
+// recordDelivered records the sequence up to which all events were accepted, and at first the
+// sequence after which the delivery starts.
 func (d *Delivery) recordDelivered(seq uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -13,7 +13,8 @@ import (
 	"unicode"
 )
 
-// Secret is a folder with the token and the certificate authority of the receiver, as a mounted Secret contains them, or "".
+// Secret is a folder with the token and the certificate authority of the receiver, as a mounted
+// Secret contains them, or "".
 type Secret string
 
 // Files of the folder. Each may be absent.
@@ -35,7 +36,8 @@ func (s Secret) token() (string, error) {
 	return token, err
 }
 
-// NewClient returns a client for the receiver. It follows no redirects, so that events are posted only to the operator's URL.
+// NewClient returns a client for the receiver. It follows no redirects, so that events are posted
+// only to the operator's URL.
 func (s Secret) NewClient() (*http.Client, error) {
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, MaxIdleConns: 2, TLSHandshakeTimeout: requestTimeout}
 	bundle, err := s.read(caFile)

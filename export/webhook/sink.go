@@ -25,7 +25,8 @@ const (
 	requestTimeout = 30 * time.Second
 	// maxRetryAfter is the longest wait that a receiver can request.
 	maxRetryAfter = 10 * time.Minute
-	// maxDrainBytes bounds the part of a response that is read, in bytes and in time, so that the connection can be reused.
+	// maxDrainBytes bounds the part of a response that is read, in bytes and in time, so that the
+	// connection can be reused.
 	maxDrainBytes = 4 << 10
 	drainTimeout  = time.Second
 )
@@ -42,8 +43,9 @@ type Sink struct {
 	URL    string
 	Secret Secret
 	Client *http.Client
-	// InitialInterval and MaxInterval are the first and the longest wait between two attempts, if the receiver requests none; 0 is 500 ms and 1 m. MaxElapsedTime bounds
-	// the attempts for one event; 0 is 5 m.
+	// InitialInterval and MaxInterval are the first and the longest wait between two attempts, if
+	// the receiver requests none; 0 is 500 ms and 1 m. MaxElapsedTime bounds the attempts for one
+	// event; 0 is 5 m.
 	InitialInterval, MaxInterval, MaxElapsedTime time.Duration
 	// OnRetry is called after each failed attempt that is retried. It may be nil.
 	OnRetry func(err error, wait time.Duration)
@@ -51,9 +53,10 @@ type Sink struct {
 	notBefore time.Time // as the receiver last requested
 }
 
-// Send posts an event until the receiver has accepted it. It retries network errors, timeouts, 408, 429 and 5xx, but not before the time in
-// Retry-After, which also delays the next call of Send. For all other responses except 2xx it returns errRejected. No error contains the URL, the
-// token or the receiver's response. It is not safe for concurrent use.
+// Send posts an event until the receiver has accepted it. It retries network errors, timeouts, 408,
+// 429 and 5xx, but not before the time in Retry-After, which also delays the next call of Send. For
+// all other responses except 2xx it returns errRejected. No error contains the URL, the token or
+// the receiver's response. It is not safe for concurrent use.
 func (s *Sink) Send(ctx context.Context, e eventlog.CloudEvent) error {
 	if err := waitUntil(ctx, s.notBefore); err != nil {
 		return err
@@ -88,7 +91,8 @@ func waitUntil(ctx context.Context, t time.Time) error {
 	}
 }
 
-// retryBackOff are the waits between attempts. They grow, with jitter, and are at least as long as the receiver requests.
+// retryBackOff are the waits between attempts. They grow, with jitter, and are at least as long as
+// the receiver requests.
 type retryBackOff struct {
 	*backoff.ExponentialBackOff
 	requested time.Duration
@@ -146,7 +150,8 @@ func statusText(code int) string { return fmt.Sprintf("%d %s", code, http.Status
 // errNotHTTP replaces errors of the client that quote the response, which may contain what was sent.
 var errNotHTTP = errors.New("the connection was lost, or the answer is not HTTP")
 
-// safeError returns the part of a client's error that is safe for messages. It omits the URL, whose query may be a secret, and all received data.
+// safeError returns the part of a client's error that is safe for messages. It omits the URL, whose
+// query may be a secret, and all received data.
 func safeError(err error) error {
 	if u := (*url.Error)(nil); errors.As(err, &u) {
 		err = u.Err

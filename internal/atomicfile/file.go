@@ -11,8 +11,9 @@ import (
 // unfinished is the suffix of a file that is being written. CreateTemp replaces the star.
 const unfinished = ".tmp*"
 
-// Write replaces the file at path with the output of write. If it returns nil, the new file is synced to disk. Only the owner may read the file (mode
-// 0600). If it returns an error, the old file is unchanged.
+// Write replaces the file at path with the output of write. If it returns nil, the new file is
+// synced to disk. Only the owner may read the file (mode 0600). If it returns an error, the old
+// file is unchanged.
 func Write(path string, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+unfinished)
 	if err != nil {

@@ -2,7 +2,8 @@ package fair
 
 import "slices"
 
-// order is a queue in which the namespaces take turns. Within a namespace it is first in, first out. It is not safe for concurrent use.
+// order is a queue in which the namespaces take turns. Within a namespace it is first in, first
+// out. It is not safe for concurrent use.
 type order[T comparable] struct {
 	namespace func(T) string
 	waiting   map[string][]T

@@ -10,7 +10,8 @@ func NewRequestQueue(name string, limiter workqueue.TypedRateLimiter[reconcile.R
 	return NewQueue(name, limiter, func(r reconcile.Request) string { return r.Namespace })
 }
 
-// NewQueue returns the queue of a controller, in which the namespaces take turns. Within a namespace it is first in, first out.
+// NewQueue returns the queue of a controller, in which the namespaces take turns. Within a
+// namespace it is first in, first out.
 func NewQueue[T comparable](name string, limiter workqueue.TypedRateLimiter[T], namespace func(T) string) workqueue.TypedRateLimitingInterface[T] {
 	return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[T]{
 		DelayingQueue: workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[T]{

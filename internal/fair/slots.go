@@ -22,7 +22,8 @@ func NewSlots(limit int) *Slots {
 	return &Slots{share: newShare(limit), waiting: newOrder(func(s *Slot) string { return s.namespace })}
 }
 
-// Slot is the right to work, which one goroutine requests and releases. The zero value is held as soon as it is requested.
+// Slot is the right to work, which one goroutine requests and releases. The zero value is held as
+// soon as it is requested.
 type Slot struct {
 	slots     *Slots
 	namespace string

@@ -25,8 +25,8 @@ const (
 	callTimeout, watchTimeout = 20 * time.Second, 5 * time.Minute
 )
 
-// Keeper sets the tokens of a log's listener from Secrets. It creates a missing Secret with a random token, so that deleting the Secret changes the
-// token.
+// Keeper sets the tokens of a log's listener from Secrets. It creates a missing Secret with a
+// random token, so that deleting the Secret changes the token.
 type Keeper struct {
 	Secrets Secrets
 	// Client reads, creates and watches the Secrets of the namespace.
@@ -36,7 +36,8 @@ type Keeper struct {
 	Logger *slog.Logger
 }
 
-// Run keeps the tokens of all roles up to date until ctx ends. If a Secret cannot be read, its last token remains valid.
+// Run keeps the tokens of all roles up to date until ctx ends. If a Secret cannot be read, its last
+// token remains valid.
 func (k *Keeper) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	for _, role := range embedded.Roles() {

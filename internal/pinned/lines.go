@@ -10,7 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Lines compares lines of text without colors with testdata/NAME.golden; UPDATE=1 writes it. No line may be wider than a terminal of a width, 0 for any.
+// Lines compares lines of text without colors with testdata/NAME.golden; UPDATE=1 writes it. No
+// line may be wider than a terminal of a width, 0 for any.
 func Lines(t testing.TB, name string, width int, lines []string) {
 	t.Helper()
 	for _, line := range lines {

@@ -22,8 +22,8 @@ const folder = "testdata/stored"
 //nolint:gochecknoglobals // a flag of tests
 var addFiles = flag.Bool("pinned.add", false, "package pinned: write a file for each type of which a field is in no file")
 
-// Events checks the types of a catalog, in all versions that ever existed. values contains a value, which can be encoded and decoded, for each Go
-// type that package pinned cannot fill.
+// Events checks the types of a catalog, in all versions that ever existed. values contains a value,
+// which can be encoded and decoded, for each Go type that package pinned cannot fill.
 func Events[E any](t *testing.T, catalog *eventlog.Catalog[E], values ...any) {
 	t.Helper()
 	check(t, catalog.Types(), values, func(name string, data []byte) ([]byte, error) {

@@ -29,8 +29,9 @@ var (
 	assigned   = regexp.MustCompile(`^(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s&]+)`)
 )
 
-// redactNamed removes the values after names of secrets: token=..., "password": "...", --api-key ... It matches a value only where it removes one, because
-// for each of many names the value could be the whole rest of the text.
+// redactNamed removes the values after names of secrets: token=..., "password": "...", --api-key
+// ... It matches a value only where it removes one, because for each of many names the value could
+// be the whole rest of the text.
 func redactNamed(text string) string {
 	var clean strings.Builder
 	for {
@@ -54,13 +55,15 @@ func redactNamed(text string) string {
 	}
 }
 
-// rejectionPrefixes returns the first words of an API server's message about a field: "spec.users[0].passwd: Required value".
+// rejectionPrefixes returns the first words of an API server's message about a field:
+// "spec.users[0].passwd: Required value".
 func rejectionPrefixes() []string {
 	return []string{"Invalid", "Unsupported", "Duplicate", "Required", "Forbidden:", "Internal", "Too", "Not"}
 }
 
-// precedesSecret reports whether a name and its separator are followed by a secret. After "Secret: ", which is the kind of an object, no secret follows.
-// Without : or =, a secret follows only a flag ("--token x").
+// precedesSecret reports whether a name and its separator are followed by a secret. After "Secret:
+// ", which is the kind of an object, no secret follows. Without : or =, a secret follows only a
+// flag ("--token x").
 func precedesSecret(before, name, between string) bool {
 	if strings.TrimSpace(between) == "" && !strings.HasSuffix(before, "--") {
 		return false

@@ -15,10 +15,11 @@ const (
 	maxInput  = 8 << 10
 )
 
-// Message makes a message of another program safe for the log. It removes secrets and the values of fields, and shortens the message.
+// Message makes a message of another program safe for the log. It removes secrets and the values of
+// fields, and shortens the message.
 //
-// An API server that rejects an object quotes the value of the field, and a webhook may quote it again in its explanation. Therefore Message removes
-// all text after "Invalid value:" and the like.
+// An API server that rejects an object quotes the value of the field, and a webhook may quote it
+// again in its explanation. Therefore Message removes all text after "Invalid value:" and the like.
 func Message(message string) string {
 	cut := len(message) > maxInput
 	if cut {
@@ -83,7 +84,8 @@ func Text(text string) string {
 	return redactNamed(redactPasswordRest(text))
 }
 
-// redactPasswordRest removes the rest of a password that contains an @ and a slash: the user part of a URL ends at the first @ before a slash.
+// redactPasswordRest removes the rest of a password that contains an @ and a slash: the user part
+// of a URL ends at the first @ before a slash.
 func redactPasswordRest(text string) string {
 	const removed = "://" + Removed + "@"
 	parts := strings.Split(text, removed)
@@ -108,7 +110,8 @@ func redactKeys(text string) string {
 	return pemBlock.ReplaceAllString(text, Removed)
 }
 
-// redactCredential removes the value after an authorization scheme if it may be a credential, and keeps words of a sentence ("a Bearer token is needed").
+// redactCredential removes the value after an authorization scheme if it may be a credential, and
+// keeps words of a sentence ("a Bearer token is needed").
 func redactCredential(found string) string {
 	scheme, value, _ := strings.Cut(found, " ")
 	const word = 12

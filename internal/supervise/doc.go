@@ -1,11 +1,12 @@
 // Package supervise drives the unfinished objects of a view of the log (moves, runs). It knows only
 // IDs and namespaces.
 //
-// A change in the view enqueues an ID in a client-go workqueue, in which the namespaces alternate. One goroutine drives an object until it has nothing
-// more to do; the number of objects that are driven at once is bounded. An object that is still due then is driven again after a backoff.
+// A change in the view enqueues an ID in a client-go workqueue, in which the namespaces alternate.
+// One goroutine drives an object until it has nothing more to do; the number of objects that are
+// driven at once is bounded. An object that is still due then is driven again after a backoff.
 //
-// Moves, runs, pauses and backup schedules keep one contract with it, because a process may die between any two appends or effects, and another may
-// drive the same object:
+// Moves, runs, pauses and backup schedules keep one contract with it, because a process may die
+// between any two appends or effects, and another may drive the same object:
 //   - A request appends the first events. Repeating it changes nothing.
 //   - A drive returns if nothing is due. Otherwise it claims the object by an event before its first effect, and stops when another process has
 //     claimed it.

@@ -17,37 +17,41 @@ import (
 	"scute.dev/internal/fair"
 )
 
-// Supervisor drives all objects that are due, a bounded number at once, until its context ends. Its exported fields are set before use and not
-// changed.
+// Supervisor drives all objects that are due, a bounded number at once, until its context ends. Its
+// exported fields are set before use and not changed.
 type Supervisor struct {
 	// Noun names an object in log lines and metrics.
 	Noun string
 	// IDs returns the IDs of all objects, due or not. It is called once.
 	IDs func() []string
-	// Due reports whether Drive has work for an object after a wait, which may be zero. It returns false if only a change can make the object due.
+	// Due reports whether Drive has work for an object after a wait, which may be zero. It returns
+	// false if only a change can make the object due.
 	Due func(id string) (wait time.Duration, due bool)
 	// Drive works on an object until nothing more can be done.
 	Drive func(ctx context.Context, id string) error
-	// Drivers has the listeners of the objects that are driven. Objects that Limit keeps from being driven are throttled there.
+	// Drivers has the listeners of the objects that are driven. Objects that Limit keeps from being
+	// driven are throttled there.
 	Drivers *Drivers
-	// Limit bounds the number of objects that are driven at once, most of which wait; it is 1 or more. Namespaces share it as they share Slots, which
-	// bound the objects that work.
+	// Limit bounds the number of objects that are driven at once, most of which wait; it is 1 or
+	// more. Namespaces share it as they share Slots, which bound the objects that work.
 	Limit  int
 	Logger *slog.Logger
 
 	mu      sync.Mutex
 	queue   workqueue.TypedRateLimitingInterface[string] // nil until Run
 	backoff workqueue.TypedRateLimiter[string]
-	// backoffUntil is when the backoff of an object ends that was driven before. It is retained until the object is no longer due.
+	// backoffUntil is when the backoff of an object ends that was driven before. It is retained
+	// until the object is no longer due.
 	backoffUntil map[string]time.Time
 }
 
-// The backoff between two drives of an object, until it is no longer due: the drive may have failed, for example because of the log, and the view
-// may not have applied its result yet.
+// The backoff between two drives of an object, until it is no longer due: the drive may have
+// failed, for example because of the log, and the view may not have applied its result yet.
 const initialBackoff, maxBackoff = 500 * time.Millisecond, 10 * time.Second
 
-// Changed notifies the driver of an object of a commit, and enqueues the object, because it may have become due. It does not block. Before Run it
-// enqueues nothing, because Run enqueues all objects.
+// Changed notifies the driver of an object of a commit, and enqueues the object, because it may
+// have become due. It does not block. Before Run it enqueues nothing, because Run enqueues all
+// objects.
 func (s *Supervisor) Changed(id string, seq uint64) {
 	s.Drivers.notify(id, seq)
 	s.mu.Lock()
@@ -100,7 +104,8 @@ func namespaceOf(id string) string {
 	return namespace
 }
 
-// isDue reports whether an object is due now and its backoff has ended. It enqueues an object that becomes due later for that time.
+// isDue reports whether an object is due now and its backoff has ended. It enqueues an object that
+// becomes due later for that time.
 func (s *Supervisor) isDue(id string) bool {
 	wait, due := s.Due(id)
 	s.mu.Lock()
@@ -148,7 +153,8 @@ func (s *Supervisor) startBackoff(id string) {
 	s.queue.AddAfter(id, wait)
 }
 
-// throttledByLimit returns why an object is not driven. The message has no current numbers, because each change of it would be published.
+// throttledByLimit returns why an object is not driven. The message has no current numbers, because
+// each change of it would be published.
 func (s *Supervisor) throttledByLimit() Throttled {
 	return Throttled{TooManyUnfinished, fmt.Sprintf(
 		"waiting until another %[1]s ends: at most %[2]d unfinished %[1]ss are driven at once, or %[3]d if namespaces have less than an equal share",
@@ -173,8 +179,9 @@ func (s *Supervisor) drive(ctx context.Context, id string) {
 	}
 }
 
-// Drivers is shared by the goroutines that drive objects of one kind. It notifies them of commits, and holds the reason for which an object is
-// throttled. The zero value is ready for use. It is safe for concurrent use; its fields are set before use and not changed.
+// Drivers is shared by the goroutines that drive objects of one kind. It notifies them of commits,
+// and holds the reason for which an object is throttled. The zero value is ready for use. It is
+// safe for concurrent use; its fields are set before use and not changed.
 type Drivers struct {
 	// Changed is called when Throttled of an object has changed; it must not block. May be nil.
 	Changed func(id string)
@@ -194,8 +201,8 @@ func (d *Drivers) Timer(after time.Duration) <-chan time.Time {
 	return time.After(after)
 }
 
-// Sleep waits for a duration, or until news receives the sequence of a commit after seq, which may be an operator's decision. Commits up to seq are
-// the driver's.
+// Sleep waits for a duration, or until news receives the sequence of a commit after seq, which may
+// be an operator's decision. Commits up to seq are the driver's.
 func (d *Drivers) Sleep(ctx context.Context, wait time.Duration, news <-chan uint64, seq uint64) error {
 	if wait <= 0 {
 		return ctx.Err()
@@ -215,7 +222,8 @@ func (d *Drivers) Sleep(ctx context.Context, wait time.Duration, news <-chan uin
 	}
 }
 
-// Subscribe subscribes to the commits about an ID: news receives the sequence of the newest one. Each ID has at most one listener.
+// Subscribe subscribes to the commits about an ID: news receives the sequence of the newest one.
+// Each ID has at most one listener.
 func (d *Drivers) Subscribe(id string) (news <-chan uint64, stop func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -233,7 +241,8 @@ func (d *Drivers) Subscribe(id string) (news <-chan uint64, stop func()) {
 	}
 }
 
-// notify notifies the listener of an ID of a commit, for example of an operator's decision. It does not block. The caller passes sequences in order.
+// notify notifies the listener of an ID of a commit, for example of an operator's decision. It does
+// not block. The caller passes sequences in order.
 func (d *Drivers) notify(id string, seq uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -248,7 +257,8 @@ func (d *Drivers) notify(id string, seq uint64) {
 	listener <- seq
 }
 
-// Acquire acquires a slot for an object. While it waits, the object is throttled for a reason. waited reports whether the slot was not free at once.
+// Acquire acquires a slot for an object. While it waits, the object is throttled for a reason.
+// waited reports whether the slot was not free at once.
 func (d *Drivers) Acquire(ctx context.Context, id string, slot *fair.Slot, reason string) (waited bool, err error) {
 	if slot.Request(); slot.Held() {
 		return false, nil

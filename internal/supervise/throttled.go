@@ -2,7 +2,8 @@ package supervise
 
 import "time"
 
-// Throttled is the reason for which an object that could start work does not. The zero value means that it is not throttled.
+// Throttled is the reason for which an object that could start work does not. The zero value means
+// that it is not throttled.
 type Throttled struct {
 	// Reason is one of the constants below.
 	Reason  string
@@ -25,7 +26,8 @@ const (
 // and the time at which it ends, or "". Nil means that there is no limit.
 type Quota func(namespace string) string
 
-// RecheckInterval is the delay after which an object is checked again that the quota of its namespace keeps from starting.
+// RecheckInterval is the delay after which an object is checked again that the quota of its
+// namespace keeps from starting.
 const RecheckInterval = time.Minute
 
 // Throttled returns why the namespace may start no work; the zero value below the quota.

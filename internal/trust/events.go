@@ -22,14 +22,15 @@ type Bound struct {
 	Cluster string `json:"cluster"`
 }
 
-// Reconciled records that an operator compared the unfinished objects with the clusters and permitted the use of the log again.
+// Reconciled records that an operator compared the unfinished objects with the clusters and
+// permitted the use of the log again.
 type Reconciled struct {
 	// Cluster to which the log is bound from now on.
 	Cluster string `json:"cluster"`
 	// Watermark of the Lease at the reconciliation. It no longer prevents the use of this log.
 	Watermark Watermark `json:"watermark"`
-	// Statuses is the mark of the statuses of scute's resources at the reconciliation. Statuses up to this mark no longer prevent the use of this
-	// log.
+	// Statuses is the mark of the statuses of scute's resources at the reconciliation. Statuses up
+	// to this mark no longer prevent the use of this log.
 	Statuses Watermark `json:"statuses,omitzero"`
 	// Open are the objects that were unfinished in the log or in the cluster, with their outcomes.
 	Open []Outcome `json:"open,omitempty"`

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Watermark is a high-water mark, stored outside the log: the log that was used last, and the highest sequence that it acknowledged.
+// Watermark is a high-water mark, stored outside the log: the log that was used last, and the
+// highest sequence that it acknowledged.
 type Watermark struct {
 	LogID    string `json:"logID,omitempty"`
 	Sequence uint64 `json:"sequence,omitempty"`
@@ -16,7 +17,8 @@ type Watermark struct {
 type Watermarks struct {
 	// Lease is the mark in the Lease: of the log that was used last.
 	Lease Watermark
-	// Statuses is the mark in the statuses of scute's resources: the highest sequence of the statuses that name the log that is checked.
+	// Statuses is the mark in the statuses of scute's resources: the highest sequence of the
+	// statuses that name the log that is checked.
 	Statuses Watermark
 	// Reconciled is when an operator last reconciled the log that was used last, or "".
 	Reconciled string

@@ -25,14 +25,16 @@ const (
 	Schedules    = "BackupSchedule"
 )
 
-// pageSize is the number of objects in memory at a time. It may be fewer if the pages of the reader are bounded (guard.BoundPages).
+// pageSize is the number of objects in memory at a time. It may be fewer if the pages of the reader
+// are bounded (guard.BoundPages).
 const pageSize = 100
 
-// HighestMark returns the highest status.logSequence of the objects of the kinds whose status.logID is logID, or the zero Watermark if there is none. reader must
-// read from the API server and not from a cache.
+// HighestMark returns the highest status.logSequence of the objects of the kinds whose status.logID
+// is logID, or the zero Watermark if there is none. reader must read from the API server and not
+// from a cache.
 //
-// It skips a kind that the API server does not serve, and an object whose status cannot be read. Such an object has no information about the log, and
-// must not prevent the use of the log.
+// It skips a kind that the API server does not serve, and an object whose status cannot be read.
+// Such an object has no information about the log, and must not prevent the use of the log.
 func HighestMark(ctx context.Context, reader client.Reader, logID string, kinds ...string) (Watermark, error) {
 	var highest int64
 	for _, kind := range kinds {
@@ -94,7 +96,8 @@ func FaultIn(list []metav1.Condition) *Fault {
 const (
 	// LeaseName is the name of the Lease that elects the leader among the daemons.
 	LeaseName = "scuted.scute.dev"
-	// LeaseNamespace is the namespace of the Lease. A management cluster has one Lease, in whichever namespaces scute is installed.
+	// LeaseNamespace is the namespace of the Lease. A management cluster has one Lease, in
+	// whichever namespaces scute is installed.
 	LeaseNamespace = "kube-system"
 
 	// logIDAnnotation on the Lease is Mark.LogID.
@@ -107,15 +110,16 @@ const (
 	InstallationAnnotation = "scute.dev/installation"
 	// HolderLogAnnotation is the ID of the log of the Lease's holder.
 	HolderLogAnnotation = "scute.dev/holder-log-id"
-	// OfferedAnnotation is the holder of the Lease, if the holder cannot reach its log. A process that can reach the log writes the same name into
-	// RequestedAnnotation, and the holder releases the Lease. Older versions leave the names of earlier holders there, which are ignored.
+	// OfferedAnnotation is the holder of the Lease, if the holder cannot reach its log. A process
+	// that can reach the log writes the same name into RequestedAnnotation, and the holder releases
+	// the Lease. Older versions leave the names of earlier holders there, which are ignored.
 	OfferedAnnotation = "scute.dev/log-unreachable"
 	// RequestedAnnotation is the response to OfferedAnnotation.
 	RequestedAnnotation = "scute.dev/log-reached"
 )
 
-// WatermarkOf returns the mark in the annotations of the Lease. It reads an invalid sequence as the highest one, which stops the daemon until an operator
-// checks it.
+// WatermarkOf returns the mark in the annotations of the Lease. It reads an invalid sequence as the
+// highest one, which stops the daemon until an operator checks it.
 func WatermarkOf(annotations map[string]string) Watermark {
 	m := Watermark{LogID: annotations[logIDAnnotation]}
 	if m.LogID == "" {

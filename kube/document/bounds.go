@@ -16,15 +16,17 @@ import (
 const (
 	// MaxSize is the largest text that is decoded, in bytes.
 	MaxSize = 16 << 20
-	// maxValues bounds the values of a text: strings, numbers, lists and objects. A large text may have one value for every
-	// bytesPerValue bytes. A CustomResourceDefinition has one for every 40 bytes.
+	// maxValues bounds the values of a text: strings, numbers, lists and objects. A large text may
+	// have one value for every bytesPerValue bytes. A CustomResourceDefinition has one for every 40
+	// bytes.
 	maxValues, bytesPerValue = 100_000, 20
 	// maxDepth bounds how deep lists and objects are nested.
 	maxDepth = 500
 	// maxAliasGrowth is how many bytes aliases may add to a document.
 	maxAliasGrowth = 1 << 20
-	// maxDelimiters bounds the characters of a document that marks counts. Each may begin a value, and the parser needs up to 800 bytes
-	// for a value, before values can be counted. Commas and lines inside strings are counted too, although no value begins there.
+	// maxDelimiters bounds the characters of a document that marks counts. Each may begin a value,
+	// and the parser needs up to 800 bytes for a value, before values can be counted. Commas and
+	// lines inside strings are counted too, although no value begins there.
 	maxDelimiters = 250_000
 	// maxDirectives bounds the %TAG directives of a document. The parser compares each with all others.
 	maxDirectives = 100
@@ -33,7 +35,8 @@ const (
 // ErrTooLarge is wrapped by the error for a text that would use too much memory.
 var ErrTooLarge = errors.New("too large")
 
-// ErrMultipleDocuments is the error for a document that is followed by a second one. The parser would ignore the second document.
+// ErrMultipleDocuments is the error for a document that is followed by a second one. The parser
+// would ignore the second document.
 var ErrMultipleDocuments = errors.New("another document follows: separate documents by a line that contains only ---")
 
 // KeyError is the error for keys that YAML reads as booleans or numbers, and not as strings.
@@ -57,8 +60,8 @@ var (
 	errDirectives = fmt.Errorf("%w: a document has more than %d %%TAG directives: remove them", ErrTooLarge, maxDirectives)
 )
 
-// To bound the memory of all parsers together, only a few documents are parsed at a time. Large documents, and those with aliases,
-// have a separate queue, so that they do not delay usual ones.
+// To bound the memory of all parsers together, only a few documents are parsed at a time. Large
+// documents, and those with aliases, have a separate queue, so that they do not delay usual ones.
 const (
 	smallDocument = 2_000  // marks up to which a document is parsed without waiting
 	usualDocument = 25_000 // marks up to which a document does not wait for large ones
@@ -100,8 +103,9 @@ func decode(text []byte, do func() error) (values int, err error) {
 	return values, err
 }
 
-// countExpanded returns the number of values in the first document of a text, with its aliases expanded. It decodes the document with goyaml, as it
-// will be decoded later. goyaml itself refuses a document of which nearly all values come from aliases.
+// countExpanded returns the number of values in the first document of a text, with its aliases
+// expanded. It decodes the document with goyaml, as it will be decoded later. goyaml itself refuses
+// a document of which nearly all values come from aliases.
 func countExpanded(text []byte) (values int, err error) {
 	var v any
 	documents := goyaml.NewDecoder(bytes.NewReader(text))

@@ -20,28 +20,29 @@ import (
 // ErrTooLarge is wrapped by the error of reading a response that exceeds its limit.
 var ErrTooLarge = errors.New("response too large")
 
-// ErrRedirect is wrapped by the error of a request whose response is a redirect. API servers do not redirect, and the request's credentials would be
-// sent to another server.
+// ErrRedirect is wrapped by the error of a request whose response is a redirect. API servers do not
+// redirect, and the request's credentials would be sent to another server.
 var ErrRedirect = errors.New("the API server redirected the request, and scute does not follow redirects")
 
-// ErrFormat is wrapped by the error of a request whose response is neither JSON nor text, because the memory for decoding other formats is not
-// counted.
+// ErrFormat is wrapped by the error of a request whose response is neither JSON nor text, because
+// the memory for decoding other formats is not counted.
 var ErrFormat = errors.New("the API server did not respond in JSON")
 
-// responseLimit bounds one response of an untrusted API server, in decompressed bytes. The library of clusterctl lists all CustomResourceDefinitions at
-// once, which may be 10 MiB.
+// responseLimit bounds one response of an untrusted API server, in decompressed bytes. The library
+// of clusterctl lists all CustomResourceDefinitions at once, which may be 10 MiB.
 const responseLimit = 32 << 20
 
-// memoryLimit bounds the memory of a decoded response. perObject and perValue are the least memory of an object and of any other JSON value. Short
-// values need 50 times their size in the response. A page of 500 objects of a usual size needs 60 MiB.
+// memoryLimit bounds the memory of a decoded response. perObject and perValue are the least memory
+// of an object and of any other JSON value. Short values need 50 times their size in the response.
+// A page of 500 objects of a usual size needs 60 MiB.
 const (
 	memoryLimit = 128 << 20
 	perObject   = 400
 	perValue    = 50
 )
 
-// ErrBusy is wrapped by the error of a large response that cannot be read now, because other large responses are being read. The request may be
-// retried.
+// ErrBusy is wrapped by the error of a large response that cannot be read now, because other large
+// responses are being read. The request may be retried.
 var ErrBusy = errors.New("too many large responses")
 
 const (
@@ -55,8 +56,8 @@ const (
 	decodeTime = 20 * time.Millisecond
 )
 
-// pageLimit and pageMemory bound a page of a list of any API server in the same way, because its objects may be large and many lists are read at
-// once.
+// pageLimit and pageMemory bound a page of a list of any API server in the same way, because its
+// objects may be large and many lists are read at once.
 const (
 	pageLimit  = 8 << 20
 	pageMemory = 48 << 20
@@ -65,14 +66,16 @@ const (
 const (
 	// headerLimit bounds the header of a response, in bytes.
 	headerLimit = 64 << 10
-	// idleConnections bounds the idle connections to an API server that are kept. Each worker of a large move needs one.
+	// idleConnections bounds the idle connections to an API server that are kept. Each worker of a
+	// large move needs one.
 	idleConnections = 64
 )
 
 const contentJSON = "application/json"
 
-// BoundPages bounds the pages of lists of any API server, because many lists are read at once and their objects may be large. It does not bound a
-// page of one object. A caller that gets ErrTooLarge requests a smaller page.
+// BoundPages bounds the pages of lists of any API server, because many lists are read at once and
+// their objects may be large. It does not bound a page of one object. A caller that gets
+// ErrTooLarge requests a smaller page.
 func BoundPages(config *rest.Config) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return paged{next} })
 }
@@ -87,10 +90,12 @@ func (p paged) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// limited rejects responses of an API server that its clients must not read, because they follow redirects and decode several formats.
+// limited rejects responses of an API server that its clients must not read, because they follow
+// redirects and decode several formats.
 type limited struct{ next http.RoundTripper }
 
-// limit limits the responses of a transport. It may change the transport, because client-go does not share a transport that has a Proxy function.
+// limit limits the responses of a transport. It may change the transport, because client-go does
+// not share a transport that has a Proxy function.
 func (g *Guard) limit(next http.RoundTripper, namespace string) http.RoundTripper {
 	if t, ok := next.(*http.Transport); ok {
 		t.MaxResponseHeaderBytes, t.MaxIdleConnsPerHost = headerLimit, idleConnections
@@ -98,7 +103,8 @@ func (g *Guard) limit(next http.RoundTripper, namespace string) http.RoundTrippe
 	return limited{g.Bound(next, namespace, responseLimit)}
 }
 
-// RoundTrip sends a request. If the client accepts several formats, it removes those that are not readable, such as protobuf.
+// RoundTrip sends a request. If the client accepts several formats, it removes those that are not
+// readable, such as protobuf.
 func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	if accept := strings.Split(r.Header.Get("Accept"), ","); len(accept) > 1 {
@@ -121,8 +127,9 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, err
 }
 
-// Bound bounds the responses of a server with a URL from a user, in bytes and in the memory of their values. Each namespace reads one large response at
-// a time, of servers and API servers together, and at most two namespaces do.
+// Bound bounds the responses of a server with a URL from a user, in bytes and in the memory of
+// their values. Each namespace reads one large response at a time, of servers and API servers
+// together, and at most two namespaces do.
 func (g *Guard) Bound(next http.RoundTripper, namespace string, most int) http.RoundTripper {
 	b := bounded{next: next, namespace: namespace, maxBytes: most}
 	if g != nil {

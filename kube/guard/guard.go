@@ -42,8 +42,8 @@ func New(allowed []string) (*Guard, error) {
 	return g, nil
 }
 
-// AllowPrivate returns a Guard that also allows private addresses, because the machines of workload clusters have these. Addresses that must be listed
-// one by one (see Check) still must.
+// AllowPrivate returns a Guard that also allows private addresses, because the machines of workload
+// clusters have these. Addresses that must be listed one by one (see Check) still must.
 func (g *Guard) AllowPrivate() *Guard {
 	wider := &Guard{}
 	if g != nil {
@@ -57,8 +57,9 @@ func (g *Guard) AllowPrivate() *Guard {
 	return wider
 }
 
-// Check returns an error if an address may not be reached. The machine's own addresses and the addresses of metadata services must be listed one by
-// one: a range that contains them does not allow them.
+// Check returns an error if an address may not be reached. The machine's own addresses and the
+// addresses of metadata services must be listed one by one: a range that contains them does not
+// allow them.
 func (g *Guard) Check(ip netip.Addr) error {
 	ip = effectiveAddr(ip)
 	class := class(ip)
@@ -96,9 +97,10 @@ func (g *Guard) Dialer(timeout time.Duration) *net.Dialer {
 	return &net.Dialer{Timeout: timeout, KeepAlive: 30 * time.Second, Control: g.control}
 }
 
-// Protect makes the clients of an API server check all connections, bounds the API server's responses, and rejects its redirects. namespace is the
-// namespace of its kubeconfig, which reads one large response at a time. It disables proxies, because a proxy would
-// dial the address that is checked here, and HTTP/2, because it buffers MiBs of a response before they are read.
+// Protect makes the clients of an API server check all connections, bounds the API server's
+// responses, and rejects its redirects. namespace is the namespace of its kubeconfig, which reads
+// one large response at a time. It disables proxies, because a proxy would dial the address that is
+// checked here, and HTTP/2, because it buffers MiBs of a response before they are read.
 func (g *Guard) Protect(config *rest.Config, namespace string) {
 	config.Dial = g.Dialer(30 * time.Second).DialContext
 	config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } //nolint:nilnil // nil means no proxy
@@ -107,8 +109,8 @@ func (g *Guard) Protect(config *rest.Config, namespace string) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return g.limit(next, namespace) })
 }
 
-// isLocal reports whether a connection to an address stays on this machine. Connections to 0.0.0.0 and :: do. A connection to any loopback address
-// reaches servers that listen on all addresses.
+// isLocal reports whether a connection to an address stays on this machine. Connections to 0.0.0.0
+// and :: do. A connection to any loopback address reaches servers that listen on all addresses.
 func isLocal(ip netip.Addr) (bool, error) {
 	if ip.IsUnspecified() || ip.IsLoopback() {
 		return true, nil
@@ -125,8 +127,9 @@ func isLocal(ip netip.Addr) (bool, error) {
 
 const privateAddress = "a private address"
 
-// specialRanges returns the ranges of addresses that are not public, and public addresses of metadata services. Source: IANA's registry of special-purpose
-// addresses, without the ranges for documentation, which are not routed.
+// specialRanges returns the ranges of addresses that are not public, and public addresses of
+// metadata services. Source: IANA's registry of special-purpose addresses, without the ranges for
+// documentation, which are not routed.
 func specialRanges() []struct{ prefix, class string } {
 	return []struct{ prefix, class string }{
 		{"168.63.129.16/32", "a metadata service of a cloud"},
@@ -166,7 +169,8 @@ func class(ip netip.Addr) string {
 	return ""
 }
 
-// isMetadata reports whether an address is that of a cloud's metadata service, which serves data and credentials of the machine.
+// isMetadata reports whether an address is that of a cloud's metadata service, which serves data
+// and credentials of the machine.
 func isMetadata(ip netip.Addr) bool {
 	return ip == netip.MustParseAddr("169.254.169.254") || class(ip) == "a metadata service of a cloud"
 }

@@ -42,8 +42,8 @@ func WithoutCondition(u *unstructured.Unstructured, conditionType string) map[st
 	return status
 }
 
-// StatusLag returns a message if an object's status was made for another generation of its spec. It returns "" if not, or if the object does not
-// report status.observedGeneration.
+// StatusLag returns a message if an object's status was made for another generation of its spec. It
+// returns "" if not, or if the object does not report status.observedGeneration.
 func StatusLag(u *unstructured.Unstructured) string {
 	observed, found, err := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
 	if !found || err != nil || observed == u.GetGeneration() {
@@ -52,8 +52,9 @@ func StatusLag(u *unstructured.Unstructured) string {
 	return fmt.Sprintf("the status is for generation %d, but the spec has generation %d", observed, u.GetGeneration())
 }
 
-// ConditionLag returns a message if a condition was made for another generation of the spec. It reads the condition's own observedGeneration if there
-// is one, because some controllers update status.observedGeneration only after a success.
+// ConditionLag returns a message if a condition was made for another generation of the spec. It
+// reads the condition's own observedGeneration if there is one, because some controllers update
+// status.observedGeneration only after a success.
 func ConditionLag(u *unstructured.Unstructured, conditionType string) string {
 	c := condition(u, conditionType)
 	if c == nil {
@@ -70,7 +71,8 @@ func ConditionLag(u *unstructured.Unstructured, conditionType string) string {
 	}
 }
 
-// UntrueConditions returns a message for each of the conditions that is not True, or was made for another generation of the spec.
+// UntrueConditions returns a message for each of the conditions that is not True, or was made for
+// another generation of the spec.
 func UntrueConditions(u *unstructured.Unstructured, conditionTypes ...string) []string {
 	ref := Observe(u).Ref
 	var why []string

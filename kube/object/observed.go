@@ -27,8 +27,9 @@ const (
 	BlockMoveAnnotation     = clusterctlv1.BlockMoveAnnotation
 	DeleteForMoveAnnotation = clusterctlv1.DeleteForMoveAnnotation
 	PausedAnnotation        = clusterv1.PausedAnnotation
-	// HostPausedAnnotation stops the controller of a Metal3 BareMetalHost. Metal3's provider sets it, together with a copy of the host's status, when
-	// the Metal3Machine that uses the host is paused.
+	// HostPausedAnnotation stops the controller of a Metal3 BareMetalHost. Metal3's provider sets
+	// it, together with a copy of the host's status, when the Metal3Machine that uses the host is
+	// paused.
 	HostPausedAnnotation = "baremetalhost.metal3.io/paused"
 )
 
@@ -40,36 +41,38 @@ const (
 	OwnPrefix = OwnGroup + "/"
 	// MoveAnnotation holds the ID of the move that holds a root at the source, or that made a copy on the target.
 	MoveAnnotation = OwnPrefix + "move"
-	// LogAnnotation accompanies MoveAnnotation and holds the ID of the event log that contains the move: a move with the same ID in another log is
-	// another move.
+	// LogAnnotation accompanies MoveAnnotation and holds the ID of the event log that contains the
+	// move: a move with the same ID in another log is another move.
 	LogAnnotation = OwnPrefix + "log"
 	// OriginAnnotation on a copy holds the UID of the original object, if the move will delete the original.
 	OriginAnnotation = OwnPrefix + "origin"
 	// FoundPausedAnnotation is set on a root that was paused before the move, and on its copy.
 	FoundPausedAnnotation = OwnPrefix + "found-paused"
-	// EmptyingAnnotation holds the ID of the move that has started to delete a root's objects at the source. From then on the root must not be
-	// unpaused.
+	// EmptyingAnnotation holds the ID of the move that has started to delete a root's objects at
+	// the source. From then on the root must not be unpaused.
 	EmptyingAnnotation = OwnPrefix + "emptying"
 	// PauseAnnotation holds the ID of a pause by a task of a run.
 	PauseAnnotation = OwnPrefix + "pause"
-	// PausePrefix begins the annotations of the Pauses that hold a root. It is followed by the UID of the Pause, and the value is the namespace and
-	// name of the Pause. A root can have several.
+	// PausePrefix begins the annotations of the Pauses that hold a root. It is followed by the UID
+	// of the Pause, and the value is the namespace and name of the Pause. A root can have several.
 	PausePrefix = OwnPrefix + "pause."
-	// PausedBeforeAnnotation is set on a root that Pauses, or a task of a run, hold. It is "true" if the root was paused before the first of them, else
-	// "false". The last of them restores that state.
+	// PausedBeforeAnnotation is set on a root that Pauses, or a task of a run, hold. It is "true"
+	// if the root was paused before the first of them, else "false". The last of them restores that
+	// state.
 	PausedBeforeAnnotation = OwnPrefix + "paused-before"
 	// TouchAnnotation is set and removed again to trigger a controller.
 	TouchAnnotation = OwnPrefix + "touched"
-	// NeededAnnotation on a Machine states why etcd needs the machine. The chart's ValidatingAdmissionPolicy prevents users from deleting it.
+	// NeededAnnotation on a Machine states why etcd needs the machine. The chart's
+	// ValidatingAdmissionPolicy prevents users from deleting it.
 	NeededAnnotation = OwnPrefix + "needed"
-	// CarriedAnnotation on a SurgeRemediation states that the hold and the abort of earlier ones for its Machine were copied to it. If one of the two
-	// is missing, a user has removed it.
+	// CarriedAnnotation on a SurgeRemediation states that the hold and the abort of earlier ones
+	// for its Machine were copied to it. If one of the two is missing, a user has removed it.
 	CarriedAnnotation = OwnPrefix + "carried"
-	// AcknowledgeTimeoutAnnotation on a CustomResourceDefinition is the timeout for acknowledging a pause of the kind's objects, unless the Move or
-	// the Pause sets one for the kind.
+	// AcknowledgeTimeoutAnnotation on a CustomResourceDefinition is the timeout for acknowledging a
+	// pause of the kind's objects, unless the Move or the Pause sets one for the kind.
 	AcknowledgeTimeoutAnnotation = OwnPrefix + "acknowledge-timeout"
-	// AddressesReservedAnnotation on an address pool or an IPAddress is a user's statement that no pool can assign the addresses of moved clusters
-	// again.
+	// AddressesReservedAnnotation on an address pool or an IPAddress is a user's statement that no
+	// pool can assign the addresses of moved clusters again.
 	AddressesReservedAnnotation = OwnPrefix + "addresses-reserved"
 )
 
@@ -127,7 +130,8 @@ type Observed struct {
 	ManagedBy    string // cluster.x-k8s.io/managed-by: the program that replaces its provider, in quotes, or "another program"
 	HostPaused   bool   // baremetalhost.metal3.io/paused
 	Reserved     bool   // scute.dev/addresses-reserved, on a pool or an address
-	// BoundCluster is the Cluster of a ClusterResourceSetBinding or a HelmReleaseProxy, in its namespace. It is empty for other kinds.
+	// BoundCluster is the Cluster of a ClusterResourceSetBinding or a HelmReleaseProxy, in its
+	// namespace. It is empty for other kinds.
 	BoundCluster string
 	// References in its spec and its annotations to other objects.
 	References []Reference
@@ -140,7 +144,8 @@ type Observed struct {
 	Updating bool
 	// Consumer is the object that uses a host, such as a BareMetalHost of Metal3: its spec.consumerRef.
 	Consumer *Ref
-	// Local is true if the virtual machine of a KubevirtMachine runs in this management cluster, because the object names no other cluster.
+	// Local is true if the virtual machine of a KubevirtMachine runs in this management cluster,
+	// because the object names no other cluster.
 	Local bool
 
 	Paused        ConditionStatus
@@ -173,7 +178,8 @@ type MachineFacts struct {
 	ReplacementScheduled bool
 }
 
-// Observe returns the facts about a decoded object. It never fails: a field that is absent or malformed reads as its zero value.
+// Observe returns the facts about a decoded object. It never fails: a field that is absent or
+// malformed reads as its zero value.
 func Observe(u *unstructured.Unstructured) Observed {
 	o := Observed{
 		Ref:             RefOf(u),
@@ -259,7 +265,8 @@ func pauseHolders(annotations map[string]string) (held map[string]string) {
 	return held
 }
 
-// boundCluster returns the Cluster of a binding. A binding without spec.clusterName, as older versions have them, has the name of its Cluster.
+// boundCluster returns the Cluster of a binding. A binding without spec.clusterName, as older
+// versions have them, has the name of its Cluster.
 func boundCluster(u *unstructured.Unstructured) string {
 	name, _, _ := unstructured.NestedString(u.Object, "spec", "clusterName")
 	return cmp.Or(name, u.GetName())
@@ -330,8 +337,9 @@ func clusterFacts(u *unstructured.Unstructured) *ClusterFacts {
 	return f
 }
 
-// Condition returns a condition of an object of either Cluster API contract. It reads status.v1beta2.conditions first, where the contract v1beta1 has
-// the new conditions, and then status.conditions.
+// Condition returns a condition of an object of either Cluster API contract. It reads
+// status.v1beta2.conditions first, where the contract v1beta1 has the new conditions, and then
+// status.conditions.
 func Condition(u *unstructured.Unstructured, conditionType string) (status ConditionStatus, reason, message string) {
 	c := condition(u, conditionType)
 	s, _ := c["status"].(string)

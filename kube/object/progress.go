@@ -9,7 +9,8 @@ import (
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 )
 
-// isUpdating reports whether the annotations of a Machine or a MachineSet show that Cluster API updates machines in place.
+// isUpdating reports whether the annotations of a Machine or a MachineSet show that Cluster API
+// updates machines in place.
 func isUpdating(annotations map[string]string) bool {
 	domain, _, _ := strings.Cut(clusterv1.UpdateInProgressAnnotation, "/")
 	for name := range annotations {
@@ -20,8 +21,8 @@ func isUpdating(annotations map[string]string) bool {
 	return slices.Contains(strings.Split(annotations[runtimev1.PendingHooksAnnotation], ","), "UpdateMachine")
 }
 
-// pendingVersions returns the remaining versions of a Kubernetes upgrade, or "" if there is none. In the last step the plan is empty, and only the
-// annotation shows the upgrade.
+// pendingVersions returns the remaining versions of a Kubernetes upgrade, or "" if there is none.
+// In the last step the plan is empty, and only the annotation shows the upgrade.
 func pendingVersions(u *unstructured.Unstructured) string {
 	var versions []string
 	for _, part := range []string{"controlPlane", "workers"} {
@@ -46,8 +47,8 @@ func replicas(u *unstructured.Unstructured) int64 {
 	return max(wanted, have)
 }
 
-// extensions returns the handlers of runtime extensions that a ClusterClass of either version names, as HANDLER.EXTENSIONCONFIG: for
-// patches, for variables and for upgrade plans.
+// extensions returns the handlers of runtime extensions that a ClusterClass of either version
+// names, as HANDLER.EXTENSIONCONFIG: for patches, for variables and for upgrade plans.
 func extensions(u *unstructured.Unstructured) (handlers []string) {
 	list, _, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", "patches")
 	patches, _ := list.([]any)

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Ref names an object in one cluster. It contains no version and no UID, so that an object keeps its Ref when it is moved and when its API version
-// changes.
+// Ref names an object in one cluster. It contains no version and no UID, so that an object keeps
+// its Ref when it is moved and when its API version changes.
 type Ref struct {
 	Group     string
 	Kind      string
@@ -48,7 +48,8 @@ func (r Ref) MarshalText() ([]byte, error) {
 	return []byte(r.GroupKind() + "/" + r.Namespace + "/" + r.Name), nil
 }
 
-// UnmarshalText decodes a text from MarshalText. The strings that many Refs of a plan have in common are stored only once.
+// UnmarshalText decodes a text from MarshalText. The strings that many Refs of a plan have in
+// common are stored only once.
 func (r *Ref) UnmarshalText(text []byte) error {
 	parts := strings.SplitN(string(text), "/", 3)
 	if len(parts) != 3 || parts[0] == "" || parts[2] == "" {

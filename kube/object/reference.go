@@ -17,12 +17,14 @@ import (
 type Reference struct {
 	Field string
 	Ref   Ref
-	// Uncertain is set if neither the name nor the shape of the field shows a reference. It counts only if the named object exists.
+	// Uncertain is set if neither the name nor the shape of the field shows a reference. It counts
+	// only if the named object exists.
 	Uncertain bool
 }
 
-// references returns the references of an object: every field of its spec with the name or the shape of a reference, and the annotations of
-// providers. It omits the variables and patches of a ClusterClass, because the objects that are made from them are read, and the templates of
+// references returns the references of an object: every field of its spec with the name or the
+// shape of a reference, and the annotations of providers. It omits the variables and patches of a
+// ClusterClass, because the objects that are made from them are read, and the templates of
 // KubeVirt's virtual machines, because these name objects of the cluster that they run in.
 func references(u *unstructured.Unstructured, of Ref) []Reference {
 	if of.Group == "" {
@@ -78,8 +80,9 @@ func (r *referenceReader) addObject(path string, v map[string]any) {
 	}
 }
 
-// addText adds a string if the name of its field shows that it names an object: credentialsName, secretRef. It ignores other fields with "secret"
-// in their name, because their value may be the secret.
+// addText adds a string if the name of its field shows that it names an object: credentialsName,
+// secretRef. It ignores other fields with "secret" in their name, because their value may be the
+// secret.
 func (r *referenceReader) addText(path, v string, around map[string]any) {
 	key := path[strings.LastIndex(path, ".")+1:]
 	key, _, _ = strings.Cut(key, "[")
@@ -99,8 +102,8 @@ func (r *referenceReader) addText(path, v string, around map[string]any) {
 	r.add(Reference{Field: path, Ref: ref, Uncertain: ref.Kind == "" && !isReference(path) && !isCredential(subject)})
 }
 
-// addAnnotations adds the annotations that name an object. Their key has the kind, as in metal3.io/BareMetalHost, or ends in -secret or is
-// credential-from.
+// addAnnotations adds the annotations that name an object. Their key has the kind, as in
+// metal3.io/BareMetalHost, or ends in -secret or is credential-from.
 func (r *referenceReader) addAnnotations(path string, addAnnotations map[string]string) {
 	for _, key := range slices.Sorted(maps.Keys(addAnnotations)) {
 		kind := key[strings.LastIndex(key, "/")+1:]
@@ -136,8 +139,8 @@ func reference(v map[string]any, of Ref) Ref {
 	return Ref{Group: group, Kind: text("kind"), Namespace: cmp.Or(text("namespace"), of.Namespace), Name: text("name")}
 }
 
-// referenceAt returns the object that a field of the spec names, or nil. Without a namespace in the field, it returns the namespace of the
-// object, even if the field names a cluster-scoped pool.
+// referenceAt returns the object that a field of the spec names, or nil. Without a namespace in the
+// field, it returns the namespace of the object, even if the field names a cluster-scoped pool.
 func referenceAt(u *unstructured.Unstructured, of Ref, field string) *Ref {
 	v, _, _ := unstructured.NestedMap(u.Object, "spec", field)
 	if ref := reference(v, of); ref.Group != "" && ref.Kind != "" && ref.Name != "" {
@@ -170,7 +173,8 @@ func isReference(path string) bool {
 	return strings.HasSuffix(path, "Ref") || strings.HasSuffix(path, "Reference")
 }
 
-// subjectOf returns the name of a field without the suffixes of references: "clientSecret" for spec.clientSecretRefs[0].
+// subjectOf returns the name of a field without the suffixes of references: "clientSecret" for
+// spec.clientSecretRefs[0].
 func subjectOf(path string) string {
 	path, _, _ = strings.Cut(path[strings.LastIndex(path, ".")+1:], "[")
 	for _, suffix := range []string{"s", "Reference", "Ref", "Name", "Key", "s"} {
@@ -197,8 +201,8 @@ func isCredential(subject string) bool {
 	return strings.HasSuffix(subject, "credential") || strings.HasSuffix(subject, "identity")
 }
 
-// IsCredential reports whether the field names a Secret with credentials that the object needs. A Secret from which files are read ("From") does not
-// count: they may have been read long ago.
+// IsCredential reports whether the field names a Secret with credentials that the object needs. A
+// Secret from which files are read ("From") does not count: they may have been read long ago.
 func (r Reference) IsCredential() bool {
 	if r.Ref.Group != "" || r.Uncertain || strings.Contains(r.Field, "From.") {
 		return false
@@ -206,8 +210,9 @@ func (r Reference) IsCredential() bool {
 	return r.Ref.Kind == "Secret" || r.Ref.Kind == "" && isCredential(subjectOf(r.Field))
 }
 
-// MatchScore returns how well a kind matches a reference, and 0 if it does not match. If the reference has no kind, the name of the field decides:
-// dataTemplate matches a Metal3DataTemplate best. A Secret and a ConfigMap always match a little.
+// MatchScore returns how well a kind matches a reference, and 0 if it does not match. If the
+// reference has no kind, the name of the field decides: dataTemplate matches a Metal3DataTemplate
+// best. A Secret and a ConfigMap always match a little.
 func (r Reference) MatchScore(group, kind string) int {
 	const certain, secret, configMap, failureDomain = 1000, 2, 1, "failureDomain"
 	switch {
@@ -227,7 +232,8 @@ func (r Reference) MatchScore(group, kind string) int {
 	}
 }
 
-// commonWords returns the length of the last words that two camel-case names have in common, and 0 if it is less than 3.
+// commonWords returns the length of the last words that two camel-case names have in common, and 0
+// if it is less than 3.
 func commonWords(field, kind string) (length int) {
 	for i := 1; i <= min(len(field), len(kind)) && strings.EqualFold(field[len(field)-i:], kind[len(kind)-i:]); i++ {
 		in, of := len(kind)-i, len(field)-i

@@ -41,8 +41,8 @@ func desiredVersion(u *unstructured.Unstructured) string {
 	return text(u, "spec", "version")
 }
 
-// compareReplicas compares the replicas in the status, and the number of machines, with the spec. Without spec.replicas, as in some control planes, it returns
-// nothing.
+// compareReplicas compares the replicas in the status, and the number of machines, with the spec.
+// Without spec.replicas, as in some control planes, it returns nothing.
 func compareReplicas(u *unstructured.Unstructured, machines int) []string {
 	desired := number(u, "spec", "replicas")
 	if desired == nil {
@@ -69,8 +69,9 @@ func compareReplicas(u *unstructured.Unstructured, machines int) []string {
 	return []string{fmt.Sprintf("%s: %d replicas desired; %s; %d Machines", name(u), *desired, strings.Join(said, ", "), machines)}
 }
 
-// replicas returns a count of the status, or nil if the status does not report it. The contract v1beta1 has no upToDateReplicas, and for a control
-// plane no availableReplicas: these are computed as internal/contract of Cluster API v1.14 does, where a missing unavailableReplicas counts as 0.
+// replicas returns a count of the status, or nil if the status does not report it. The contract
+// v1beta1 has no upToDateReplicas, and for a control plane no availableReplicas: these are computed
+// as internal/contract of Cluster API v1.14 does, where a missing unavailableReplicas counts as 0.
 func replicas(u *unstructured.Unstructured, field string) *int64 {
 	if have := number(u, "status", field); have != nil {
 		return have
@@ -89,7 +90,8 @@ func replicas(u *unstructured.Unstructured, field string) *int64 {
 	}
 }
 
-// outdatedVersions returns a message for each machine that does not have the wanted version, and for each older version in the status.
+// outdatedVersions returns a message for each machine that does not have the wanted version, and
+// for each older version in the status.
 func outdatedVersions(u *unstructured.Unstructured, want string, machines []*unstructured.Unstructured) []string {
 	if want == "" {
 		return nil
@@ -129,8 +131,8 @@ func versions(u *unstructured.Unstructured) []string {
 	return list
 }
 
-// isOlder reports whether a version is older than the wanted one. It compares as Cluster API does, because a provider may report a version with a
-// suffix, such as v1.36.1-eks-1.
+// isOlder reports whether a version is older than the wanted one. It compares as Cluster API does,
+// because a provider may report a version with a suffix, such as v1.36.1-eks-1.
 func isOlder(have, want string) bool {
 	h, err := version.ParseGeneric(have)
 	if err != nil {
@@ -140,8 +142,9 @@ func isOlder(have, want string) bool {
 	return err != nil && have != want || err == nil && h.LessThan(w)
 }
 
-// sameTemplate reports whether two templates create the same machines. It compares the fields whose change triggers a rollout of a MachineDeployment.
-// Other fields are changed in place (mdutil.MachineTemplateUpToDate in Cluster API v1.14).
+// sameTemplate reports whether two templates create the same machines. It compares the fields whose
+// change triggers a rollout of a MachineDeployment. Other fields are changed in place
+// (mdutil.MachineTemplateUpToDate in Cluster API v1.14).
 func sameTemplate(a, b *unstructured.Unstructured) bool {
 	for _, field := range []string{"version", "bootstrap", "infrastructureRef", "failureDomain"} {
 		x, _, _ := unstructured.NestedFieldNoCopy(a.Object, "spec", "template", "spec", field)

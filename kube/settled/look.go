@@ -19,8 +19,9 @@ import (
 // ErrVersion is returned if the API server does not serve the version of Cluster API's kinds that this package reads.
 var ErrVersion = errors.New("the API server does not serve " + clusterv1.GroupVersion.String() + " (Cluster API v1.11 or newer): install it")
 
-// Read reads an object of a kind that Supports accepts, and the objects that belong to it. It needs permission to get the object, to get the control
-// plane of a Cluster, and to list MachineDeployments, MachineSets, MachinePools and Machines in the namespace.
+// Read reads an object of a kind that Supports accepts, and the objects that belong to it. It needs
+// permission to get the object, to get the control plane of a Cluster, and to list
+// MachineDeployments, MachineSets, MachinePools and Machines in the namespace.
 func Read(ctx context.Context, c client.Client, kind schema.GroupKind, key client.ObjectKey) (State, error) {
 	var s State
 	var err error
@@ -61,8 +62,8 @@ func Read(ctx context.Context, c client.Client, kind schema.GroupKind, key clien
 	return s, nil
 }
 
-// get reads an object, or returns nil if it does not exist. It reads kinds of Cluster API's core in the version of this package, and other kinds in
-// the version that the API server prefers.
+// get reads an object, or returns nil if it does not exist. It reads kinds of Cluster API's core in
+// the version of this package, and other kinds in the version that the API server prefers.
 func get(ctx context.Context, c client.Client, kind schema.GroupKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
 	var versions []string
 	if kind.Group == clusterv1.GroupVersion.Group {

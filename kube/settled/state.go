@@ -21,8 +21,9 @@ const (
 	machineKind    = "Machine"
 )
 
-// Supports reports whether State.Problems supports a kind: the kinds of Cluster API's core that have machines, and all control planes in the API group
-// of Cluster API's own control plane provider. Other control planes are checked with their Cluster.
+// Supports reports whether State.Problems supports a kind: the kinds of Cluster API's core that
+// have machines, and all control planes in the API group of Cluster API's own control plane
+// provider. Other control planes are checked with their Cluster.
 func Supports(kind schema.GroupKind) bool {
 	switch kind.Group {
 	case clusterv1.GroupVersion.Group:
@@ -85,14 +86,15 @@ func (s State) checkCluster() []string {
 	return unique(why)
 }
 
-// checkOwner checks a control plane, a MachineDeployment, a MachineSet or a MachinePool. version is the version that its Cluster wants, or "" for the
-// version in the object's own spec.
+// checkOwner checks a control plane, a MachineDeployment, a MachineSet or a MachinePool. version is
+// the version that its Cluster wants, or "" for the version in the object's own spec.
 func (s State) checkOwner(u *unstructured.Unstructured, version string) []string {
 	why := statusProblems(u, clusterv1.AvailableCondition)
 	for _, t := range []string{clusterv1.RollingOutCondition, clusterv1.ScalingUpCondition, clusterv1.ScalingDownCondition} {
 		if t == clusterv1.RollingOutCondition && u.GetKind() == deploymentKind {
-			// Its MachineSets and Machines are checked instead. The condition is computed from all machines that the selector matches, and if the
-			// selector is too wide, it stays True until the next resync.
+			// Its MachineSets and Machines are checked instead. The condition is computed from all
+			// machines that the selector matches, and if the selector is too wide, it stays True
+			// until the next resync.
 			continue
 		}
 		if status, _, message := object.Condition(u, t); status == object.True {
@@ -119,8 +121,9 @@ func (s State) checkOwner(u *unstructured.Unstructured, version string) []string
 	return why
 }
 
-// statusProblems returns the reasons why a status is outdated or shows a problem: it is older than the spec, the object is paused, so that its controller
-// does nothing, or the condition Available, if the kind has it, is not True.
+// statusProblems returns the reasons why a status is outdated or shows a problem: it is older than
+// the spec, the object is paused, so that its controller does nothing, or the condition Available,
+// if the kind has it, is not True.
 func statusProblems(u *unstructured.Unstructured, available string) []string {
 	var why []string
 	if lag := object.StatusLag(u); lag != "" {
@@ -135,8 +138,9 @@ func statusProblems(u *unstructured.Unstructured, available string) []string {
 	return why
 }
 
-// checkMachineSets checks the MachineSets of a MachineDeployment, because the status of the MachineDeployment is updated after theirs. At most one MachineSet may
-// have machines, and it must have the template of the MachineDeployment.
+// checkMachineSets checks the MachineSets of a MachineDeployment, because the status of the
+// MachineDeployment is updated after theirs. At most one MachineSet may have machines, and it must
+// have the template of the MachineDeployment.
 func (s State) checkMachineSets(deployment *unstructured.Unstructured) []string {
 	var why []string
 	active := 0

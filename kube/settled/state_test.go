@@ -18,7 +18,8 @@ import (
 	"scute.dev/kube/settled"
 )
 
-// loadObjects returns the objects of testdata/cluster.yaml by name, with merge patches; an empty patch removes the object.
+// loadObjects returns the objects of testdata/cluster.yaml by name, with merge patches; an empty
+// patch removes the object.
 func loadObjects(t *testing.T, patches map[string]string) map[string]*unstructured.Unstructured {
 	t.Helper()
 	content, err := os.ReadFile("testdata/cluster.yaml")

@@ -20,8 +20,10 @@
 //	c.Exec(ctx, "kube-system", "etcd-n1", "etcd", "etcdctl", "version")
 //	c.Dial(ctx, "10.0.0.7:2379")                      // an address of a machine
 //
-// Port-forwards and commands use SPDY, as KubeadmControlPlane's do. They do not use client-go's dialers, which follow redirects, read the body of a
-// rejection and the error stream of a command to the end, and wait without a context. Their SPDY library trusts the lengths that the peer states.
+// Port-forwards and commands use SPDY, as KubeadmControlPlane's do. They do not use client-go's
+// dialers, which follow redirects, read the body of a rejection and the error stream of a command
+// to the end, and wait without a context. Their SPDY library trusts the lengths that the peer
+// states.
 //
 // This package never decides which requests to send or what a response means (package remediator/observe does).
 package tenant

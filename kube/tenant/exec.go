@@ -17,8 +17,9 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Exec runs a command in a container, and returns the beginning of its output. It returns an exec.CodeExitError if the command ran and failed. The
-// command ends with ctx, which must have a deadline.
+// Exec runs a command in a container, and returns the beginning of its output. It returns an
+// exec.CodeExitError if the command ran and failed. The command ends with ctx, which must have a
+// deadline.
 func (c *Cluster) Exec(ctx context.Context, namespace, pod, container string, command ...string) (stdout, stderr []byte, err error) {
 	query := url.Values{"container": {container}, "command": command, "stdout": {"true"}, "stderr": {"true"}}
 	u, err := c.pod(namespace, pod, "exec", query)

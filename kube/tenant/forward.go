@@ -17,8 +17,8 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Forward connects to a port of a pod through the API server and the kubelet of the pod's node. The connection ends with ctx,
-// which must have a deadline.
+// Forward connects to a port of a pod through the API server and the kubelet of the pod's node. The
+// connection ends with ctx, which must have a deadline.
 func (c *Cluster) Forward(ctx context.Context, namespace, pod string, port int) (net.Conn, error) {
 	u, err := c.pod(namespace, pod, "portforward", nil)
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// maxSent is the maximum that a server can send before its connection ends: less than a MiB is read, and the sockets
-	// of both sides buffer as much as the kernel allows.
+	// maxSent is the maximum that a server can send before its connection ends: less than a MiB is
+	// read, and the sockets of both sides buffer as much as the kernel allows.
 	maxSent = 128 << 20
 	// serverBytes is the number of bytes that a server sends, many times more than most.
 	serverBytes = 2 << 30

@@ -17,8 +17,9 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Ping returns nil if the API server responds, even if it rejects the request. It returns an error if the API server is not ready, or if the
-// response is a redirect or of another protocol, which API servers do not send.
+// Ping returns nil if the API server responds, even if it rejects the request. It returns an error
+// if the API server is not ready, or if the response is a redirect or of another protocol, which
+// API servers do not send.
 func (c *Cluster) Ping(ctx context.Context) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base.JoinPath("readyz").String(), http.NoBody)
 	if err != nil {
@@ -35,7 +36,8 @@ func (c *Cluster) Ping(ctx context.Context) error {
 	return nil
 }
 
-// send sends a request with the credentials of the cluster on a separate connection. It follows no redirect and decompresses nothing.
+// send sends a request with the credentials of the cluster on a separate connection. It follows no
+// redirect and decompresses nothing.
 func (c *Cluster) send(request *http.Request) (*http.Response, error) {
 	authenticated, err := rest.HTTPWrappersForConfig(c.config, &http.Transport{
 		DialContext: func(_ context.Context, _, address string) (net.Conn, error) {
@@ -55,8 +57,9 @@ const (
 	maxShown     = 1000
 )
 
-// rejectionError returns why a request was rejected, with the message of the API server or the kubelet if there is one. It does not quote any other
-// document, because that may be the response of a server that the tenant cannot reach.
+// rejectionError returns why a request was rejected, with the message of the API server or the
+// kubelet if there is one. It does not quote any other document, because that may be the response
+// of a server that the tenant cannot reach.
 func rejectionError(response *http.Response) error {
 	code := fmt.Sprintf("HTTP %d %s", response.StatusCode, http.StatusText(response.StatusCode))
 	if response.StatusCode/100 == 3 {
@@ -101,7 +104,8 @@ func (c *Cluster) Reader(ctx context.Context) (*Reader, error) {
 // Close closes the connections.
 func (r *Reader) Close() { r.transport.CloseIdleConnections() }
 
-// Get reads the object or list at a path, as JSON. body is nil unless the status is 200 OK. It does not follow redirects.
+// Get reads the object or list at a path, as JSON. body is nil unless the status is 200 OK. It does
+// not follow redirects.
 func (r *Reader) Get(ctx context.Context, segments ...string) (code int, body []byte, err error) {
 	for _, segment := range segments {
 		if wrong := content.IsPathSegmentName(segment); len(wrong) > 0 {

@@ -20,7 +20,8 @@ const (
 	maxFields = 32
 )
 
-// session is a connection with streams that this side opens. It has no goroutine: the callers that wait for data read the frames.
+// session is a connection with streams that this side opens. It has no goroutine: the callers that
+// wait for data read the frames.
 type session struct {
 	conn    io.ReadWriteCloser
 	reader  *bufio.Reader
@@ -107,8 +108,9 @@ func (s *session) readFrame() error {
 	return nil
 }
 
-// checkFrame checks the head of the next frame before the library allocates memory for it, because the library trusts the length in the head. It
-// rejects frames that open streams or change settings, because a server does not send them here.
+// checkFrame checks the head of the next frame before the library allocates memory for it, because
+// the library trusts the length in the head. It rejects frames that open streams or change
+// settings, because a server does not send them here.
 func (s *session) checkFrame() error {
 	const control = 0x80
 	head, err := s.reader.Peek(8)

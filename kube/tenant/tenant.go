@@ -30,13 +30,15 @@ const (
 	maxConnections  = 128
 	maxPerNamespace = 80
 	maxPerCluster   = 20
-	// maxDialAttempts bounds the addresses that are tried for one name, because the name's owner can list any number of addresses.
+	// maxDialAttempts bounds the addresses that are tried for one name, because the name's owner
+	// can list any number of addresses.
 	maxDialAttempts = 4
 )
 
 // Dialer connects to clusters. All callers share one, because it bounds the number of connections.
 type Dialer struct {
-	// CheckWritesAllowed returns an error if no changes are allowed at the moment. If it is nil, changes are always allowed. It is set before use.
+	// CheckWritesAllowed returns an error if no changes are allowed at the moment. If it is nil,
+	// changes are always allowed. It is set before use.
 	CheckWritesAllowed func() error
 
 	guard *guard.Guard
@@ -85,8 +87,9 @@ func (d *Dialer) Cluster(name string, config *rest.Config) (*Cluster, error) {
 	return &Cluster{dialer: d, name: name, config: config, tls: settings, base: base}, nil
 }
 
-// CheckWritesAllowed returns an error if no changes in the cluster are allowed at the moment. Callers that change the cluster by another protocol than that of the
-// API server call it right before.
+// CheckWritesAllowed returns an error if no changes in the cluster are allowed at the moment.
+// Callers that change the cluster by another protocol than that of the API server call it right
+// before.
 func (c *Cluster) CheckWritesAllowed() error {
 	if c.dialer.CheckWritesAllowed == nil {
 		return nil
@@ -182,7 +185,8 @@ func (d *Dialer) releaseLimit(key string, of *connLimit) {
 	}
 }
 
-// newNetDialer returns a dialer for one connection. The guard checks each address, and the number of addresses is bounded.
+// newNetDialer returns a dialer for one connection. The guard checks each address, and the number
+// of addresses is bounded.
 func (d *Dialer) newNetDialer() *net.Dialer {
 	connector := d.guard.Dialer(dialTimeout)
 	check, tries := connector.Control, atomic.Int32{}

@@ -291,8 +291,9 @@ func TestAnIndexThatCannotBeFollowed(t *testing.T) {
 	}
 }
 
-// TestAnIndexOfAnotherVersion checks that an index with a field that this program does not know is refused, such as the fields of a backup that was made
-// before they were renamed: without them, a restore does not know which objects stay paused.
+// TestAnIndexOfAnotherVersion checks that an index with a field that this program does not know is
+// refused, such as the fields of a backup that was made before they were renamed: without them, a
+// restore does not know which objects stay paused.
 func TestAnIndexOfAnotherVersion(t *testing.T) {
 	for name, c := range map[string]struct{ field, want string }{
 		"of this version": {`"pausedByUser":true`, ""}, "paused by a user": {`"held":true`, `unknown field "held"`},

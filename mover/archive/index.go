@@ -33,7 +33,8 @@ type Index struct {
 	Objects []Entry `json:"objects"`
 	// Excluded are objects that are related to the selection but not in the archive, and why.
 	Excluded []mover.ObjectReason `json:"excluded,omitempty"`
-	// Hosted are control planes that run as workloads of the source, so that the archive has only their objects, and why scute concludes so.
+	// Hosted are control planes that run as workloads of the source, so that the archive has only
+	// their objects, and why scute concludes so.
 	Hosted []mover.ObjectReason `json:"hosted,omitempty"`
 	// Changed are objects that changed while the source was read, so that they may be inconsistent
 	// with the other objects.

@@ -49,8 +49,8 @@ func withRemedy(err error) error {
 	return err
 }
 
-// Open reads the archive in a folder. It compares each file with its checksum and the decrypted object with the index. A folder that clusterctl wrote
-// has neither.
+// Open reads the archive in a folder. It compares each file with its checksum and the decrypted
+// object with the index. A folder that clusterctl wrote has neither.
 func Open(dir string, identities []age.Identity) (*Archive, error) {
 	a, err := open(dir, identities)
 	return a, withRemedy(err)
@@ -90,7 +90,8 @@ func open(dir string, identities []age.Identity) (*Archive, error) {
 	return a, nil
 }
 
-// folder is the folder of an archive with the checksums of its files. Each read of a file verifies the checksum, because a restore takes long.
+// folder is the folder of an archive with the checksums of its files. Each read of a file verifies
+// the checksum, because a restore takes long.
 type folder struct {
 	dir  string
 	sums map[string]string

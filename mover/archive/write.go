@@ -21,7 +21,8 @@ import (
 	"scute.dev/kube/object"
 )
 
-// The names in the folder of an archive. SumsFile is written last and makes the folder an archive; IndexFile describes its content.
+// The names in the folder of an archive. SumsFile is written last and makes the folder an archive;
+// IndexFile describes its content.
 const (
 	SumsFile        = "SHA256SUMS"
 	IndexFile       = "index.json"
@@ -50,8 +51,8 @@ type Writer struct {
 // ErrTooLarge is returned if the files exceed Writer.MaxBytes.
 var ErrTooLarge = errors.New("the backup is too large")
 
-// Create starts an archive in a folder, which it creates if it does not exist. It discards the unfinished archive of an earlier process. Without
-// recipients the archive is in plain text.
+// Create starts an archive in a folder, which it creates if it does not exist. It discards the
+// unfinished archive of an earlier process. Without recipients the archive is in plain text.
 func Create(dir string, recipients []age.Recipient) (*Writer, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -158,7 +159,8 @@ func (w *Writer) Finish(index *Index) error {
 	return os.Remove(filepath.Join(w.dir, unfinishedFile))
 }
 
-// reserve adds the size of a file on disk, in blocks and with the overhead of encryption. It returns ErrTooLarge beyond the limit.
+// reserve adds the size of a file on disk, in blocks and with the overhead of encryption. It
+// returns ErrTooLarge beyond the limit.
 func (w *Writer) reserve(file string, data int) error {
 	const block, header = 4 << 10, 256
 	size := (int64(data) + header*int64(1+len(w.recipients)) + block - 1) / block * block

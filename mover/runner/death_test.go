@@ -14,8 +14,8 @@ import (
 
 var errDead = errors.New("the process is dead")
 
-// dyingLog is the log of a process that dies at one of its appends: before it is sent, or after it was stored and before
-// it is acknowledged.
+// dyingLog is the log of a process that dies at one of its appends: before it is sent, or after it
+// was stored and before it is acknowledged.
 type dyingLog struct {
 	aggregate.Log
 	remaining int // number of appends that succeed

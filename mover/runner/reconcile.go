@@ -8,12 +8,14 @@ import (
 	"scute.dev/mover"
 )
 
-// Continuation is how an open move continues after an operator has accepted a log that was restored from an older backup, or replaced.
+// Continuation is how an open move continues after an operator has accepted a log that was restored
+// from an older backup, or replaced.
 type Continuation string
 
 // The ways in which an open move continues.
 const (
-	// Continues means that the move continues: the log has the whole plan, and the move reads both clusters before each step.
+	// Continues means that the move continues: the log has the whole plan, and the move reads both
+	// clusters before each step.
 	Continues Continuation = "goes on"
 	// BecomesLost means that the clusters may be ahead of the log. The move does nothing until both
 	// clusters are read and an operator has resolved the move.
@@ -46,7 +48,8 @@ func continuation(s *mover.State, told ResourceState) Continuation {
 	}
 }
 
-// Continuation returns what Reconcile does with an open move. Reconcile does not change a move that this program cannot read.
+// Continuation returns what Reconcile does with an open move. Reconcile does not change a move that
+// this program cannot read.
 func (m *Moves) Continuation(id string, told ResourceState) Continuation {
 	then := Continues
 	m.Read(id, func(e *aggregate.Entry[*mover.State]) {
@@ -57,8 +60,8 @@ func (m *Moves) Continuation(id string, told ResourceState) Continuation {
 	return then
 }
 
-// Reconcile records how an open move continues after an operator has accepted a log that may lack the move's last commits, for example a pause, an
-// abort, the deletion at the source, or the end.
+// Reconcile records how an open move continues after an operator has accepted a log that may lack
+// the move's last commits, for example a pause, an abort, the deletion at the source, or the end.
 func (r *Runner) Reconcile(ctx context.Context, id, actor string, told ResourceState) error {
 	return r.command(ctx, id, actor, func(s *mover.State) (mover.Event, error) {
 		switch then := continuation(s, told); {

@@ -20,8 +20,8 @@ import (
 
 // Performer performs the steps of one move; *transfer.Transfer implements it.
 type Performer interface {
-	// Reach checks that the clusters of a step can be reached. It changes nothing. An unreachable cluster is returned as failed; err is the end of
-	// ctx.
+	// Reach checks that the clusters of a step can be reached. It changes nothing. An unreachable
+	// cluster is returned as failed; err is the end of ctx.
 	Reach(ctx context.Context, s *mover.State, step mover.Step) (failed *mover.StepFailed, err error)
 	Perform(ctx context.Context, s *mover.State, step mover.Step, emit transfer.Emit) (mover.Outcome, error)
 }
@@ -38,7 +38,8 @@ type Runner struct {
 	Incarnation string
 	// Performer returns the Performer of a move.
 	Performer func(id string) Performer
-	// Slots limit the moves that work concurrently; nil means no limit. A move that waits, or whose clusters are unreachable, holds none.
+	// Slots limit the moves that work concurrently; nil means no limit. A move that waits, or whose
+	// clusters are unreachable, holds none.
 	Slots  *fair.Slots
 	Logger *slog.Logger
 	// Now is the clock; nil is time.Now.
@@ -48,18 +49,21 @@ type Runner struct {
 }
 
 const (
-	// A step that waits for controllers polls again after pollFirst, then less and less often until an object has responded.
+	// A step that waits for controllers polls again after pollFirst, then less and less often until
+	// an object has responded.
 	pollFirst = 150 * time.Millisecond
 	pollMax   = 2 * time.Second
-	// maxPollDuration is the maximum duration that is assumed for a poll, because the clock may be set, or the machine suspended, meanwhile.
+	// maxPollDuration is the maximum duration that is assumed for a poll, because the clock may be
+	// set, or the machine suspended, meanwhile.
 	maxPollDuration = time.Minute
 	// A step that failed is retried after retryFirst, then less and less often.
 	retryFirst = 500 * time.Millisecond
 	retryMax   = 30 * time.Second
 )
 
-// Drive runs a move until it ends, until a failure requires a human, or until ctx ends. If another process claims the move, it returns
-// aggregate.ErrClaimLost. The next Drive continues unfinished work.
+// Drive runs a move until it ends, until a failure requires a human, or until ctx ends. If another
+// process claims the move, it returns aggregate.ErrClaimLost. The next Drive continues unfinished
+// work.
 func (r *Runner) Drive(ctx context.Context, id string) error {
 	m := r.root(id, "daemon/"+r.Incarnation)
 	if err := m.Read(ctx); err != nil || isForeign(r.Home, m.State) || !mover.Due(m.State) {
@@ -168,7 +172,8 @@ func (d *drive) conclude(ctx context.Context, step mover.Step, outcome mover.Out
 		if decided > 0 {
 			d.poll.Reset()
 		}
-		// Polls use at most half of the time, because they cost the API server and the controllers as much as many writes.
+		// Polls use at most half of the time, because they cost the API server and the controllers
+		// as much as many writes.
 		wait = max(d.poll.NextBackOff(), min(d.Time().Sub(d.startedAt), maxPollDuration))
 	}
 	d.slot.Release() // a step that only waits does not block others
@@ -192,7 +197,8 @@ func (r *Runner) begin(ctx context.Context, id, actor string, events ...mover.Ev
 // ErrNotStranded is returned if a move needs no resolution.
 var ErrNotStranded = errors.New("the move is not stranded: it needs no resolution")
 
-// Resolve records the direction in which an operator resolves a stranded move. The move checks in the clusters whether it is safe.
+// Resolve records the direction in which an operator resolves a stranded move. The move checks in
+// the clusters whether it is safe.
 func (r *Runner) Resolve(ctx context.Context, id, actor string, way mover.Direction, reason string) error {
 	return r.command(ctx, id, actor, func(s *mover.State) (mover.Event, error) {
 		if !s.TransientFailure.Stranded && s.Lost == nil {
@@ -212,8 +218,8 @@ func (r *Runner) Abandon(ctx context.Context, id, actor, reason string) error {
 	})
 }
 
-// Abort records an operator's request to roll a move back. It does nothing if the move has ended, or if an abort or a rollback is already recorded.
-// The move decides whether the abort is in time.
+// Abort records an operator's request to roll a move back. It does nothing if the move has ended,
+// or if an abort or a rollback is already recorded. The move decides whether the abort is in time.
 func (r *Runner) Abort(ctx context.Context, id, actor, reason string) error {
 	return r.command(ctx, id, actor, func(s *mover.State) (mover.Event, error) {
 		if s.Abort || s.AbortRefused || s.RollbackCause != "" {
@@ -256,7 +262,8 @@ func (r *Runner) root(id, actor string) *root {
 // refresh reads the events that other processes have appended. It fails if one of them has claimed the move.
 func (d *drive) refresh(ctx context.Context) error { return d.Refresh(ctx, d.runner.Incarnation) }
 
-// decide records the events that follow from an outcome. If another process has appended first, it reads those events and decides again.
+// decide records the events that follow from an outcome. If another process has appended first, it
+// reads those events and decides again.
 func (d *drive) decide(ctx context.Context, o mover.Outcome) (decided int, err error) {
 	err = d.Decide(ctx, d.refresh, func(s *mover.State) ([]mover.Event, error) {
 		events, err := mover.Decide(s, o, d.Time())
@@ -274,11 +281,12 @@ func (d *drive) interrupted(step mover.Step) bool {
 	return mover.Next(d.State) != step
 }
 
-// drivenLimit is the maximum number of moves that are driven concurrently, most of which wait. Each holds its plan in memory.
+// drivenLimit is the maximum number of moves that are driven concurrently, most of which wait. Each
+// holds its plan in memory.
 const drivenLimit = 256
 
-// Supervisor returns a supervisor that drives the unfinished moves of a view. The caller notifies it of changes in the view. Slots limit the moves
-// that work concurrently.
+// Supervisor returns a supervisor that drives the unfinished moves of a view. The caller notifies
+// it of changes in the view. Slots limit the moves that work concurrently.
 func (r *Runner) Supervisor(v *Moves) *supervise.Supervisor {
 	return &supervise.Supervisor{
 		Noun: "move", IDs: v.IDs, Due: v.Due, Drive: r.Drive, Drivers: &r.Drivers, Limit: drivenLimit, Logger: r.Logger,

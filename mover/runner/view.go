@@ -12,8 +12,8 @@ import (
 // Moves is the view of the moves in the log.
 type Moves struct {
 	*aggregate.View[mover.Event, *mover.State, v1alpha1.MoveStatus]
-	// Home is the management cluster and the log of this process. Moves with another Home are not open and not due. It is set before use and not
-	// changed.
+	// Home is the management cluster and the log of this process. Moves with another Home are not
+	// open and not due. It is set before use and not changed.
 	Home mover.Home
 }
 

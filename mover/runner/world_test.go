@@ -21,8 +21,9 @@ import (
 	"scute.dev/pause"
 )
 
-// fakeClusters simulates what the steps of a move work on: the objects of two management clusters and their pause. It outlives
-// the processes that drive the move, and records violations of invariants.
+// fakeClusters simulates what the steps of a move work on: the objects of two management clusters
+// and their pause. It outlives the processes that drive the move, and records violations of
+// invariants.
 type fakeClusters struct {
 	mu             sync.Mutex
 	items          []mover.Item

@@ -46,8 +46,8 @@ func (t *Transfer) baseline(ctx context.Context, s *mover.State) (mover.Outcome,
 	return out, nil
 }
 
-// ackTimeouts returns the acknowledgement timeouts that the definitions of the moving kinds declare. wrong contains an error for each that cannot be
-// parsed.
+// ackTimeouts returns the acknowledgement timeouts that the definitions of the moving kinds
+// declare. wrong contains an error for each that cannot be parsed.
 func (t *Transfer) ackTimeouts(subjects []pause.Subject) (limits map[string]mover.Duration, wrong []error) {
 	moves := slices.DeleteFunc(slices.Clone(subjects), func(o pause.Subject) bool { return o.Exempt })
 	return hold.AckLimits(moves, t.kind)

@@ -51,8 +51,9 @@ func (e *RefusedError) Error() string {
 
 const maxRounds = 5
 
-// Run reads all objects. It repeats this for changed objects until a listing shows no added or deleted object, and no change that matters to a
-// restore. Objects that still change in the last round are listed as changed in the index. The findings are warnings.
+// Run reads all objects. It repeats this for changed objects until a listing shows no added or
+// deleted object, and no change that matters to a restore. Objects that still change in the last
+// round are listed as changed in the index. The findings are warnings.
 func (b *Backup) Run(ctx context.Context) (*archive.Index, []mover.Finding, error) {
 	b.t, b.stored = Transfer{Source: b.Source, Shares: b.Shares, command: true}, make(map[object.Ref]storedObject)
 	index := &archive.Index{Version: archive.Version, Namespace: b.Selection.Namespace, All: b.Selection.All, Source: archive.Source{Server: b.Source.Host}}
@@ -105,7 +106,8 @@ func (b *Backup) read(ctx context.Context, index *archive.Index, f *findings) (m
 	return mover.Members{}, nil, errors.New("objects were created and deleted during every read: retry when the clusters are less busy")
 }
 
-// isComplete reports whether every member is stored, perhaps not in the state of the last listing, because a member may be deleted right after it.
+// isComplete reports whether every member is stored, perhaps not in the state of the last listing,
+// because a member may be deleted right after it.
 func (b *Backup) isComplete(members mover.Members) bool {
 	for _, m := range members.Objects {
 		if b.stored[m.Ref].uid != string(m.UID) {
@@ -134,8 +136,8 @@ func (b *Backup) listMembers(ctx context.Context, index *archive.Index, f *findi
 	return members, nil
 }
 
-// check returns findings about what a restore could not recreate safely: objects that are being created or deleted, and objects missing from the
-// backup.
+// check returns findings about what a restore could not recreate safely: objects that are being
+// created or deleted, and objects missing from the backup.
 func (b *Backup) check(members mover.Members) (f findings) {
 	const half = "wait until that has ended, or back up other Clusters by name"
 	for _, m := range members.Objects {
@@ -237,7 +239,8 @@ func (b *Backup) fetch(ctx context.Context, todo []mover.Member) (changed []obje
 	return changed, err
 }
 
-// storedObjectOf returns the state of an object that a restore uses. It excludes the status, which may change all the time.
+// storedObjectOf returns the state of an object that a restore uses. It excludes the status, which
+// may change all the time.
 func storedObjectOf(u *unstructured.Unstructured) (storedObject, error) {
 	s := storedObject{uid: string(u.GetUID()), version: u.GetResourceVersion(), foundPaused: hold.RootOf(u).Found}
 	sum, err := mover.ContentHash(u)

@@ -15,8 +15,9 @@ const (
 	batchMax = 250
 )
 
-// each calls work for every item, at most limit at once, and passes the results to hand in batches, in the caller's goroutine. The first error stops
-// the work. Results that are ready by then are still passed to hand.
+// each calls work for every item, at most limit at once, and passes the results to hand in batches,
+// in the caller's goroutine. The first error stops the work. Results that are ready by then are
+// still passed to hand.
 func each[T, R any](ctx context.Context, limit int, items []T, work func(context.Context, T) (R, error), hand func([]R) error) error {
 	return stream(ctx, limit, func(ctx context.Context, put func(T)) error {
 		for _, item := range items {
@@ -29,7 +30,8 @@ func each[T, R any](ctx context.Context, limit int, items []T, work func(context
 	}, work, hand)
 }
 
-// stream works as each does, for items that find passes to put. put blocks while limit items are being worked on. Several goroutines may call it.
+// stream works as each does, for items that find passes to put. put blocks while limit items are
+// being worked on. Several goroutines may call it.
 func stream[T, R any](ctx context.Context, limit int, find func(ctx context.Context, put func(T)) error, work func(context.Context, T) (R, error), hand func([]R) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

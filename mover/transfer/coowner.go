@@ -14,8 +14,10 @@ import (
 	"scute.dev/mover"
 )
 
-// addOwners adds the owners of a moving object to an object that is used on the target instead of its copy, if that object already has owners. Otherwise
-// the garbage collector would delete the object with its present owners although the copies use it. An object without owners stays without owners.
+// addOwners adds the owners of a moving object to an object that is used on the target instead of
+// its copy, if that object already has owners. Otherwise the garbage collector would delete the
+// object with its present owners although the copies use it. An object without owners stays without
+// owners.
 func (t *Transfer) addOwners(ctx context.Context, item mover.Item, onto kube.Type, want, have *unstructured.Unstructured) error {
 	owners := have.GetOwnerReferences()
 	if item.KeepReason != "" || item.Ref.Group != "" || len(owners) == 0 {
@@ -30,8 +32,9 @@ func (t *Transfer) addOwners(ctx context.Context, item mover.Item, onto kube.Typ
 	return setOwners(ctx, t.target, onto, have, owners)
 }
 
-// removeCopyOwners removes the owners that are copies about to be deleted from objects that stay on the target. This must precede the first deletion. The
-// objects are identified by the target's state alone, because a process may have stopped right after it added an owner.
+// removeCopyOwners removes the owners that are copies about to be deleted from objects that stay on
+// the target. This must precede the first deletion. The objects are identified by the target's
+// state alone, because a process may have stopped right after it added an owner.
 func (t *Transfer) removeCopyOwners(ctx context.Context, level []mover.Item, there objects) error {
 	return kube.ForEach(ctx, t.workers(), level, func(ctx context.Context, item mover.Item) error {
 		have := there[item.Ref]
@@ -52,8 +55,8 @@ func (t *Transfer) removeCopyOwners(ctx context.Context, level []mover.Item, the
 	})
 }
 
-// detachRemaining removes the owners that move from objects that stay at the source. This must precede the first deletion, because the garbage collector
-// deletes an object with its last owner.
+// detachRemaining removes the owners that move from objects that stay at the source. This must
+// precede the first deletion, because the garbage collector deletes an object with its last owner.
 func (t *Transfer) detachRemaining(ctx context.Context, plan []mover.Item) error {
 	leaves := make(map[types.UID]bool)
 	left := make(map[object.Ref]bool)

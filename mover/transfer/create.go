@@ -94,9 +94,10 @@ func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover
 	return mover.AllCreated{}, nil
 }
 
-// splitShared splits levels so that objects that stay at the source are created one after the other, in the same order in every move. Another move may
-// create the same objects at the same time. Because of the order, one move then creates them all and the other waits for the first of them; otherwise
-// each move could wait for an object that the other has created.
+// splitShared splits levels so that objects that stay at the source are created one after the
+// other, in the same order in every move. Another move may create the same objects at the same
+// time. Because of the order, one move then creates them all and the other waits for the first of
+// them; otherwise each move could wait for an object that the other has created.
 func splitShared(levels [][]mover.Item) (parts [][]mover.Item) {
 	for _, level := range levels {
 		shared := slices.DeleteFunc(slices.Clone(level), func(item mover.Item) bool { return item.KeepReason == "" })
@@ -231,8 +232,9 @@ func (t *Transfer) completeRecord(ctx context.Context, item mover.Item, onto kub
 	})
 }
 
-// carryOver copies what a create request cannot set: the managed fields, and the status if it is requested. It omits the Paused condition, because only a
-// controller of the target can report that the copy is paused.
+// carryOver copies what a create request cannot set: the managed fields, and the status if it is
+// requested. It omits the Paused condition, because only a controller of the target can report that
+// the copy is paused.
 func (t *Transfer) carryOver(ctx context.Context, spec mover.Spec, onto kube.Type, source, have *unstructured.Unstructured) error {
 	if fields := appliedFields(source); len(fields) > 0 && len(appliedFields(have)) == 0 {
 		if err := t.patchCopy(ctx, onto, have, map[string]any{"metadata": map[string]any{"uid": have.GetUID(), "managedFields": fields}}); err != nil {
@@ -260,9 +262,10 @@ func (t *Transfer) patchCopy(ctx context.Context, onto kube.Type, have *unstruct
 	})
 }
 
-// appliedFields returns the managed fields of an object to which server-side apply was used, and nil for other objects. Without these entries, the
-// topology controller or a GitOps tool could never remove a field that it once set, because a create request would attribute all fields to scute.
-// Entries of subresources are omitted, as the copy has no subresources.
+// appliedFields returns the managed fields of an object to which server-side apply was used, and
+// nil for other objects. Without these entries, the topology controller or a GitOps tool could
+// never remove a field that it once set, because a create request would attribute all fields to
+// scute. Entries of subresources are omitted, as the copy has no subresources.
 func appliedFields(u *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
 	var fields []metav1.ManagedFieldsEntry
 	applied := false

@@ -40,9 +40,10 @@ func (t *Transfer) listIntervalAfter(took time.Duration) time.Duration {
 // maxListingAge returns how long a listing counts as current: a second, which is listInterval/pauseShare.
 func (t *Transfer) maxListingAge() time.Duration { return t.listIntervalAfter(0) / pauseShare }
 
-// deleteSource deletes the planned objects from the source, identified by UID, dependants before owners. Before each level it checks both clusters
-// again: an object is deleted only if the target still has its copy, and only while the source does not work on the same machines. Kinds outside the
-// plan are checked before the roots are deleted, and otherwise at intervals of listInterval.
+// deleteSource deletes the planned objects from the source, identified by UID, dependants before
+// owners. Before each level it checks both clusters again: an object is deleted only if the target
+// still has its copy, and only while the source does not work on the same machines. Kinds outside
+// the plan are checked before the roots are deleted, and otherwise at intervals of listInterval.
 func (t *Transfer) deleteSource(ctx context.Context, s *mover.State, emit Emit) (mover.Outcome, error) {
 	levels := mover.Levels(s.Plan)
 	slices.Reverse(levels)
@@ -111,9 +112,11 @@ func rootsAbove(roots []pause.Root, items []mover.Item) []pause.Root {
 	return slices.DeleteFunc(slices.Clone(roots), func(r pause.Root) bool { return pause.IsCluster(r.Ref) && !clusters[r.Ref.Name] })
 }
 
-// checkDeletion checks on both clusters that the next deletion is safe, and returns the objects of the source. It lists every kind that a move reads if
-// everything is set or the last full listing is older than listInterval, and otherwise only the kinds of the plan. Before the other checks of the
-// source it restores a removed pause, because running controllers would recreate what a user deletes to resolve a problem found here.
+// checkDeletion checks on both clusters that the next deletion is safe, and returns the objects of
+// the source. It lists every kind that a move reads if everything is set or the last full listing
+// is older than listInterval, and otherwise only the kinds of the plan. Before the other checks of
+// the source it restores a removed pause, because running controllers would recreate what a user
+// deletes to resolve a problem found here.
 func (t *Transfer) checkDeletion(ctx context.Context, s *mover.State, everything bool) (heads, error) {
 	now, looked := time.Now(), t.listedAt
 	if everything = everything || now.Sub(looked) > t.listIntervalAfter(0); everything {
@@ -154,8 +157,9 @@ func (t *Transfer) checkDeletion(ctx context.Context, s *mover.State, everything
 	return look.originals, nil
 }
 
-// checkAcknowledged returns an error until the controllers of a source whose pause was removed have acknowledged the pause again. A controller that still works
-// would replace a Machine that is being deleted.
+// checkAcknowledged returns an error until the controllers of a source whose pause was removed have
+// acknowledged the pause again. A controller that still works would replace a Machine that is being
+// deleted.
 func (t *Transfer) checkAcknowledged(ctx context.Context, s *mover.State) error {
 	if !t.pauseLifted.Load() {
 		return nil
@@ -174,7 +178,8 @@ func (t *Transfer) checkAcknowledged(ctx context.Context, s *mover.State) error 
 	return nil
 }
 
-// checkSourceEmpty lists the source again, and returns an error if its controllers could still work on what the target is about to resume.
+// checkSourceEmpty lists the source again, and returns an error if its controllers could still work
+// on what the target is about to resume.
 func (t *Transfer) checkSourceEmpty(ctx context.Context, s *mover.State) error {
 	moves := slices.DeleteFunc(slices.Clone(s.Plan), func(item mover.Item) bool { return item.KeepReason != "" || !isActive(item) })
 	there, err := t.listPresent(ctx, t.Source, moves)
@@ -184,9 +189,10 @@ func (t *Transfer) checkSourceEmpty(ctx context.Context, s *mover.State) error {
 	return t.checkRecreated(ctx, moves, headsOf(there))
 }
 
-// ensurePaused returns an error unless the roots of the source are still paused. If their controllers reconciled, a deletion would reach the
-// infrastructure. It pauses all unpaused roots again before it returns, because a tool that removes one pause removes the pause of every Cluster.
-// It calls work, which may be nil, for the paused roots.
+// ensurePaused returns an error unless the roots of the source are still paused. If their
+// controllers reconciled, a deletion would reach the infrastructure. It pauses all unpaused roots
+// again before it returns, because a tool that removes one pause removes the pause of every
+// Cluster. It calls work, which may be nil, for the paused roots.
 func (t *Transfer) ensurePaused(
 	ctx context.Context, roots []pause.Root, have objects, work func(context.Context, pause.Root, kube.Type, *unstructured.Unstructured) error,
 ) error {
@@ -216,8 +222,9 @@ func (t *Transfer) ensurePaused(
 	return cmp.Or(failed, err)
 }
 
-// annotateEmptying annotates a root as being emptied, in case an older log is used to roll back. It is called before the first deletion, but only after
-// the deletion is known to be safe, because an annotated source is not resumed.
+// annotateEmptying annotates a root as being emptied, in case an older log is used to roll back. It
+// is called before the first deletion, but only after the deletion is known to be safe, because an
+// annotated source is not resumed.
 func (t *Transfer) annotateEmptying(ctx context.Context, root pause.Root, typ kube.Type, u *unstructured.Unstructured) error {
 	if u == nil || isEmptying(u) {
 		return nil
@@ -230,10 +237,12 @@ func isEmptying(u *unstructured.Unstructured) bool {
 	return marked
 }
 
-// remove deletes an object without its controllers: the object is paused, so no controller handles its finalizers. If it has finalizers, one patch
-// removes them and sets the annotation with which webhooks allow the deletion. Then the object is deleted. An object without finalizers is deleted at
-// once, and annotated only if the deletion is denied. Both requests name the UID, and an object with another UID is kept, because the planned object
-// no longer exists. have is the object as just observed.
+// remove deletes an object without its controllers: the object is paused, so no controller handles
+// its finalizers. If it has finalizers, one patch removes them and sets the annotation with which
+// webhooks allow the deletion. Then the object is deleted. An object without finalizers is deleted
+// at once, and annotated only if the deletion is denied. Both requests name the UID, and an object
+// with another UID is kept, because the planned object no longer exists. have is the object as just
+// observed.
 func remove(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref, uid types.UID, have head) error {
 	const tries = 4 // two if a finalizer is added again between patch and deletion, one more after a denial
 	denied := false
@@ -265,10 +274,12 @@ func remove(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref,
 	return fmt.Errorf("%s: delete %s: a controller keeps adding its finalizers again", c.Name, ref)
 }
 
-// release removes the finalizers and annotates the object as deleted for a move, in one write. It also pauses the object: controllers of some kinds,
-// such as those of the add-on provider for Helm, ignore the pause of the Cluster. They would add their finalizer again and act on the deletion. The caller
-// deletes the object right after that, because some controllers add their finalizer again to a paused object (cluster-api issue 11812). The API server
-// rejects new finalizers only on an object that is being deleted.
+// release removes the finalizers and annotates the object as deleted for a move, in one write. It
+// also pauses the object: controllers of some kinds, such as those of the add-on provider for Helm,
+// ignore the pause of the Cluster. They would add their finalizer again and act on the deletion.
+// The caller deletes the object right after that, because some controllers add their finalizer
+// again to a paused object (cluster-api issue 11812). The API server rejects new finalizers only on
+// an object that is being deleted.
 func release(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref, uid types.UID, dryRun ...string) error {
 	return c.Patch(ctx, "release "+ref.String(), typ, ref, map[string]any{"metadata": map[string]any{
 		"uid": uid, "finalizers": nil, "annotations": map[string]any{object.DeleteForMoveAnnotation: "", object.PausedAnnotation: ""},

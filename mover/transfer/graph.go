@@ -10,8 +10,8 @@ import (
 	"scute.dev/pause"
 )
 
-// Graph represents the objects that belong to Clusters of one namespace, which a pause without a move must bring to rest. It needs no read permission
-// outside the namespace.
+// Graph represents the objects that belong to Clusters of one namespace, which a pause without a
+// move must bring to rest. It needs no read permission outside the namespace.
 type Graph struct {
 	transfer  Transfer
 	selection mover.Selection
@@ -30,7 +30,8 @@ func NewGraph(ctx context.Context, c *kube.Cluster, sel mover.Selection) (*Graph
 // Kind returns the type that the server uses for an object.
 func (g *Graph) Kind(ref object.Ref) (kube.Type, error) { return g.transfer.kind(ref) }
 
-// Below returns the Clusters and the objects that belong to them. others contains all objects of the namespace that have controllers.
+// Below returns the Clusters and the objects that belong to them. others contains all objects of
+// the namespace that have controllers.
 func (g *Graph) Below(ctx context.Context) (below []pause.Subject, others []object.Observed, err error) {
 	if err := g.transfer.refreshAnnotations(ctx); err != nil {
 		return nil, nil, err

@@ -20,8 +20,8 @@ func isRemaining(s *mover.State, item mover.Item) bool {
 	return item.KeepReason == "" && !s.Deleted[item.Ref]
 }
 
-// head contains the fields of an object that a deletion needs. It is small because the heads of a large plan are in memory while a level is deleted.
-// The zero value represents no object.
+// head contains the fields of an object that a deletion needs. It is small because the heads of a
+// large plan are in memory while a level is deleted. The zero value represents no object.
 type head struct {
 	uid        types.UID
 	deleting   bool
@@ -56,8 +56,8 @@ type sides struct {
 	unplanned []mover.ObjectReason
 }
 
-// listBoth lists both sides at the same time. Unless everything is set, it lists only the kinds of the plan at the source, and at the target only
-// the kinds of objects that remain at the source.
+// listBoth lists both sides at the same time. Unless everything is set, it lists only the kinds of
+// the plan at the source, and at the target only the kinds of objects that remain at the source.
 func (t *Transfer) listBoth(ctx context.Context, s *mover.State, everything bool) (sides, error) {
 	wanted := make(map[object.Ref]bool, len(s.Plan))
 	planned := make(map[string]bool)
@@ -131,8 +131,9 @@ type listingKey struct{ side, kind, namespace string }
 
 func (l listing) key() listingKey { return listingKey{l.side.Name, l.typ.GroupKind(), l.namespace} }
 
-// list makes listings of both sides at the same time, and calls see with each object, concurrently for several kinds. It remembers the number of
-// objects of each listing, and of each namespace if a listing covers all namespaces.
+// list makes listings of both sides at the same time, and calls see with each object, concurrently
+// for several kinds. It remembers the number of objects of each listing, and of each namespace if a
+// listing covers all namespaces.
 func (t *Transfer) list(ctx context.Context, parts []listing, see func(listing, *unstructured.Unstructured) error) error {
 	var mu sync.Mutex
 	counts := make(map[listingKey]int)
@@ -160,8 +161,9 @@ func (t *Transfer) list(ctx context.Context, parts []listing, see func(listing, 
 	return err
 }
 
-// listPresent returns the metadata of the planned objects that a side has. It makes one list request for each kind and namespace. Steps that write call
-// it first, so that they do not repeat the work of an earlier process.
+// listPresent returns the metadata of the planned objects that a side has. It makes one list
+// request for each kind and namespace. Steps that write call it first, so that they do not repeat
+// the work of an earlier process.
 func (t *Transfer) listPresent(ctx context.Context, c *kube.Cluster, plan []mover.Item) (objects, error) {
 	parts, err := t.listingsOf(c, plan)
 	if err != nil {
@@ -194,8 +196,9 @@ func (t *Transfer) listingsOf(c *kube.Cluster, plan []mover.Item) (parts []listi
 	return parts, nil
 }
 
-// dependents collects objects that the deletion of a plan would also delete: objects outside the plan that are owned by an object the plan deletes.
-// The garbage collector deletes them with their owner.
+// dependents collects objects that the deletion of a plan would also delete: objects outside the
+// plan that are owned by an object the plan deletes. The garbage collector deletes them with their
+// owner.
 type dependents struct {
 	moves   map[types.UID]object.Ref
 	planned map[types.UID]bool
@@ -219,7 +222,8 @@ func (b *dependents) add(o object.Observed) {
 	}
 }
 
-// unplannedDependents returns the dependants in a snapshot of the source that was just taken. It lists only what the snapshot lacks.
+// unplannedDependents returns the dependants in a snapshot of the source that was just taken. It
+// lists only what the snapshot lacks.
 func (t *Transfer) unplannedDependents(ctx context.Context, s *mover.State, w *snapshot) ([]mover.ObjectReason, error) {
 	b := dependentsOf(s.Plan)
 	for _, o := range w.objects {
@@ -235,7 +239,8 @@ func (t *Transfer) unplannedDependents(ctx context.Context, s *mover.State, w *s
 	return b.found, nil
 }
 
-// allListings returns the listings of all kinds that a move reads in its own namespace and in the namespaces of its plan.
+// allListings returns the listings of all kinds that a move reads in its own namespace and in the
+// namespaces of its plan.
 func (t *Transfer) allListings(s *mover.State) []listing {
 	own := s.Spec.Namespace
 	namespaces := map[string]bool{own: true}
@@ -278,7 +283,8 @@ func (t *Transfer) listAll(ctx context.Context, parts []listing, see func(object
 	})
 }
 
-// sizes contains the number of objects per kind, namespace and side at the last listing. The zero value is ready for use.
+// sizes contains the number of objects per kind, namespace and side at the last listing. The zero
+// value is ready for use.
 type sizes struct {
 	mu     sync.Mutex
 	counts map[listingKey]int

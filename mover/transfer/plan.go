@@ -109,8 +109,8 @@ func (t *Transfer) evaluate(ctx context.Context, s *mover.State, w *snapshot) (f
 	return found, nil
 }
 
-// checkNotEmptied returns an error if the source is incomplete. A plan made from an incomplete source would omit objects that only the target has, and a
-// rollback would remove their owners.
+// checkNotEmptied returns an error if the source is incomplete. A plan made from an incomplete
+// source would omit objects that only the target has, and a rollback would remove their owners.
 func checkNotEmptied(spec mover.Spec, members mover.Members) error {
 	var found []mover.ObjectReason
 	for _, m := range members.Objects {
@@ -125,8 +125,8 @@ func checkNotEmptied(spec mover.Spec, members mover.Members) error {
 	return strandedError(found, "a move has started to delete at the source, but the event log does not record it", keepLogAdvice(spec))
 }
 
-// hashConfigMaps reads and hashes the ConfigMaps that move. Listings contain only metadata of ConfigMaps, because a namespace may have many that do
-// not move.
+// hashConfigMaps reads and hashes the ConfigMaps that move. Listings contain only metadata of
+// ConfigMaps, because a namespace may have many that do not move.
 func (t *Transfer) hashConfigMaps(ctx context.Context, members mover.Members, w *snapshot) error {
 	var refs []object.Ref
 	for _, m := range members.Objects {

@@ -18,9 +18,10 @@ type polls struct {
 	pause.Patience
 }
 
-// poll reads copies once. lacks returns what a controller of the target has not written to a copy yet, or ""; u is nil if there is no copy. poll
-// returns the complete copies, and the pending ones sorted by reference. If there is no progress for a while, it triggers the controllers of the pending
-// copies.
+// poll reads copies once. lacks returns what a controller of the target has not written to a copy
+// yet, or ""; u is nil if there is no copy. poll returns the complete copies, and the pending ones
+// sorted by reference. If there is no progress for a while, it triggers the controllers of the
+// pending copies.
 func (t *Transfer) poll(
 	ctx context.Context, l *polls, items []mover.Item, lacks func(ctx context.Context, w wanted, u *unstructured.Unstructured) (string, error),
 ) (done []object.Ref, pending []mover.ObjectReason, err error) {
@@ -57,8 +58,8 @@ func (t *Transfer) poll(
 	return done, pending, nil
 }
 
-// pollUnacknowledged polls the copies that controllers of the target must acknowledge. It returns those without Paused=True, whose controllers may not have
-// observed them.
+// pollUnacknowledged polls the copies that controllers of the target must acknowledge. It returns
+// those without Paused=True, whose controllers may not have observed them.
 func (t *Transfer) pollUnacknowledged(ctx context.Context, s *mover.State) ([]mover.ObjectReason, error) {
 	var items []mover.Item
 	for _, item := range s.Plan {

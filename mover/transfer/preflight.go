@@ -28,7 +28,8 @@ type scope struct {
 type need int
 
 const (
-	// sourceRead means that all objects of the source were read. sourceHidden means that listing a kind there is forbidden.
+	// sourceRead means that all objects of the source were read. sourceHidden means that listing a
+	// kind there is forbidden.
 	sourceRead need = 1 << iota
 	sourceHidden
 	// targetReached means that the target is connected. targetUsable means that it is another management cluster.
@@ -162,7 +163,8 @@ func refusedError(f findings) error {
 	return nil
 }
 
-// sortFindings removes duplicates and sorts errors first, then by field, so that the same objects always give the same result.
+// sortFindings removes duplicates and sorts errors first, then by field, so that the same objects
+// always give the same result.
 func sortFindings(f findings) findings {
 	slices.SortFunc(f, func(a, b mover.Finding) int {
 		return cmp.Or(cmp.Compare(a.Severity, b.Severity), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Message, b.Message))

@@ -27,7 +27,8 @@ func (denied permissions) allows(verb string, ref object.Ref) bool {
 	return !denied[access{ref.GroupKind(), ref.Namespace, verb}]
 }
 
-// permissions checks each verb on each kind that the move uses. One request for the rules of a namespace answers most of these checks.
+// permissions checks each verb on each kind that the move uses. One request for the rules of a
+// namespace answers most of these checks.
 func (p *scope) permissions(ctx context.Context, c *kube.Cluster, types map[string]kube.Type, field string, verbs ...string) (permissions, findings, error) {
 	asked := make(map[access]bool)
 	rules := make(map[string]kube.Rules)
@@ -80,8 +81,9 @@ func (p *scope) checkRemoval(ctx context.Context) (findings, error) {
 	return append(found, some...), err
 }
 
-// tryRemoval releases and deletes every object in a dry run. Otherwise, a webhook or a policy could stop the move when the source is half empty. An
-// object without finalizers is released only if its deletion is denied, as in the move itself.
+// tryRemoval releases and deletes every object in a dry run. Otherwise, a webhook or a policy could
+// stop the move when the source is half empty. An object without finalizers is released only if its
+// deletion is denied, as in the move itself.
 func (p *scope) tryRemoval(ctx context.Context, denied permissions) (found findings, err error) {
 	leaving := slices.DeleteFunc(slices.Clone(p.members.Objects), func(m mover.Member) bool {
 		return m.KeepReason != "" || m.Deleting || !denied.allows("patch", m.Ref) || !denied.allows("delete", m.Ref)
@@ -112,7 +114,8 @@ func (p *scope) tryRemove(ctx context.Context, m mover.Member) (found findings, 
 	return append(found, some...), err
 }
 
-// tryRelease releases an object in a dry run. A refusal is an error, because the patch sets the annotation that webhooks check.
+// tryRelease releases an object in a dry run. A refusal is an error, because the patch sets the
+// annotation that webhooks check.
 func (p *scope) tryRelease(ctx context.Context, typ kube.Type, m mover.Member) (findings, error) {
 	why, found, err := dryRunRefusal(release(ctx, p.Source, typ, m.Ref, m.UID, metav1.DryRunAll))
 	if why != "" {
@@ -121,7 +124,8 @@ func (p *scope) tryRelease(ctx context.Context, typ kube.Type, m mover.Member) (
 	return found, err
 }
 
-// tryDelete deletes an object in a dry run. A refusal is only a warning, because the annotation that webhooks check is not stored yet.
+// tryDelete deletes an object in a dry run. A refusal is only a warning, because the annotation
+// that webhooks check is not stored yet.
 func (p *scope) tryDelete(ctx context.Context, typ kube.Type, m mover.Member) (findings, error) {
 	why, found, err := dryRunRefusal(p.Source.TryDelete(ctx, typ, m.Ref.Namespace, m.Ref.Name))
 	if why != "" {
@@ -132,7 +136,8 @@ func (p *scope) tryDelete(ctx context.Context, typ kube.Type, m mover.Member) (f
 	return found, err
 }
 
-// dryRunRefusal returns why the source refused a dry run. If it refused because a webhook has side effects, refused returns a finding instead.
+// dryRunRefusal returns why the source refused a dry run. If it refused because a webhook has side
+// effects, refused returns a finding instead.
 func dryRunRefusal(answer error) (why string, found findings, err error) {
 	switch why := denial(answer); {
 	case answer == nil, apierrors.IsNotFound(answer), apierrors.IsConflict(answer):

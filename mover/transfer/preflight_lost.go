@@ -17,8 +17,8 @@ import (
 	"scute.dev/view"
 )
 
-// checkLost returns findings about what the source would lose: hosted control planes, and objects that do not move but would be garbage collected,
-// because their owners move.
+// checkLost returns findings about what the source would lose: hosted control planes, and objects
+// that do not move but would be garbage collected, because their owners move.
 func (p *scope) checkLost(ctx context.Context) (found findings, err error) {
 	for _, h := range p.members.Hosted {
 		addLoss(&found, p.spec, h.Ref, h.Reason+": its data is in this management cluster and does not move; the target would create "+replacement(h.Ref),
@@ -67,8 +67,9 @@ func firstNames(names []string) string {
 	return strings.Join(view.More(slices.Clone(names[:min(len(names), first)]), len(names)), ", ")
 }
 
-// lostObjects returns the objects that the source would lose with the members, except those that checkDependents finds in the snapshot: objects of kinds
-// that do not move, and copied objects that are meant to stay. unlisted contains the kinds that may not be listed.
+// lostObjects returns the objects that the source would lose with the members, except those that
+// checkDependents finds in the snapshot: objects of kinds that do not move, and copied objects that
+// are meant to stay. unlisted contains the kinds that may not be listed.
 func (t *Transfer) lostObjects(ctx context.Context, members []mover.Member, w *snapshot) (lostObjects []mover.LostObject, unlisted []string, err error) {
 	others, unlisted, err := t.listOthers(ctx, members)
 	if err != nil {
@@ -97,7 +98,8 @@ func (t *Transfer) lostObjects(ctx context.Context, members []mover.Member, w *s
 	return slices.DeleteFunc(lostObjects, func(l mover.LostObject) bool { return looked[l.Ref] }), unlisted, nil
 }
 
-// newlyLost returns the objects that would be lost and whose loss the user has not accepted. They appeared after the preflight.
+// newlyLost returns the objects that would be lost and whose loss the user has not accepted. They
+// appeared after the preflight.
 func (t *Transfer) newlyLost(ctx context.Context, s *mover.State, w *snapshot) (found []mover.ObjectReason, err error) {
 	members := make([]mover.Member, len(s.Plan))
 	for i, item := range s.Plan {
@@ -113,8 +115,9 @@ func (t *Transfer) newlyLost(ctx context.Context, s *mover.State, w *snapshot) (
 	return found, err
 }
 
-// listOthers returns the objects of all kinds that do not move, in the namespaces that members leave, and the kinds that may not be listed there. It
-// omits scute's own kinds, and events, because events have no owners.
+// listOthers returns the objects of all kinds that do not move, in the namespaces that members
+// leave, and the kinds that may not be listed there. It omits scute's own kinds, and events,
+// because events have no owners.
 func (t *Transfer) listOthers(ctx context.Context, members []mover.Member) (listOthers []object.Observed, unlisted []string, err error) {
 	if t.listable == nil {
 		if t.listable, err = t.Source.NamespacedTypes(ctx); err != nil {
@@ -166,8 +169,8 @@ func (t *Transfer) listOthers(ctx context.Context, members []mover.Member) (list
 	return listOthers, slices.Sorted(maps.Keys(denied)), err
 }
 
-// unavailable reports whether the objects of a kind cannot be listed now, because the list is not permitted or the kind's API service does not
-// support it.
+// unavailable reports whether the objects of a kind cannot be listed now, because the list is not
+// permitted or the kind's API service does not support it.
 func unavailable(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsNotAcceptable(err) || apierrors.IsServiceUnavailable(err)
 }

@@ -17,8 +17,8 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// checkListing reports all kinds that may not be listed, such as those of a provider that is missing in the chart's values, and the command that
-// grants the permission.
+// checkListing reports all kinds that may not be listed, such as those of a provider that is
+// missing in the chart's values, and the command that grants the permission.
 func (p *scope) checkListing(ctx context.Context) (found findings, err error) {
 	var hidden []kube.Type
 	err = each(ctx, p.workers(), slices.Collect(maps.Values(p.sourceTypes)), func(ctx context.Context, typ kube.Type) ([]kube.Type, error) {
@@ -122,7 +122,8 @@ func (p *scope) checkObjects(context.Context) (found findings, err error) {
 	return found, nil
 }
 
-// unfitFindings returns findings about an object that is being provisioned or deleted: the target would provision it again, or bring it back.
+// unfitFindings returns findings about an object that is being provisioned or deleted: the target
+// would provision it again, or bring it back.
 func unfitFindings(m mover.Member) (found findings) {
 	field, leaves := m.Ref.String(), m.KeepReason == ""
 	if m.Deleting {
@@ -140,8 +141,9 @@ func unfitFindings(m mover.Member) (found findings) {
 	return found
 }
 
-// inProgressFindings returns findings about an unfinished upgrade or in-place update. The management cluster that began it calls its hooks, and keeps its
-// progress in a status, which does not move.
+// inProgressFindings returns findings about an unfinished upgrade or in-place update. The
+// management cluster that began it calls its hooks, and keeps its progress in a status, which does
+// not move.
 func inProgressFindings(m mover.Member) (found findings) {
 	if m.Cluster != nil && m.Cluster.Upgrading != "" {
 		found.AddError(m.Ref.String(), "an upgrade of Kubernetes is in progress: it has not reached "+m.Cluster.Upgrading+" yet",
@@ -192,7 +194,8 @@ func (p *scope) checkGraph(context.Context) (findings, error) {
 	return found, nil
 }
 
-// checkDefinitions returns findings about definitions with an invalid acknowledgement timeout, and about definitions that are not served.
+// checkDefinitions returns findings about definitions with an invalid acknowledgement timeout, and
+// about definitions that are not served.
 func (p *scope) checkDefinitions(context.Context) (found findings, err error) {
 	_, wrong := p.ackTimeouts(subjects(p.members))
 	for _, err := range wrong {
@@ -211,8 +214,9 @@ func (t *Transfer) unservedFindings(side string) (found findings) {
 	return found
 }
 
-// checkDependents returns findings about objects that do not move but are owned by objects that do: the garbage collector would delete them once the
-// owner is deleted at the source. It also warns about other objects that stay. An object with an error is reported once.
+// checkDependents returns findings about objects that do not move but are owned by objects that do:
+// the garbage collector would delete them once the owner is deleted at the source. It also warns
+// about other objects that stay. An object with an error is reported once.
 func (p *scope) checkDependents(context.Context) (found findings, err error) {
 	lost := make(map[string]bool)
 	for _, f := range p.members.Findings {
@@ -246,7 +250,8 @@ func (p *scope) checkDependents(context.Context) (found findings, err error) {
 	return found, nil
 }
 
-// ownerAmong returns the owner of an object that moves, if any. It ignores scute's own objects and objects that are being deleted.
+// ownerAmong returns the owner of an object that moves, if any. It ignores scute's own objects and
+// objects that are being deleted.
 func ownerAmong(moves map[types.UID]object.Ref, o object.Observed) (owner object.Ref, ok bool) {
 	if o.Ref.Group == object.OwnGroup || o.Deleting {
 		return owner, false

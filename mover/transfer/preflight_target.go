@@ -73,7 +73,8 @@ func (p *scope) checkStatus(ctx context.Context) (found findings, err error) {
 	return found, nil
 }
 
-// checkKinds checks that the target serves each kind in a version and with a contract that are compatible with the source.
+// checkKinds checks that the target serves each kind in a version and with a contract that are
+// compatible with the source.
 func (p *scope) checkKinds(context.Context) (found findings, err error) {
 	const upgrade = "upgrade the provider on the target to the source's version"
 	type kept struct{ kind, version string }
@@ -145,8 +146,8 @@ func inventory(ctx context.Context, c *kube.Cluster) (map[string]string, error) 
 	return found, err
 }
 
-// compareProviders returns findings about providers that are older on the target. A provider that the target does not record may be installed there
-// nevertheless: checkKinds checks its kinds.
+// compareProviders returns findings about providers that are older on the target. A provider that
+// the target does not record may be installed there nevertheless: checkKinds checks its kinds.
 func (t *Transfer) compareProviders(want, have map[string]string) (found findings) {
 	const remedy = "compare the versions yourself: the target needs the versions of the source, or newer ones"
 	side, without := "the source", ""
@@ -181,8 +182,9 @@ func (t *Transfer) compareProviders(want, have map[string]string) (found finding
 	return found
 }
 
-// checkExtensions checks that the target has the handlers of runtime extensions that the ClusterClasses name. It also warns about each
-// ExtensionConfig that the target lacks, because the hooks of an ExtensionConfig are called for every Cluster.
+// checkExtensions checks that the target has the handlers of runtime extensions that the
+// ClusterClasses name. It also warns about each ExtensionConfig that the target lacks, because the
+// hooks of an ExtensionConfig are called for every Cluster.
 func (p *scope) checkExtensions(ctx context.Context) (found findings, err error) {
 	kind := "ExtensionConfig." + runtimev1.GroupVersion.Group
 	wanted := make(map[string]string) // from a handler to a class that names it
@@ -235,8 +237,8 @@ func (p *scope) checkExtensions(ctx context.Context) (found findings, err error)
 	return found, nil
 }
 
-// checkWithheld checks that the target has the objects of other namespaces that are not shared, because providers cannot work without their Secrets
-// nor Clusters without their class.
+// checkWithheld checks that the target has the objects of other namespaces that are not shared,
+// because providers cannot work without their Secrets nor Clusters without their class.
 func (p *scope) checkWithheld(ctx context.Context) (findings, error) {
 	left := slices.DeleteFunc(slices.Clone(p.members.Excluded), func(l mover.ObjectReason) bool { return !isElsewhere(l.Ref, p.spec.Namespace) })
 	return p.checkOnTarget(ctx, left,
@@ -251,7 +253,8 @@ func (p *scope) checkMissing(ctx context.Context) (findings, error) {
 		"the existing object on the target is used: ", "check that it is the right object")
 }
 
-// checkOnTarget returns an error for each object that is missing or forbidden on the target, and a warning for each object that exists there.
+// checkOnTarget returns an error for each object that is missing or forbidden on the target, and a
+// warning for each object that exists there.
 func (p *scope) checkOnTarget(ctx context.Context, objects []mover.ObjectReason, lacks, add, has, review string) (found findings, err error) {
 	for _, l := range objects {
 		typ, served := p.targetTypes[l.Ref.GroupKind()]

@@ -84,7 +84,8 @@ type randomObject struct {
 	users map[string]bool
 	// byOwner has the users that only an owner reference shows.
 	byOwner []string
-	// active marks an object whose controller acts on the thing that it represents, so that it must not be on both sides.
+	// active marks an object whose controller acts on the thing that it represents, so that it must
+	// not be on both sides.
 	active bool
 }
 

@@ -19,12 +19,14 @@ import (
 )
 
 const (
-	// Up to few objects of a kind in a namespace are read one by one. So are fewer than one in sparse of the objects there.
+	// Up to few objects of a kind in a namespace are read one by one. So are fewer than one in
+	// sparse of the objects there.
 	maxSingleReads = 5
 	sparseRatio    = 8
 	// maxInMemory is how many complete objects of a side each move may have in memory: the page size of a list.
 	maxInMemory = 500
-	// unknownWeight is the minimal weight of a page of a kind that was not listed before, because the page may contain objects that are not wanted.
+	// unknownWeight is the minimal weight of a page of a kind that was not listed before, because
+	// the page may contain objects that are not wanted.
 	unknownWeight = maxInMemory / 10
 	// clusterSelector selects the objects of Clusters.
 	clusterSelector = clusterv1.ClusterNameLabel
@@ -36,10 +38,11 @@ type wanted struct {
 	ref object.Ref
 }
 
-// readEach reads complete objects of a side and calls work for each while others are still being read. u is nil if an object does not exist. Kinds
-// with many objects are listed, because a page costs the server less than single reads. Lists run in parallel as long as they read at most maxInMemory
-// objects. Each object is read once, after the call began. If a list's pages are too large, or expire because the work takes minutes, the remaining
-// objects are read one by one.
+// readEach reads complete objects of a side and calls work for each while others are still being
+// read. u is nil if an object does not exist. Kinds with many objects are listed, because a page
+// costs the server less than single reads. Lists run in parallel as long as they read at most
+// maxInMemory objects. Each object is read once, after the call began. If a list's pages are too
+// large, or expire because the work takes minutes, the remaining objects are read one by one.
 func readEach[R any](ctx context.Context, t *Transfer, c *kube.Cluster, want []wanted,
 	work func(ctx context.Context, i int, u *unstructured.Unstructured) (R, error), hand func([]R) error,
 ) error {
@@ -145,8 +148,8 @@ func (t *Transfer) wantedOf(c *kube.Cluster, plan []mover.Item) ([]wanted, error
 	return want, nil
 }
 
-// eachRoot calls work for each root with the object of the source, which is nil if the root was deleted or replaced. It reads the roots unless have
-// contains them.
+// eachRoot calls work for each root with the object of the source, which is nil if the root was
+// deleted or replaced. It reads the roots unless have contains them.
 func (t *Transfer) eachRoot(ctx context.Context, roots []pause.Root, have objects,
 	work func(context.Context, pause.Root, kube.Type, *unstructured.Unstructured) error,
 ) error {
@@ -173,8 +176,9 @@ func (t *Transfer) eachRoot(ctx context.Context, roots []pause.Root, have object
 	})
 }
 
-// eachOriginal reads the objects to copy and calls work for each. u is nil if an object was deleted. A restore reads its archive, and pauses each root
-// that a move would have paused at the source.
+// eachOriginal reads the objects to copy and calls work for each. u is nil if an object was
+// deleted. A restore reads its archive, and pauses each root that a move would have paused at the
+// source.
 func eachOriginal[R any](ctx context.Context, t *Transfer, items []mover.Item,
 	work func(ctx context.Context, i int, u *unstructured.Unstructured) (R, error), hand func([]R) error,
 ) error {

@@ -44,8 +44,9 @@ func (t *Transfer) traces(ctx context.Context, s *mover.State) (found traces, er
 	})
 }
 
-// copyNamespaces returns the namespaces that may contain copies: the namespaces of the move, of the objects still at the source, and of the classes
-// of copied Clusters, because a class stays on the target when the source's Clusters are deleted.
+// copyNamespaces returns the namespaces that may contain copies: the namespaces of the move, of the
+// objects still at the source, and of the classes of copied Clusters, because a class stays on the
+// target when the source's Clusters are deleted.
 func (t *Transfer) copyNamespaces(ctx context.Context, own string, members mover.Members) ([]string, error) {
 	namespaces := map[string]bool{own: true}
 	for _, m := range members.Objects {
@@ -88,7 +89,8 @@ func (t *Transfer) assessProgress(ctx context.Context, s *mover.State) (mover.Ou
 	return nil, &waitError{"the event log does not contain the progress of the move: " + message, next, true}
 }
 
-// rebuild reads from both clusters what the move needs for the direction that an operator chose, if that direction is safe.
+// rebuild reads from both clusters what the move needs for the direction that an operator chose, if
+// that direction is safe.
 func (t *Transfer) rebuild(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	found, err := t.traces(ctx, s)
 	if err != nil {
@@ -135,7 +137,8 @@ func (t *Transfer) itemOfCopy(ref object.Ref, u *unstructured.Unstructured) move
 	return item
 }
 
-// level returns the depth of a copy below copies without owners. Clusters are at least at level 1, below the ClusterClasses.
+// level returns the depth of a copy below copies without owners. Clusters are at least at level 1,
+// below the ClusterClasses.
 func (found traces) level(ref object.Ref, known map[object.Ref]int) int {
 	if level, ok := known[ref]; ok {
 		return level
@@ -177,7 +180,8 @@ func (t *Transfer) rootsOfTraces(found traces) []pause.Root {
 	return roots
 }
 
-// abandonTarget ends a move whose target was abandoned. The source is resumed if it is complete; otherwise it stays paused.
+// abandonTarget ends a move whose target was abandoned. The source is resumed if it is complete;
+// otherwise it stays paused.
 func (t *Transfer) abandonTarget(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	source := *s
 	if s.Lost != nil {

@@ -10,7 +10,8 @@ import (
 	"scute.dev/mover"
 )
 
-// Remediation is a remediation of a machine of the source that scute has started and not finished, according to the event log.
+// Remediation is a remediation of a machine of the source that scute has started and not finished,
+// according to the event log.
 type Remediation struct {
 	ID string
 	// Owner is the UID of the machine's owner: a control plane, a MachineDeployment or a MachineSet.
@@ -21,8 +22,10 @@ type Remediation struct {
 	Message, Next string
 }
 
-// checkRemediations returns an error for each owner of machines while scute replaces one of them. The replicas may be raised or a machine annotated,
-// and the target has no record of what to restore. The move cannot wait, because a remediation does not continue while its cluster is being moved.
+// checkRemediations returns an error for each owner of machines while scute replaces one of them.
+// The replicas may be raised or a machine annotated, and the target has no record of what to
+// restore. The move cannot wait, because a remediation does not continue while its cluster is being
+// moved.
 func (p *scope) checkRemediations(ctx context.Context) (found findings, err error) {
 	if p.Remediations == nil {
 		return nil, nil
@@ -59,8 +62,9 @@ func (r Remediation) remedy(namespace string) string {
 	return remedy
 }
 
-// remediationText returns a description of the annotation or condition of an unfinished remediation, or "". It detects remediations by other controllers,
-// and by scute if its event log cannot be read.
+// remediationText returns a description of the annotation or condition of an unfinished
+// remediation, or "". It detects remediations by other controllers, and by scute if its event log
+// cannot be read.
 func remediationText(m mover.Member) string {
 	switch {
 	case m.Remediating:

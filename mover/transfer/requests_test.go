@@ -17,8 +17,8 @@ import (
 // TestRequestsOfAMove limits the requests of a move to both API servers: in total for each of 200 objects, and the
 // reads, whose number does not depend on the objects.
 func TestRequestsOfAMove(t *testing.T) {
-	// 1 creation, 1 removal of the annotation, 1 deletion, 0.5 releases, and a dry run of each except the removal of the annotation; the rest is a
-	// fixed cost of the move.
+	// 1 creation, 1 removal of the annotation, 1 deletion, 0.5 releases, and a dry run of each
+	// except the removal of the annotation; the rest is a fixed cost of the move.
 	const most = 6.65
 	f := moved(t, mover.Claimed{Holder: "one"})
 	f.src.merge(f.cluster, obj{"metadata": obj{"annotations": nil}, "spec": obj{"paused": nil}})

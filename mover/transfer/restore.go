@@ -67,7 +67,8 @@ const (
 	restoreDone           RestorePhase = "Done"
 )
 
-// Prepare runs all checks on the target and changes nothing. It returns warnings. Errors are returned as a RefusedError.
+// Prepare runs all checks on the target and changes nothing. It returns warnings. Errors are
+// returned as a RefusedError.
 func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
 	index := r.Archive.Index
 	mark := hold.RestoreHolder(index.ID)
@@ -144,8 +145,9 @@ func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
 	return sortFindings(f), nil
 }
 
-// checkOtherNamespaces warns about objects outside the namespace of the Clusters. They are created with the permissions of the user who restores, but the
-// author of the backup may have no permissions there.
+// checkOtherNamespaces warns about objects outside the namespace of the Clusters. They are created
+// with the permissions of the user who restores, but the author of the backup may have no
+// permissions there.
 func (r *Restore) checkOtherNamespaces(f *findings) {
 	const first = 5
 	elsewhere := make(map[string][]string)
@@ -161,8 +163,9 @@ func (r *Restore) checkOtherNamespaces(f *findings) {
 	}
 }
 
-// checkExisting returns an error for each Cluster that still exists on the target with the UID of the backup, because the target is then the management
-// cluster that was backed up. One error per Cluster is clearer than one for each of its objects.
+// checkExisting returns an error for each Cluster that still exists on the target with the UID of
+// the backup, because the target is then the management cluster that was backed up. One error per
+// Cluster is clearer than one for each of its objects.
 func (r *Restore) checkExisting(ctx context.Context, f *findings) (has bool, err error) {
 	var clusters []mover.Item
 	for _, item := range r.state.Plan {
@@ -184,8 +187,9 @@ func (r *Restore) checkExisting(ctx context.Context, f *findings) (has bool, err
 	return has, nil
 }
 
-// checkDone checks a restore that has ended: the command stopped right after the end, or it is run again later. The clusters may have changed since.
-// A missing Cluster may have been deleted with its machines.
+// checkDone checks a restore that has ended: the command stopped right after the end, or it is run
+// again later. The clusters may have changed since. A missing Cluster may have been deleted with
+// its machines.
 func (r *Restore) checkDone(ctx context.Context, f *findings) error {
 	f.AddWarning("target", "this backup was already restored here, according to "+r.record.String()+": nothing more is created",
 		"no action needed if the clusters are as intended")
@@ -246,7 +250,8 @@ func (r *Restore) Run(ctx context.Context) error {
 	return r.record.enterPhase(ctx, restoreDone)
 }
 
-// create creates missing objects by level, waits until the controllers of the target acknowledge all, and compares the objects with the archive.
+// create creates missing objects by level, waits until the controllers of the target acknowledge
+// all, and compares the objects with the archive.
 func (r *Restore) create(ctx context.Context) error {
 	r.report(restoreCreating, 0)
 	_, err := r.t.create(ctx, &r.state, func(o mover.Outcome) error {
@@ -280,8 +285,9 @@ func (r *Restore) create(ctx context.Context) error {
 	return fmt.Errorf("%d objects on the target differ from the backup; everything stays paused: %s", len(differences), mover.Summary(differences))
 }
 
-// awaitAcks waits until the controllers of the target have acknowledged the pause of each copy whose original was acknowledged when it was backed
-// up. A controller that is resumed while its cache lacks a Machine would create a replacement.
+// awaitAcks waits until the controllers of the target have acknowledged the pause of each copy
+// whose original was acknowledged when it was backed up. A controller that is resumed while its
+// cache lacks a Machine would create a replacement.
 func (r *Restore) awaitAcks(ctx context.Context) error {
 	waiting, cancel := context.WithTimeout(ctx, r.AckTimeout)
 	defer cancel()
@@ -296,8 +302,8 @@ func (r *Restore) awaitAcks(ctx context.Context) error {
 	return err
 }
 
-// poll calls look until nothing is pending. If the context ends first, poll returns what was pending at the last successful call. look also returns
-// the number of finished objects.
+// poll calls look until nothing is pending. If the context ends first, poll returns what was
+// pending at the last successful call. look also returns the number of finished objects.
 func (r *Restore) poll(ctx context.Context, phase RestorePhase, look func(context.Context) (int, []mover.ObjectReason, error)) ([]mover.ObjectReason, error) {
 	const interval = 500 * time.Millisecond
 	var pending []mover.ObjectReason
@@ -326,7 +332,8 @@ func (r *Restore) findCopies(ctx context.Context) error {
 	return nil
 }
 
-// AwaitResume waits until every object that was acknowledged at the source is resumed on the target. If ctx ends first, it returns the other objects.
+// AwaitResume waits until every object that was acknowledged at the source is resumed on the
+// target. If ctx ends first, it returns the other objects.
 func (r *Restore) AwaitResume(ctx context.Context) ([]mover.ObjectReason, error) {
 	return r.poll(ctx, restoreAwaitingResume, func(ctx context.Context) (int, []mover.ObjectReason, error) {
 		seen, err := r.t.pollResume(ctx, &r.state)
@@ -341,8 +348,9 @@ func (r *Restore) report(phase RestorePhase, done int) {
 	}
 }
 
-// checkSource checks, as far as possible, that no other management cluster works on the same machines. If a Cluster is missing, only the user can
-// know why: it may run in a third management cluster.
+// checkSource checks, as far as possible, that no other management cluster works on the same
+// machines. If a Cluster is missing, only the user can know why: it may run in a third management
+// cluster.
 func (r *Restore) checkSource(ctx context.Context, f *findings) error {
 	const alone = "if no other management cluster runs these clusters, now or later, confirm that with --source-is-gone"
 	index := r.Archive.Index

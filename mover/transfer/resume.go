@@ -60,8 +60,9 @@ func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 		}
 		return w.Restore(ctx, found, t.holder())
 	}
-	// rootOf returns the Cluster or ClusterResourceSet with which an item is resumed. Items without one are resumed first. The kind is checked before
-	// the label, because a ClusterClass may have the label of a Cluster.
+	// rootOf returns the Cluster or ClusterResourceSet with which an item is resumed. Items without
+	// one are resumed first. The kind is checked before the label, because a ClusterClass may have
+	// the label of a Cluster.
 	rootOf := func(item mover.Item) (ref object.Ref, found bool) {
 		if ref = item.Ref; isClass(ref) || isTemplate(ref) {
 			return ref, false
@@ -118,7 +119,8 @@ func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 	return cmp.Or(err, cmp.Or(failed...))
 }
 
-// pollResume reads once every object that had acknowledged the pause, and returns which of them are resumed on the target.
+// pollResume reads once every object that had acknowledged the pause, and returns which of them are
+// resumed on the target.
 func (t *Transfer) pollResume(ctx context.Context, s *mover.State) (mover.ResumeRead, error) {
 	var waiting []mover.Item
 	for _, item := range s.Plan {
@@ -130,8 +132,8 @@ func (t *Transfer) pollResume(ctx context.Context, s *mover.State) (mover.Resume
 	return mover.ResumeRead{New: done, Pending: pending}, err
 }
 
-// stillPausedReason returns why an object does not count as resumed, or "". A deleted object (nil) counts as resumed, because the target's controllers may work
-// by now.
+// stillPausedReason returns why an object does not count as resumed, or "". A deleted object (nil)
+// counts as resumed, because the target's controllers may work by now.
 func (t *Transfer) stillPausedReason(ctx context.Context, w wanted, u *unstructured.Unstructured) (string, error) {
 	if u == nil {
 		return "", nil
@@ -154,8 +156,9 @@ func (t *Transfer) stillPausedReason(ctx context.Context, w wanted, u *unstructu
 	}
 }
 
-// clearTarget deletes the move's copies from the target, dependants before owners. The copies were never resumed, so no controller has acted on them
-// and no infrastructure is affected. Before each level it checks both sides again: copies are deleted only if the source still has all originals.
+// clearTarget deletes the move's copies from the target, dependants before owners. The copies were
+// never resumed, so no controller has acted on them and no infrastructure is affected. Before each
+// level it checks both sides again: copies are deleted only if the source still has all originals.
 func (t *Transfer) clearTarget(ctx context.Context, s *mover.State, emit Emit) (mover.Outcome, error) {
 	levels := mover.Levels(s.Plan)
 	slices.Reverse(levels)
@@ -180,8 +183,9 @@ func (t *Transfer) clearTarget(ctx context.Context, s *mover.State, emit Emit) (
 	return mover.TargetCleared{}, nil
 }
 
-// checkCopyRemoval checks on both sides that the copies may be deleted, and returns the objects of the target. It returns an error if a root of the source
-// is being emptied, because the target may then contain more than the plan.
+// checkCopyRemoval checks on both sides that the copies may be deleted, and returns the objects of
+// the target. It returns an error if a root of the source is being emptied, because the target may
+// then contain more than the plan.
 func (t *Transfer) checkCopyRemoval(ctx context.Context, s *mover.State) (objects, error) {
 	there, err := t.listPresent(ctx, t.target, s.Plan)
 	if err != nil {

@@ -47,8 +47,9 @@ func selection(s mover.Spec) mover.Selection {
 type depth int
 
 const (
-	// nonEmptyKinds reads only ClusterClasses and the kinds that had objects in the previous listing. It ignores objects of other kinds created since,
-	// because a complete listing precedes any decision about them.
+	// nonEmptyKinds reads only ClusterClasses and the kinds that had objects in the previous
+	// listing. It ignores objects of other kinds created since, because a complete listing precedes
+	// any decision about them.
 	nonEmptyKinds depth = iota
 	everyKind
 	// hashed reads every kind, and the hash of each object's content.
@@ -105,8 +106,9 @@ func (t *Transfer) readSnapshot(ctx context.Context, spec mover.Spec, depth dept
 	return w, t.readReferenced(ctx, w, spec.Namespace, depth == hashed)
 }
 
-// credentials returns the listings of Secrets in namespaces of infrastructure providers. Secrets owned by a cluster-scoped identity move with it, so
-// none are listed if there is no such identity. The move's own namespace has been read already. If no infrastructure provider is recorded, all
+// credentials returns the listings of Secrets in namespaces of infrastructure providers. Secrets
+// owned by a cluster-scoped identity move with it, so none are listed if there is no such identity.
+// The move's own namespace has been read already. If no infrastructure provider is recorded, all
 // namespaces are listed, and wanted selects the Secrets that an identity owns.
 func (t *Transfer) credentials(ctx context.Context, objects []object.Observed, own string) (parts []listing, wanted func(object.Observed) bool, err error) {
 	identities := make(map[types.UID]bool)
@@ -214,8 +216,9 @@ func (t *Transfer) members(ctx context.Context, spec mover.Spec, depth depth) (m
 	return w.members, w, nil
 }
 
-// excludeUnshared excludes objects of other namespaces, such as Secrets, ClusterClasses and their templates, unless they are shared with the namespace.
-// Users who move or back up its clusters choose the destination, where they could read objects that RBAC hides from them here.
+// excludeUnshared excludes objects of other namespaces, such as Secrets, ClusterClasses and their
+// templates, unless they are shared with the namespace. Users who move or back up its clusters
+// choose the destination, where they could read objects that RBAC hides from them here.
 func (t *Transfer) excludeUnshared(namespace string, members mover.Members) mover.Members {
 	if t.Shares == nil {
 		return members
@@ -284,7 +287,8 @@ func (t *Transfer) readReferenced(ctx context.Context, w *snapshot, own string, 
 	})
 }
 
-// referencedListings returns the listings of objects that the given objects reference in namespaces that were not listed. It adds each possible object to asked.
+// referencedListings returns the listings of objects that the given objects reference in namespaces
+// that were not listed. It adds each possible object to asked.
 func (t *Transfer) referencedListings(w *snapshot, from []object.Observed, own string, asked map[object.Ref]bool) (parts []listing) {
 	added := make(map[listingKey]bool)
 	for _, o := range from {
@@ -311,8 +315,8 @@ func (t *Transfer) referencedListings(w *snapshot, from []object.Observed, own s
 	return parts
 }
 
-// searchUnqualified searches all namespaces for Secrets that cluster-scoped objects reference without a namespace, if the providers' namespaces do not contain
-// them.
+// searchUnqualified searches all namespaces for Secrets that cluster-scoped objects reference
+// without a namespace, if the providers' namespaces do not contain them.
 func (t *Transfer) searchUnqualified(ctx context.Context, w *snapshot, own string, hash bool, fresh func(object.Observed) bool) error {
 	wanted := make(map[string]bool)
 	for _, o := range w.objects {

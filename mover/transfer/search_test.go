@@ -108,7 +108,8 @@ func restore(api *fakeAPI, raw []byte) {
 	_ = json.Unmarshal(raw, &api.objects)
 }
 
-// restart restores both clusters and resumes the move with the first events of the log, or with an empty log if known is
+// restart restores both clusters and resumes the move with the first events of the log, or with an
+// empty log if known is
 // 0. A log without the plan counts as lost for the move, as in `scutectl log reconcile`.
 func (s *search) restart(left death, known int) {
 	restore(s.src, left.src)
@@ -167,7 +168,8 @@ func (s *search) controllers() {
 	}
 }
 
-// checkSafe checks that each object is complete on at least one side, and that the Cluster is active on at most one side.
+// checkSafe checks that each object is complete on at least one side, and that the Cluster is
+// active on at most one side.
 func (s *search) checkSafe() {
 	whole := func(api *fakeAPI, ref object.Ref) bool {
 		u := api.get(ref)

@@ -15,8 +15,9 @@ import (
 	"scute.dev/pause"
 )
 
-// strandedError returns an error if a cluster does not have what the log records, that is, if found is not empty. It sorts the objects so that the same
-// disagreement always results in the same message.
+// strandedError returns an error if a cluster does not have what the log records, that is, if found
+// is not empty. It sorts the objects so that the same disagreement always results in the same
+// message.
 func strandedError(found []mover.ObjectReason, what, next string) error {
 	if len(found) == 0 {
 		return nil
@@ -33,8 +34,9 @@ func keepLogAdvice(s mover.Spec) string {
 
 type objects = map[object.Ref]*unstructured.Unstructured
 
-// checkOriginals returns an error unless the source still has the complete originals of the given copies. If an original was deleted, or released by a
-// move to be deleted, the copy is the only one. This can happen if the log was restored to a state before Verified.
+// checkOriginals returns an error unless the source still has the complete originals of the given
+// copies. If an original was deleted, or released by a move to be deleted, the copy is the only
+// one. This can happen if the log was restored to a state before Verified.
 func (t *Transfer) checkOriginals(s *mover.State, source, copies objects) error {
 	var only []mover.ObjectReason
 	for _, item := range s.Plan {
@@ -70,8 +72,9 @@ func isReleased(u *unstructured.Unstructured) bool {
 	return marked
 }
 
-// checkCopies returns an error unless the target still has the copies, matched by UID, of the objects that remain at the source. If everything is set, it
-// checks every object that was created or adopted.
+// checkCopies returns an error unless the target still has the copies, matched by UID, of the
+// objects that remain at the source. If everything is set, it checks every object that was created
+// or adopted.
 func checkCopies(s *mover.State, there heads, everything bool) error {
 	var missing []mover.ObjectReason
 	for _, item := range s.Plan {
@@ -98,8 +101,9 @@ func checkCopies(s *mover.State, there heads, everything bool) error {
 			"Leave the source paused: it has the only copy of the objects that are not on the target")
 }
 
-// checkUnpause returns an error if a move has begun to empty a root. Once a move has a plan, it has held its roots all along, so a missing root was
-// deleted by the move itself, as a newer log would show.
+// checkUnpause returns an error if a move has begun to empty a root. Once a move has a plan, it has
+// held its roots all along, so a missing root was deleted by the move itself, as a newer log would
+// show.
 func (t *Transfer) checkUnpause(ctx context.Context, s *mover.State) error {
 	var emptied []mover.ObjectReason
 	var mu sync.Mutex
@@ -125,8 +129,9 @@ func (t *Transfer) checkUnpause(ctx context.Context, s *mover.State) error {
 	return strandedError(emptied, "the source stays paused, because a move has started to delete its objects", keepLogAdvice(s.Spec))
 }
 
-// checkRecreated returns an error if controllers of the source work on objects that move, because another client, such as a GitOps tool, has created a
-// planned object again. have contains the current objects of the source.
+// checkRecreated returns an error if controllers of the source work on objects that move, because
+// another client, such as a GitOps tool, has created a planned object again. have contains the
+// current objects of the source.
 func (t *Transfer) checkRecreated(ctx context.Context, plan []mover.Item, have heads) error {
 	var active []mover.ObjectReason
 	clusters := make(map[object.Ref]*unstructured.Unstructured)
@@ -159,7 +164,8 @@ func (t *Transfer) checkRecreated(ctx context.Context, plan []mover.Item, have h
 	return strandedError(active, "the target stays paused, because the source again has objects of the move that are not paused", next)
 }
 
-// isActive reports whether an object's controller works on a cluster's machines. Objects that are only configuration have no effect.
+// isActive reports whether an object's controller works on a cluster's machines. Objects that are
+// only configuration have no effect.
 func isActive(item mover.Item) bool {
 	return item.Cluster != "" && strings.HasSuffix(item.Ref.Group, object.CoreGroup) && !isTemplate(item.Ref)
 }
@@ -172,7 +178,8 @@ func recreatedReason(now, was types.UID) string {
 	return "it has UID " + string(now) + ", but the moved object had UID " + string(was)
 }
 
-// getSource reads an object of the source. It returns nil if the object does not exist, though it may be created at any moment.
+// getSource reads an object of the source. It returns nil if the object does not exist, though it
+// may be created at any moment.
 func (t *Transfer) getSource(ctx context.Context, ref object.Ref) (*unstructured.Unstructured, error) {
 	typ, err := t.kind(ref)
 	if err != nil {
@@ -181,9 +188,10 @@ func (t *Transfer) getSource(ctx context.Context, ref object.Ref) (*unstructured
 	return t.Source.Find(ctx, typ, ref)
 }
 
-// checkClassesUnused returns an error if a Cluster that was recreated or created after the plan uses a ClusterClass that is about to be deleted at the
-// source. The webhook of Cluster API would deny the deletion after the templates of the class were deleted. have contains the current objects of the
-// source.
+// checkClassesUnused returns an error if a Cluster that was recreated or created after the plan
+// uses a ClusterClass that is about to be deleted at the source. The webhook of Cluster API would
+// deny the deletion after the templates of the class were deleted. have contains the current
+// objects of the source.
 func (t *Transfer) checkClassesUnused(ctx context.Context, s *mover.State, have heads) error {
 	leaving := make(map[object.Ref]bool)
 	planned := make(map[object.Ref]types.UID)
@@ -239,8 +247,9 @@ func classOf(cluster *unstructured.Unstructured) object.Ref {
 	return object.Ref{Group: object.CoreGroup, Kind: "ClusterClass", Namespace: facts.ClassNamespace, Name: facts.ClassName}
 }
 
-// removalAdvice returns how to delete an object that was recreated at the source, and its Cluster if there is one, so that its controllers never act. It
-// names the commands for one object, because a status message has limited space. The check is repeated for the next object.
+// removalAdvice returns how to delete an object that was recreated at the source, and its Cluster
+// if there is one, so that its controllers never act. It names the commands for one object, because
+// a status message has limited space. The check is repeated for the next object.
 func (t *Transfer) removalAdvice(ctx context.Context, ref object.Ref, cluster *unstructured.Unstructured) (string, error) {
 	if cluster != nil {
 		ref = object.RefOf(cluster)

@@ -30,13 +30,15 @@ type Transfer struct {
 	ID string
 	// Source is the management cluster that contains the Move.
 	Source *kube.Cluster
-	// Dial connects to the target. It is called again after a failure, because the kubeconfig may have been fixed meanwhile.
+	// Dial connects to the target. It is called again after a failure, because the kubeconfig may
+	// have been fixed meanwhile.
 	Dial func(ctx context.Context, spec mover.Spec) (*kube.Cluster, error)
-	// Remediations lists the unfinished remediations of machines of the source, as of the call, from the event log of the source's scuted. It is nil
-	// if that log cannot be read.
+	// Remediations lists the unfinished remediations of machines of the source, as of the call,
+	// from the event log of the source's scuted. It is nil if that log cannot be read.
 	Remediations func(ctx context.Context) ([]Remediation, error)
-	// Shares reports whether the users of a namespace may get objects of other namespaces: Secrets that cluster-scoped identities own, ClusterClasses
-	// and their templates. It is nil for a process that only has the permissions of its user.
+	// Shares reports whether the users of a namespace may get objects of other namespaces: Secrets
+	// that cluster-scoped identities own, ClusterClasses and their templates. It is nil for a
+	// process that only has the permissions of its user.
 	Shares func(namespace string) bool
 	// Workers limits the concurrent requests to each side. The default is 32.
 	Workers int
@@ -68,8 +70,8 @@ type Transfer struct {
 	verified bool
 	// listedAt is when this process last listed every kind of the source in order to find objects outside the plan.
 	listedAt time.Time
-	// listInterval is the interval between such listings while the source is emptied. A listing counts as current for a tenth of it. The default is 10
-	// seconds.
+	// listInterval is the interval between such listings while the source is emptied. A listing
+	// counts as current for a tenth of it. The default is 10 seconds.
 	listInterval time.Duration
 	// ackPolls and resumePolls count how often this process has read the conditions that controllers of
 	// the target write to the copies.
@@ -103,7 +105,8 @@ type waitError struct {
 
 func (e *waitError) Error() string { return e.message }
 
-// Reach connects to the target if a step needs it and it is not connected. Preflight is exempt, because it reports connection failures itself.
+// Reach connects to the target if a step needs it and it is not connected. Preflight is exempt,
+// because it reports connection failures itself.
 func (t *Transfer) Reach(ctx context.Context, s *mover.State, step mover.Step) (*mover.StepFailed, error) {
 	if step == mover.RunPreflight {
 		return nil, nil
@@ -119,8 +122,8 @@ func (t *Transfer) Reach(ctx context.Context, s *mover.State, step mover.Step) (
 	return &failed, nil
 }
 
-// Perform performs one step of a move in the given state and returns its last outcome. Failures are returned as outcomes. It returns an error only if
-// ctx ends or emit fails.
+// Perform performs one step of a move in the given state and returns its last outcome. Failures are
+// returned as outcomes. It returns an error only if ctx ends or emit fails.
 func (t *Transfer) Perform(ctx context.Context, s *mover.State, step mover.Step, emit Emit) (mover.Outcome, error) {
 	var stopped error
 	t.log = s.MarkLog
@@ -139,8 +142,9 @@ func (t *Transfer) Perform(ctx context.Context, s *mover.State, step mover.Step,
 	return t.failure(step, err), nil
 }
 
-// failure converts the error of a step to an outcome. Unless the error is a waitError, the next step reads the kinds of both sides and dials the
-// target again, because new credentials, another address, or a provider that was installed meanwhile may help.
+// failure converts the error of a step to an outcome. Unless the error is a waitError, the next
+// step reads the kinds of both sides and dials the target again, because new credentials, another
+// address, or a provider that was installed meanwhile may help.
 func (t *Transfer) failure(step mover.Step, err error) mover.StepFailed {
 	var waits *waitError
 	if !errors.As(err, &waits) {
@@ -223,7 +227,8 @@ func needsTarget(step mover.Step) bool {
 	}
 }
 
-// connect reads the kinds of the source and, if target is set, connects to the target. Unless identity is "", the target must have that identity.
+// connect reads the kinds of the source and, if target is set, connects to the target. Unless
+// identity is "", the target must have that identity.
 func (t *Transfer) connect(ctx context.Context, spec mover.Spec, identity string, target bool) (err error) {
 	if t.sourceTypes == nil {
 		if t.sourceTypes, t.unserved, err = movableTypes(ctx, t.Source); err != nil {
@@ -284,8 +289,8 @@ func (t *Transfer) typeOf(side *kube.Cluster, ref object.Ref, version string) (k
 	return found.At(version), nil
 }
 
-// isFinal reports whether a server refused a request for a reason that waiting does not resolve. A conflict or a name in use may resolve, because an
-// object may still be in deletion.
+// isFinal reports whether a server refused a request for a reason that waiting does not resolve. A
+// conflict or a name in use may resolve, because an object may still be in deletion.
 func isFinal(err error) bool {
 	var f *FinalError
 	switch {

@@ -11,8 +11,9 @@ import (
 	"scute.dev/mover"
 )
 
-// verify checks, before the first deletion, that the target has every planned object with the planned content, and that the source is unchanged since
-// the plan. The controllers of the target must have acknowledged the copies first.
+// verify checks, before the first deletion, that the target has every planned object with the
+// planned content, and that the source is unchanged since the plan. The controllers of the target
+// must have acknowledged the copies first.
 func (t *Transfer) verify(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	pending, err := t.pollUnacknowledged(ctx, s)
 	switch {
@@ -56,7 +57,8 @@ func (t *Transfer) verify(ctx context.Context, s *mover.State) (mover.Outcome, e
 	return out, nil
 }
 
-// byKind splits a plan into parts of complete kinds, so that at most maxInMemory copies are in memory at once, unless a single kind has more.
+// byKind splits a plan into parts of complete kinds, so that at most maxInMemory copies are in
+// memory at once, unless a single kind has more.
 func byKind(plan []mover.Item) [][]mover.Item {
 	kinds := make(map[string][]mover.Item)
 	for _, item := range plan {
@@ -118,8 +120,8 @@ func (t *Transfer) compare(ctx context.Context, s *mover.State, items []mover.It
 	return differences, err
 }
 
-// difference returns how an object of the target differs from the planned copy, or "". source and have are nil if they do not exist. found is set if the
-// original was found paused.
+// difference returns how an object of the target differs from the planned copy, or "". source and
+// have are nil if they do not exist. found is set if the original was found paused.
 func (t *Transfer) difference(s *mover.State, item mover.Item, found bool, source, have *unstructured.Unstructured) (string, error) {
 	switch {
 	case have == nil:

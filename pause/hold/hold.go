@@ -180,7 +180,8 @@ func (s Switch) Set(ctx context.Context, c *kube.Cluster, t kube.Type, root paus
 			return fmt.Errorf("%s: %w", root.Ref, ErrChanged)
 		}
 		theirs := s.Annotation != "" && root.Found // a user's annotation keeps its value
-		// The resource version makes the first writes of two holders conflict. After another client's write, the object is read again.
+		// The resource version makes the first writes of two holders conflict. After another
+		// client's write, the object is read again.
 		if err := s.write(ctx, c, t, root, u.GetResourceVersion(), mark.annotationsToSet(root), !theirs, s.On); !apierrors.IsConflict(err) {
 			return err
 		}
@@ -230,8 +231,8 @@ func (s Switch) Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root 
 			found = true // not for the restore of a backup, because the managed fields are those from the backup
 		}
 		last := len(held) == 1
-		// If this process stalls, the resource version prevents it from overwriting a later holder. After another client's write, the object is read
-		// again.
+		// If this process stalls, the resource version prevents it from overwriting a later holder.
+		// After another client's write, the object is read again.
 		if err := s.write(ctx, c, t, root, u.GetResourceVersion(), mark.annotationsToRemove(last), last && !found, s.Off); !apierrors.IsConflict(err) {
 			return err
 		}

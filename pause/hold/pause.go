@@ -59,14 +59,16 @@ type InitialState struct {
 	Roots []Root
 	// Below are the Clusters and their objects.
 	Below []pause.Subject
-	// Stale are the objects whose condition Paused is True although nothing holds them, so the condition does not acknowledge this pause.
+	// Stale are the objects whose condition Paused is True although nothing holds them, so the
+	// condition does not acknowledge this pause.
 	Stale map[object.Ref]pause.Baseline
 	// AlreadyPaused are the objects that were paused before, by a user or another holder.
 	AlreadyPaused map[object.Ref]pause.Baseline
 	// Exclusive are the Clusters with another holder that admits no further holder. They are not in
 	// Roots, because their state before that holder is unknown.
 	Exclusive map[object.Ref]Holder
-	// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set for objects of their kinds, by Kind.group.
+	// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set for objects of
+	// their kinds, by Kind.group.
 	AckKinds map[string]pause.Duration
 }
 
@@ -112,7 +114,8 @@ func (p *Pause) Inspect(ctx context.Context, known []Root) (InitialState, error)
 	return f, cmp.Or(wrong...)
 }
 
-// AckLimits returns the acknowledgement timeouts that the kinds' definitions set, by Kind.group. wrong contains an error for each invalid one.
+// AckLimits returns the acknowledgement timeouts that the kinds' definitions set, by Kind.group.
+// wrong contains an error for each invalid one.
 func AckLimits(below []pause.Subject, kind func(object.Ref) (kube.Type, error)) (limits map[string]pause.Duration, wrong []error) {
 	limits = make(map[string]pause.Duration)
 	asked := make(map[string]bool)

@@ -15,8 +15,8 @@ import (
 // Switch is the boolean field of the spec, or the annotation, that pauses an object.
 type Switch struct {
 	Field, Annotation string
-	// On is the value that pauses the object; "" means any value of the annotation. Off is the value that Restore writes; nil removes the field or
-	// the annotation.
+	// On is the value that pauses the object; "" means any value of the annotation. Off is the
+	// value that Restore writes; nil removes the field or the annotation.
 	On, Off any
 	// Exact lets Set fail with ErrChanged if the value is not Off, even if neither pauses the object.
 	Exact bool
@@ -77,9 +77,10 @@ func (s Switch) Owner(u *unstructured.Unstructured) string {
 	return ""
 }
 
-// isSetByOthers reports whether a client other than scute has set the value of the switch. The API server only knows this after a server-side apply or
-// a change of the value. A write without a change is not recorded. The two excluded names are placeholders for managers that the API server no longer
-// distinguishes.
+// isSetByOthers reports whether a client other than scute has set the value of the switch. The API
+// server only knows this after a server-side apply or a change of the value. A write without a
+// change is not recorded. The two excluded names are placeholders for managers that the API server
+// no longer distinguishes.
 func (s Switch) isSetByOthers(u *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(s.owners(u), func(manager string) bool {
 		return manager != kube.FieldManager && manager != "ancient-changes" && manager != "before-first-apply"

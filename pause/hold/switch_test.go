@@ -120,8 +120,9 @@ func TestAPauseThatIsLetGoDuringTheRestore(t *testing.T) {
 	}
 }
 
-// TestAHolderWithoutTheEarlierState checks that a holder waits for another one whose record of the earlier state is gone, because somebody removed it by
-// hand: otherwise it would record that holder's pause as a user's, and the object would stay paused forever.
+// TestAHolderWithoutTheEarlierState checks that a holder waits for another one whose record of the
+// earlier state is gone, because somebody removed it by hand: otherwise it would record that
+// holder's pause as a user's, and the object would stay paused forever.
 func TestAHolderWithoutTheEarlierState(t *testing.T) {
 	first, second := PauseHolder("1", "fleet", "first"), PauseHolder("2", "fleet", "second")
 	s, cluster, typ, root := serveSuspended(t, true, map[string]any{"annotations": map[string]any{first.Annotation: first.ID}})

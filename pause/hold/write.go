@@ -61,8 +61,9 @@ func (w Writer) Restore(ctx context.Context, roots []pause.Root, mark Holder) er
 	return cmp.Or(err, cmp.Or(failed...))
 }
 
-// Wake wakes the controllers of the Machines below restored roots, because they do not watch the pause of their Cluster and would react only after a
-// minute or more. It also removes leftover touch annotations.
+// Wake wakes the controllers of the Machines below restored roots, because they do not watch the
+// pause of their Cluster and would react only after a minute or more. It also removes leftover
+// touch annotations.
 func (w Writer) Wake(ctx context.Context, t *Touches, subjects []pause.Subject) error {
 	var asleep, touched []object.Ref
 	for _, o := range subjects {
@@ -99,7 +100,8 @@ func Annotate(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Re
 
 const touchInterval = 15 * time.Second
 
-// Touches wakes the controllers of silent objects by setting and removing an annotation. It is not safe for concurrent use.
+// Touches wakes the controllers of silent objects by setting and removing an annotation. It is not
+// safe for concurrent use.
 type Touches struct{ last map[object.Ref]time.Time }
 
 // Touch wakes the controllers of objects. It ignores errors, because it only saves time.

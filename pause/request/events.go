@@ -16,7 +16,8 @@ type Spec struct {
 	// UID is the UID of the Pause, which the annotations on the Clusters contain.
 	UID      string   `json:"uid"`
 	Clusters []string `json:"clusters,omitempty"`
-	// Selector is a label selector in its text form. BySelector means that it is set, because an empty selector selects all.
+	// Selector is a label selector in its text form. BySelector means that it is set, because an
+	// empty selector selects all.
 	Selector    string                    `json:"selector,omitempty"`
 	BySelector  bool                      `json:"bySelector,omitempty"`
 	Reason      string                    `json:"reason,omitempty"`
@@ -55,12 +56,13 @@ type (
 	Claimed struct {
 		Holder string `json:"holder"`
 	}
-	// Intended records that these Clusters are about to be paused, and their pause state, which is restored at the end. Baseline is the state of
-	// their objects just before the pause.
+	// Intended records that these Clusters are about to be paused, and their pause state, which is
+	// restored at the end. Baseline is the state of their objects just before the pause.
 	Intended struct {
 		Roots    []pause.Root                  `json:"roots"`
 		Baseline map[object.Ref]pause.Baseline `json:"baseline,omitempty"`
-		// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set for objects of their kinds, by Kind.group.
+		// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set for objects
+		// of their kinds, by Kind.group.
 		AckKinds map[string]pause.Duration `json:"acknowledgeKinds,omitempty"`
 	}
 	// Paused records that the pause is set on these Clusters.

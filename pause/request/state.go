@@ -22,7 +22,8 @@ type State struct {
 	Roots    []pause.Root
 	Set      map[object.Ref]bool
 	Baseline map[object.Ref]pause.Baseline
-	// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set for their kinds. The Spec overrides them.
+	// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set for their kinds.
+	// The Spec overrides them.
 	AckKinds map[string]pause.Duration
 	Acks     map[object.Ref]Ack
 	// Pending are the objects that have not acknowledged. After the release, it keeps the objects

@@ -45,8 +45,9 @@ func (d *drive) sleep(ctx context.Context, wait time.Duration) error {
 	return d.runner.Sleep(ctx, wait, d.news, d.Seq)
 }
 
-// turn does the work that is possible now, and returns how long to wait before the next turn. If objects are pending or no change is expected, the
-// wait is at least as long as this turn, so that the controllers of many objects have time to respond.
+// turn does the work that is possible now, and returns how long to wait before the next turn. If
+// objects are pending or no change is expected, the wait is at least as long as this turn, so that
+// the controllers of many objects have time to respond.
 func (d *drive) turn(ctx context.Context, before uint64) (wait time.Duration, err error) {
 	if err := d.slot.Acquire(ctx); err != nil {
 		return 0, err
@@ -215,7 +216,8 @@ func (d *drive) recordFailure(ctx context.Context, err error) error {
 	return d.decide(ctx, request.TransientFailure{Message: redact.Message(err.Error()), Next: next})
 }
 
-// decide records the events that follow from an observation. If another process has written to the log, it applies the new events and decides again.
+// decide records the events that follow from an observation. If another process has written to the
+// log, it applies the new events and decides again.
 func (d *drive) decide(ctx context.Context, o request.Observation) error {
 	overtaken := func(ctx context.Context) error {
 		d.conflicted = true

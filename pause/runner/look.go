@@ -48,7 +48,8 @@ func (d *drive) evaluate(ctx context.Context, held []pause.PendingObject) error 
 	return d.decide(ctx, l.Evaluated)
 }
 
-// evaluation collects the results of one evaluation. If an object is pending for several reasons, the first reason is kept.
+// evaluation collects the results of one evaluation. If an object is pending for several reasons,
+// the first reason is kept.
 type evaluation struct {
 	request.Evaluated
 	state *request.State

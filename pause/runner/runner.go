@@ -52,7 +52,8 @@ const (
 	// While objects are pending, the next turn follows after firstPoll, then less and less often.
 	firstPoll   = 200 * time.Millisecond
 	longestPoll = 2 * time.Second
-	// maxTurn is the maximum duration that is assumed for a turn, because the clock may be set, or the machine suspended, meanwhile.
+	// maxTurn is the maximum duration that is assumed for a turn, because the clock may be set, or
+	// the machine suspended, meanwhile.
 	maxTurn = time.Minute
 	// idlePoll is the minimum wait if all objects have acknowledged, or the acknowledgement has
 	// timed out.
@@ -62,7 +63,8 @@ const (
 	longestRetry = 30 * time.Second
 )
 
-// Supervisor returns a supervisor that drives every unfinished pause of a view. The caller must notify it about changes of the view.
+// Supervisor returns a supervisor that drives every unfinished pause of a view. The caller must
+// notify it about changes of the view.
 func (r *Runner) Supervisor(v *Pauses) *supervise.Supervisor {
 	return &supervise.Supervisor{
 		Noun: "pause", IDs: v.IDs, Due: v.Due, Drive: r.Drive, Drivers: &r.Drivers, Limit: maxDriven, Logger: r.Logger,
@@ -81,7 +83,8 @@ func (r *Runner) Request(ctx context.Context, id, actor string, spec request.Spe
 	return r.root(id, actor).Create(ctx, request.Requested{Spec: spec})
 }
 
-// Release records that a pause must end. It changes nothing if this is already recorded, or if the pause is not in the log.
+// Release records that a pause must end. It changes nothing if this is already recorded, or if the
+// pause is not in the log.
 func (r *Runner) Release(ctx context.Context, id, actor, reason string) error {
 	root := r.root(id, actor)
 	if err := root.Read(ctx); err != nil || root.Seq == 0 {
@@ -102,7 +105,8 @@ func idleInterval(pauses int64) time.Duration {
 	return max(idlePoll, time.Duration(pauses)*time.Second/2)
 }
 
-// Drive drives a pause until it is over, or until ctx ends. It returns aggregate.ErrClaimLost if another process claims the pause.
+// Drive drives a pause until it is over, or until ctx ends. It returns aggregate.ErrClaimLost if
+// another process claims the pause.
 func (r *Runner) Drive(ctx context.Context, id string) error {
 	root := r.root(id, "daemon/"+r.Incarnation)
 	if err := root.Read(ctx); err != nil {

@@ -36,8 +36,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// testServer is an API server with Clusters and their Machines. It outlives the processes that drive pauses. Each Cluster
-// has one Machine, whose controller acknowledges a pause at once unless it is silent.
+// testServer is an API server with Clusters and their Machines. It outlives the processes that
+// drive pauses. Each Cluster has one Machine, whose controller acknowledges a pause at once unless
+// it is silent.
 type testServer struct {
 	url string
 
@@ -181,8 +182,8 @@ func machine(cluster string) object.Ref {
 
 var errDead = errors.New("the process is dead")
 
-// lifetime is a process that dies at one of its effects, before or after it. Effects are appends to the log and writes to
-// the API server.
+// lifetime is a process that dies at one of its effects, before or after it. Effects are appends to
+// the log and writes to the API server.
 type lifetime struct {
 	mu      sync.Mutex
 	effects int

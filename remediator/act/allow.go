@@ -17,8 +17,9 @@ import (
 // errGone means that the object of an action is gone, or that another object has its name.
 var errGone = errors.New("gone")
 
-// whenGone returns nil for an object that is gone, because there is nothing to undo. If the action requests something (asking), it returns
-// ErrPreconditionFailed, because the object of the decision no longer exists. It returns other errors unchanged.
+// whenGone returns nil for an object that is gone, because there is nothing to undo. If the action
+// requests something (asking), it returns ErrPreconditionFailed, because the object of the decision
+// no longer exists. It returns other errors unchanged.
 func (d *execution) whenGone(err error, asking bool, why string) error {
 	switch {
 	case !errors.Is(err, errGone) && !apierrors.IsNotFound(err):
@@ -30,8 +31,9 @@ func (d *execution) whenGone(err error, asking bool, why string) error {
 	}
 }
 
-// checkAllowed reads the Machine, its owner and its Cluster again, except atHand, which the caller has read. It returns an error if any of them forbids a
-// step that starts or advances a replacement.
+// checkAllowed reads the Machine, its owner and its Cluster again, except atHand, which the caller
+// has read. It returns an error if any of them forbids a step that starts or advances a
+// replacement.
 func (d *execution) checkAllowed(ctx context.Context, atHand client.Object) error {
 	if err := d.checkMachine(ctx, atHand); err != nil {
 		return err
@@ -130,7 +132,8 @@ func (d *execution) machine(ctx context.Context) (*clusterv1.Machine, error) {
 	}
 }
 
-// hasAnnotation reports whether an annotation is set, whatever its value, because Cluster API reads most annotations in this way.
+// hasAnnotation reports whether an annotation is set, whatever its value, because Cluster API reads
+// most annotations in this way.
 func hasAnnotation(o client.Object, annotation string) bool {
 	_, there := o.GetAnnotations()[annotation]
 	return there

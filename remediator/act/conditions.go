@@ -13,8 +13,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// handOver sets the two conditions on which an owner remediates a machine itself, by deleting it first. Owners of this version read none of the
-// conditions of the older contract for that.
+// handOver sets the two conditions on which an owner remediates a machine itself, by deleting it
+// first. Owners of this version read none of the conditions of the older contract for that.
 func (d *execution) handOver(ctx context.Context) error {
 	if _, err := d.kind(); err != nil {
 		return err
@@ -40,7 +40,8 @@ func (d *execution) handOver(ctx context.Context) error {
 	})
 }
 
-// report sets the condition by which an owner knows that a machine is unhealthy. It does not ask the owner to remediate the machine.
+// report sets the condition by which an owner knows that a machine is unhealthy. It does not ask
+// the owner to remediate the machine.
 func (d *execution) report(ctx context.Context) error {
 	return d.updateMachine(ctx, d.patchStatus, true, func(m *clusterv1.Machine) error {
 		if isUnhealthy(m) {
@@ -65,8 +66,9 @@ func setUnhealthy(m *clusterv1.Machine) {
 	})
 }
 
-// checkNoneDeleting returns an error if another machine of the control plane is being deleted. The decision did not know of that deletion: the owner would delete
-// this machine right after it, although there is no surplus machine then.
+// checkNoneDeleting returns an error if another machine of the control plane is being deleted. The
+// decision did not know of that deletion: the owner would delete this machine right after it,
+// although there is no surplus machine then.
 func (d *execution) checkNoneDeleting(ctx context.Context, m *clusterv1.Machine) error {
 	if !util.IsControlPlaneMachine(m) {
 		return nil
@@ -87,7 +89,8 @@ func (d *execution) checkNoneDeleting(ctx context.Context, m *clusterv1.Machine)
 	return nil
 }
 
-// withdraw removes the request to remediate from a Machine that its owner is not deleting yet. The machine stays unhealthy.
+// withdraw removes the request to remediate from a Machine that its owner is not deleting yet. The
+// machine stays unhealthy.
 func (d *execution) withdraw(ctx context.Context) error {
 	return d.updateMachine(ctx, d.patchStatus, false, func(m *clusterv1.Machine) error {
 		if m.DeletionTimestamp == nil {
@@ -97,8 +100,9 @@ func (d *execution) withdraw(ctx context.Context) error {
 	})
 }
 
-// setHealthy sets the conditions that a health check sets on a healthy Machine, in both condition formats. Owners write the older conditions too, and a
-// client that still reads them would otherwise see a broken machine forever.
+// setHealthy sets the conditions that a health check sets on a healthy Machine, in both condition
+// formats. Owners write the older conditions too, and a client that still reads them would
+// otherwise see a broken machine forever.
 func (d *execution) setHealthy(ctx context.Context) error {
 	return d.updateMachine(ctx, d.patchStatus, false, func(m *clusterv1.Machine) error {
 		meta.RemoveStatusCondition(&m.Status.Conditions, clusterv1.MachineOwnerRemediatedCondition)

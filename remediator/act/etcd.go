@@ -8,15 +8,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// etcdTimeout bounds moving the leadership, and disarming an alarm, by all ways to reach etcd. Each way is tried once, because another member may be
-// the better leader at the next reconciliation.
+// etcdTimeout bounds moving the leadership, and disarming an alarm, by all ways to reach etcd. Each
+// way is tried once, because another member may be the better leader at the next reconciliation.
 const etcdTimeout = 20 * time.Second
 
 // Etcd changes the etcd of a workload cluster, which it reaches through the given nodes.
 type Etcd interface {
 	// MoveLeader moves the leadership to the member of a node. It does nothing if that member leads already.
 	MoveLeader(ctx context.Context, cluster types.NamespacedName, nodes []string, to string) error
-	// Defragment defragments the member of a node, unless its database has less than size bytes. It returns when the member has finished.
+	// Defragment defragments the member of a node, unless its database has less than size bytes. It
+	// returns when the member has finished.
 	Defragment(ctx context.Context, cluster types.NamespacedName, nodes []string, node string, size int64) error
 	// Disarm disarms the alarm NOSPACE of all members.
 	Disarm(ctx context.Context, cluster types.NamespacedName, nodes []string) error
@@ -50,8 +51,9 @@ func (d *execution) moveLeadership(ctx context.Context) error {
 	return d.moveLeader(ctx, d.Value)
 }
 
-// defragment defragments one member of etcd. If the member leads and another member can lead, it moves the leadership first. It reads again whether
-// the Machine, its owner and its Cluster permit the action.
+// defragment defragments one member of etcd. If the member leads and another member can lead, it
+// moves the leadership first. It reads again whether the Machine, its owner and its Cluster permit
+// the action.
 func (d *execution) defragment(ctx context.Context) error {
 	if err := d.checkAllowed(ctx, nil); err != nil {
 		return err

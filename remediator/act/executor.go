@@ -22,8 +22,8 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// ErrPreconditionFailed means that another client changed the object of an action after the decision. Nothing was written. The caller must observe
-// again, not retry.
+// ErrPreconditionFailed means that another client changed the object of an action after the
+// decision. Nothing was written. The caller must observe again, not retry.
 var ErrPreconditionFailed = errors.New("the state has changed since the decision")
 
 // preconditionFailed returns an ErrPreconditionFailed with what was found.
@@ -42,8 +42,9 @@ type Executor struct {
 	Etcd Etcd
 }
 
-// Perform performs one action on the owner of the facts. It uses only names and identities in the facts, and reads everything else again.
-// ErrPreconditionFailed means that nothing was written because a precondition has changed.
+// Perform performs one action on the owner of the facts. It uses only names and identities in the
+// facts, and reads everything else again. ErrPreconditionFailed means that nothing was written
+// because a precondition has changed.
 func (e *Executor) Perform(ctx context.Context, f *remediator.Facts, a remediator.Action) error {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(a.Timeout, performTimeout))
 	defer cancel()
@@ -94,8 +95,8 @@ const (
 	maxConflict = 10 // enough for a controller that writes in between, but not for one that never stops
 )
 
-// call makes one call with a timeout for each attempt. It retries only if that can help: refusals of the server (403, 404, 409, 422) are returned at
-// once.
+// call makes one call with a timeout for each attempt. It retries only if that can help: refusals
+// of the server (403, 404, 409, 422) are returned at once.
 func call(ctx context.Context, what string, do func(context.Context) error) error {
 	if err := kube.Retry(ctx, callTimeout, do); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
@@ -119,9 +120,10 @@ func (e *Executor) patchStatus(ctx context.Context, object client.Object, patch 
 	return e.Client.Status().Patch(ctx, object, patch, client.FieldOwner(kube.FieldManager))
 }
 
-// change reads an object live, lets amend change it, and patches only what amend changed, only in the version that amend received. After a conflict,
-// it calls amend again with the current object; so a lost response causes no second write. It writes nothing if amend fails or changes nothing. kind
-// only determines the kind and version to read.
+// change reads an object live, lets amend change it, and patches only what amend changed, only in
+// the version that amend received. After a conflict, it calls amend again with the current object;
+// so a lost response causes no second write. It writes nothing if amend fails or changes nothing.
+// kind only determines the kind and version to read.
 func change[T client.Object](ctx context.Context, e *Executor, key types.NamespacedName, kind T, send patcher, amend func(T) error) error {
 	return retryOnConflict(ctx, func() error {
 		object := deepCopy(kind) // decoding into an object that was read before would keep removed fields
@@ -154,8 +156,8 @@ func deepCopy[T client.Object](object T) T {
 	return object.DeepCopyObject().(T) //nolint:errcheck,forcetypeassert // a copy has the type of the original
 }
 
-// retryOnConflict retries after conflicts, with a short and growing delay and a limited number of times. retry.RetryOnConflict of client-go returns nil
-// if the context ends.
+// retryOnConflict retries after conflicts, with a short and growing delay and a limited number of
+// times. retry.RetryOnConflict of client-go returns nil if the context ends.
 func retryOnConflict(ctx context.Context, once func() error) error {
 	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(firstConflict), backoff.WithMaxInterval(lastConflict))
 	return backoff.Retry(func() error {

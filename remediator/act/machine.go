@@ -40,7 +40,8 @@ func annotating(key string, required bool) performer {
 	}
 }
 
-// setDelete sets or removes scute's delete annotation. It does not change the annotation of another author, who wants the deletion.
+// setDelete sets or removes scute's delete annotation. It does not change the annotation of another
+// author, who wants the deletion.
 func (d *execution) setDelete(ctx context.Context) error {
 	on := d.Value != ""
 	return d.updateMachine(ctx, d.patch, on, func(m *clusterv1.Machine) error {
@@ -108,8 +109,8 @@ func (d *execution) setClonedFrom(ctx context.Context) error {
 	return d.whenGone(err, d.Value != "", "the machine's infrastructure machine is gone")
 }
 
-// infrastructure returns the name and kind of the machine's infrastructure machine, in the version that the API server prefers because annotations
-// are the same in all.
+// infrastructure returns the name and kind of the machine's infrastructure machine, in the version
+// that the API server prefers because annotations are the same in all.
 func (d *execution) infrastructure(m *clusterv1.Machine) (*metav1.PartialObjectMetadata, error) {
 	ref := m.Spec.InfrastructureRef
 	mapping, err := d.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: ref.APIGroup, Kind: ref.Kind})
@@ -135,8 +136,9 @@ func (d *execution) setTrigger(ctx context.Context, m *clusterv1.Machine, o clie
 	return nil
 }
 
-// checkTrigger returns an error if a trigger must not be set to its value. Restoring a trigger, or a value that changes nothing for the owner, is
-// always allowed. Outdating a machine that is up to date starts its replacement.
+// checkTrigger returns an error if a trigger must not be set to its value. Restoring a trigger, or
+// a value that changes nothing for the owner, is always allowed. Outdating a machine that is up to
+// date starts its replacement.
 func (d *execution) checkTrigger(ctx context.Context, m *clusterv1.Machine, trigger remediator.RolloutTrigger, have string) error {
 	if d.Value == "" {
 		return nil

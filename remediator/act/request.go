@@ -20,7 +20,8 @@ import (
 // RequestFinalizer keeps a request until its remediation has ended.
 const RequestFinalizer = "scute.dev/remediation"
 
-// createRequest creates the Machine's SurgeRemediation. If one exists, usually of a MachineHealthCheck, it adds the finalizer to it.
+// createRequest creates the Machine's SurgeRemediation. If one exists, usually of a
+// MachineHealthCheck, it adds the finalizer to it.
 func (d *execution) createRequest(ctx context.Context) error {
 	const gone = "the machine is gone, or is being deleted"
 	m, err := d.machine(ctx)
@@ -62,8 +63,8 @@ func (d *execution) addFinalizer(ctx context.Context, m *clusterv1.Machine) erro
 	})
 }
 
-// copyOrders copies an operator's abort and hold from an earlier request, once: what is removed afterwards is not restored. It keeps a hold that the
-// request already has.
+// copyOrders copies an operator's abort and hold from an earlier request, once: what is removed
+// afterwards is not restored. It keeps a hold that the request already has.
 func (d *execution) copyOrders(r *v1alpha1.SurgeRemediation) error {
 	if _, done := r.Annotations[object.CarriedAnnotation]; done || d.Value == "" {
 		return nil
@@ -136,7 +137,8 @@ func (d *execution) deleteRequest(ctx context.Context) error {
 	return client.IgnoreNotFound(err)
 }
 
-// ordersRemoved reports whether a request no longer has the abort or hold that it had when it was observed. An unreadable request was observed as a hold.
+// ordersRemoved reports whether a request no longer has the abort or hold that it had when it was
+// observed. An unreadable request was observed as a hold.
 func ordersRemoved(seen v1alpha1.SurgeRemediationSpec, r *v1alpha1.SurgeRemediation) bool {
 	return seen.Abort && !r.Spec.Abort || seen.Hold != nil && r.Spec.Hold == nil && r.Unreadable.Spec == nil
 }
@@ -146,7 +148,8 @@ func hasOrders(r *v1alpha1.SurgeRemediation) bool {
 	return r.Spec.Abort || r.Spec.Hold != nil || r.Unreadable.Spec != nil
 }
 
-// belongsToMachine reports whether an object has no owner, or belongs to the exact Machine of the action and not to a later one with its name.
+// belongsToMachine reports whether an object has no owner, or belongs to the exact Machine of the
+// action and not to a later one with its name.
 func (d *execution) belongsToMachine(o client.Object) bool {
 	refs := o.GetOwnerReferences()
 	return len(refs) == 0 || slices.ContainsFunc(refs, func(ref metav1.OwnerReference) bool { return ref.UID == d.Machine.UID })

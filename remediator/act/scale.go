@@ -15,8 +15,9 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// scale changes the number of replicas where it is set. If the Cluster's topology sets it, that is the Cluster and never the owner: a change of the
-// owner is reverted within a second, after the owner has acted on it.
+// scale changes the number of replicas where it is set. If the Cluster's topology sets it, that is
+// the Cluster and never the owner: a change of the owner is reverted within a second, after the
+// owner has acted on it.
 func (d *execution) scale(ctx context.Context) error {
 	if d.Where == remediator.AtTopology {
 		return d.scaleTopology(ctx)
@@ -45,7 +46,8 @@ func (d *execution) scaleOwner(ctx context.Context) error {
 	})
 }
 
-// checkTopology refuses to scale an owner that the Cluster's topology scales. A topology without replicas does not scale it.
+// checkTopology refuses to scale an owner that the Cluster's topology scales. A topology without
+// replicas does not scale it.
 func (d *execution) checkTopology(ctx context.Context, o ownerkind.Owner) error {
 	if _, owned := o.GetLabels()[clusterv1.ClusterTopologyOwnedLabel]; !owned {
 		return nil
@@ -95,8 +97,9 @@ func (d *execution) scaleTopology(ctx context.Context) error {
 	return d.whenGone(err, up, "the Cluster is gone")
 }
 
-// checkScale returns an error if the number of replicas must not change. Scaling up has the preconditions of a replacement. Scaling down is refused if
-// the owner has a machine that the decision did not know of.
+// checkScale returns an error if the number of replicas must not change. Scaling up has the
+// preconditions of a replacement. Scaling down is refused if the owner has a machine that the
+// decision did not know of.
 func (d *execution) checkScale(ctx context.Context, atHand client.Object) error {
 	if d.Replicas > d.Expect {
 		return d.checkAllowed(ctx, atHand)
@@ -104,8 +107,9 @@ func (d *execution) checkScale(ctx context.Context, atHand client.Object) error 
 	return d.checkAllKnown(ctx)
 }
 
-// checkAllKnown refuses to scale down while the owner has a machine that the facts lack. The owner chooses the machine that it deletes, which may be a
-// healthy one if the new machine has no annotation.
+// checkAllKnown refuses to scale down while the owner has a machine that the facts lack. The owner
+// chooses the machine that it deletes, which may be a healthy one if the new machine has no
+// annotation.
 func (d *execution) checkAllKnown(ctx context.Context) error {
 	controllers := []types.UID{d.facts.Owner.UID}
 	if kind, _ := d.kind(); kind.ThroughSets {
@@ -152,7 +156,8 @@ func (d *execution) checkReplicas(has int32) error {
 	return preconditionFailed("replicas of the %s are %d, neither the original %d nor the requested %d", d.Where, has, d.Expect, d.Replicas)
 }
 
-// topologyOf returns the field in the Cluster's topology with the owner's replicas. If the owner is gone (nil), it uses the entry in the log.
+// topologyOf returns the field in the Cluster's topology with the owner's replicas. If the owner is
+// gone (nil), it uses the entry in the log.
 func (d *execution) topologyOf(c *clusterv1.Cluster, o ownerkind.Owner) (**int32, error) {
 	if !c.Spec.Topology.IsDefined() {
 		return nil, preconditionFailed("the Cluster %s has no topology", c.Name)

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// MaxTemplateSize bounds the template of an escalation step, in bytes. maxValueSize bounds a value that replaces a placeholder, so the object may be
-	// larger than the template.
+	// MaxTemplateSize bounds the template of an escalation step, in bytes. maxValueSize bounds a
+	// value that replaces a placeholder, so the object may be larger than the template.
 	MaxTemplateSize = 64 << 10
 	maxValueSize    = 1 << 10
 )
@@ -79,8 +79,8 @@ func (d *execution) stepObjectExists(ctx context.Context, made *unstructured.Uns
 	}
 }
 
-// deleteStepObject deletes the object, if it is scute's. If neither the log nor the policy has its kind, the object is deleted with the Machine that
-// owns it.
+// deleteStepObject deletes the object, if it is scute's. If neither the log nor the policy has its
+// kind, the object is deleted with the Machine that owns it.
 func (d *execution) deleteStepObject(ctx context.Context) error {
 	object := d.Object
 	if object == nil {
@@ -109,7 +109,8 @@ func (d *execution) isStepObject(o client.Object) bool {
 	return o.GetLabels()[StepLabel] == labelValue(d.Machine.Name) && d.belongsToMachine(o)
 }
 
-// template reads the template of the escalation step from the RepairPolicy; nil if the policy or the step does not exist.
+// template reads the template of the escalation step from the RepairPolicy; nil if the policy or
+// the step does not exist.
 func (d *execution) template(ctx context.Context) (*unstructured.Unstructured, error) {
 	key, name := types.NamespacedName{Namespace: d.facts.Owner.Namespace, Name: d.facts.Policy.Name}, d.Value
 	if key.Name == "" {
@@ -135,7 +136,8 @@ func (d *execution) template(ctx context.Context) (*unstructured.Unstructured, e
 	return nil, nil
 }
 
-// stepObject returns the object that the template describes for the machine. Of the template's metadata it uses labels and annotations only.
+// stepObject returns the object that the template describes for the machine. Of the template's
+// metadata it uses labels and annotations only.
 func (d *execution) stepObject(ctx context.Context, template *unstructured.Unstructured, m *clusterv1.Machine) (*unstructured.Unstructured, error) {
 	if err := d.checkTemplate(template); err != nil {
 		return nil, err
@@ -171,7 +173,8 @@ func (d *execution) stepObject(ctx context.Context, template *unstructured.Unstr
 // infrastructure matches a field of the machine's infrastructure machine in a template.
 var infrastructure = regexp.MustCompile(`\$\{infrastructure((?:\.[A-Za-z0-9_-]+)+)\}`)
 
-// placeholders returns the replacements of the placeholders in a template. It reads the infrastructure machine only if the template refers to it.
+// placeholders returns the replacements of the placeholders in a template. It reads the
+// infrastructure machine only if the template refers to it.
 func (d *execution) placeholders(ctx context.Context, template *unstructured.Unstructured, m *clusterv1.Machine) (*strings.Replacer, error) {
 	pairs := []string{"${machine}", m.Name, "${node}", m.Status.NodeRef.Name, "${cluster}", m.Spec.ClusterName, "${namespace}", m.Namespace}
 	raw, err := template.MarshalJSON()
@@ -214,8 +217,9 @@ func fields(infra *unstructured.Unstructured, named map[string]string, pairs []s
 	return strings.NewReplacer(pairs...), nil
 }
 
-// GrantsAccess reports whether objects of a kind grant permissions. They would be created with the daemon's permissions, so a user who may write a
-// RepairPolicy could obtain more permissions than they have.
+// GrantsAccess reports whether objects of a kind grant permissions. They would be created with the
+// daemon's permissions, so a user who may write a RepairPolicy could obtain more permissions than
+// they have.
 func GrantsAccess(kind schema.GroupKind) bool {
 	return kind.Group == "rbac.authorization.k8s.io" || kind.Group == "" && (kind.Kind == "Secret" || kind.Kind == "ServiceAccount")
 }

@@ -27,10 +27,11 @@ const (
 	secretTimeout = 5 * time.Second
 )
 
-// Probe queries the API server and, for a control plane with stacked etcd, the members of etcd. It returns the facts with Cluster.Reachable and Etcd. A
-// missing response is a fact, not an error. It takes up to 3 s for the API server and the members of nine machines in parallel, up to 3 s more for
-// members without a machine, and up to 8 s more to query peers if a member could not be queried. The total is limited to 20 s. Connections are
-// closed when it returns.
+// Probe queries the API server and, for a control plane with stacked etcd, the members of etcd. It
+// returns the facts with Cluster.Reachable and Etcd. A missing response is a fact, not an error. It
+// takes up to 3 s for the API server and the members of nine machines in parallel, up to 3 s more
+// for members without a machine, and up to 8 s more to query peers if a member could not be
+// queried. The total is limited to 20 s. Connections are closed when it returns.
 func (o *Observer) Probe(ctx context.Context, seen *remediator.Facts) (*remediator.Facts, error) {
 	f := *seen
 	f.Cluster.Reachable, f.Etcd = object.Unknown, nil
@@ -79,8 +80,8 @@ func (o *Observer) etcd(ctx context.Context, key types.NamespacedName, cluster *
 	return d.survey(ctx, nodes)
 }
 
-// MoveLeader asks the leader of etcd, found through the given nodes, to transfer the leadership to the member on node to. It does nothing if that
-// member leads already.
+// MoveLeader asks the leader of etcd, found through the given nodes, to transfer the leadership to
+// the member on node to. It does nothing if that member leads already.
 func (o *Observer) MoveLeader(ctx context.Context, key types.NamespacedName, nodes []string, to string) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -88,8 +89,9 @@ func (o *Observer) MoveLeader(ctx context.Context, key types.NamespacedName, nod
 		"moving the leadership of etcd in %s to %s", key, to)
 }
 
-// Defragment defragments the database of the member on a node, unless it has less than size bytes. The member answers no requests meanwhile.
-// Defragment returns when the member has finished, or when ctx ends; in the latter case the member continues.
+// Defragment defragments the database of the member on a node, unless it has less than size bytes.
+// The member answers no requests meanwhile. Defragment returns when the member has finished, or
+// when ctx ends; in the latter case the member continues.
 func (o *Observer) Defragment(ctx context.Context, key types.NamespacedName, nodes []string, node string, size int64) error {
 	return o.onEtcd(ctx, key, func(d *dialer) error { return d.defragment(ctx, nodes, node, size) },
 		"defragmenting the member of etcd on %s in %s", node, key)

@@ -37,7 +37,8 @@ func (l *observation) requests(ctx context.Context) error {
 	return nil
 }
 
-// matchesMachine reports whether a request is for this machine, and not for an earlier one with its name. A request can outlive its machine briefly.
+// matchesMachine reports whether a request is for this machine, and not for an earlier one with its
+// name. A request can outlive its machine briefly.
 func matchesMachine(r *v1alpha1.SurgeRemediation, m *remediator.Machine) bool {
 	for _, ref := range r.OwnerReferences {
 		if schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() == clusterv1.GroupVersion.WithKind("Machine").GroupKind() {
@@ -62,8 +63,8 @@ func request(r *v1alpha1.SurgeRemediation) *remediator.Request {
 	return f
 }
 
-// details reads the template that an infrastructure machine was cloned from. It sends one request for each suspect machine of a control plane with a
-// policy.
+// details reads the template that an infrastructure machine was cloned from. It sends one request
+// for each suspect machine of a control plane with a policy.
 func (l *observation) details(ctx context.Context) error {
 	if !remediator.OwnerKind(l.facts.Owner.Kind).IsControlPlane() || l.facts.Policy.Name == "" {
 		return nil
@@ -81,8 +82,9 @@ func (l *observation) details(ctx context.Context) error {
 	return nil
 }
 
-// clonedFrom returns the name of the template that the infrastructure machine was cloned from. It returns "" if the infrastructure machine cannot be
-// read and a retry would not help; the trigger is then unset too.
+// clonedFrom returns the name of the template that the infrastructure machine was cloned from. It
+// returns "" if the infrastructure machine cannot be read and a retry would not help; the trigger
+// is then unset too.
 func (o *Observer) clonedFrom(ctx context.Context, m *clusterv1.Machine) (string, error) {
 	ref := m.Spec.InfrastructureRef
 	mapping, err := o.live.RESTMapper().RESTMapping(schema.GroupKind{Group: ref.APIGroup, Kind: ref.Kind})
@@ -107,7 +109,8 @@ func retryable(err error) error {
 	return err
 }
 
-// stepObjects reads which escalation steps have an object. Only a machine with scute's unhealthy annotation or with a request can have one.
+// stepObjects reads which escalation steps have an object. Only a machine with scute's unhealthy
+// annotation or with a request can have one.
 func (l *observation) stepObjects(ctx context.Context) error {
 	for i := range l.facts.Machines {
 		m := &l.facts.Machines[i]
@@ -136,7 +139,8 @@ func (l *observation) stepObjects(ctx context.Context) error {
 	return nil
 }
 
-// addStepObject adds the object of a step to the facts if it exists. An object of a kind that is not served does not exist.
+// addStepObject adds the object of a step to the facts if it exists. An object of a kind that is
+// not served does not exist.
 func (l *observation) addStepObject(ctx context.Context, m *remediator.Machine, step string, object remediator.StepObject, failedWhen []v1alpha1.FieldValue) error {
 	found := &unstructured.Unstructured{}
 	found.SetAPIVersion(object.APIVersion)

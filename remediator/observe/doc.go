@@ -10,7 +10,8 @@
 // through the node of a peer (way.go), because the member may be alive although the kubelet is
 // dead.
 //
-// This package never contains writes to Kubernetes (package remediator/act), decisions (package remediator), a cached Secret or Node, or the content
-// of a Secret in an error. MoveLeader, Defragment and Disarm change etcd. They are here because the connections to workload clusters are here;
-// package act calls them.
+// This package never contains writes to Kubernetes (package remediator/act), decisions (package
+// remediator), a cached Secret or Node, or the content of a Secret in an error. MoveLeader,
+// Defragment and Disarm change etcd. They are here because the connections to workload clusters are
+// here; package act calls them.
 package observe

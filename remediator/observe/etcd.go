@@ -23,8 +23,8 @@ import (
 const (
 	// maxParallel bounds the members queried in parallel.
 	maxParallel = 9
-	// maxMembers bounds the list of members. An etcd has a handful, each with the name of a node. Its tenant may list more, and each would be
-	// queried and shown.
+	// maxMembers bounds the list of members. An etcd has a handful, each with the name of a node.
+	// Its tenant may list more, and each would be queried and shown.
 	maxMembers    = 63
 	maxNameLength = 253
 	maxAlarms     = 2 * maxMembers
@@ -108,8 +108,9 @@ func discardForeign(list []*etcd.Member, answers []answer) {
 	}
 }
 
-// memberNamed returns the member with the name of a node, nil if there is none. The list has two such members if a machine was created again with its old
-// host name and the old member was not removed. named then prefers the member that responded, and after that the leader, which is alive.
+// memberNamed returns the member with the name of a node, nil if there is none. The list has two
+// such members if a machine was created again with its old host name and the old member was not
+// removed. named then prefers the member that responded, and after that the leader, which is alive.
 func memberNamed(list []*etcd.Member, answers []answer, node string) *etcd.Member {
 	var first *etcd.Member
 	for _, m := range list {
@@ -166,7 +167,8 @@ func (a *answer) setStatus(said *etcd.StatusResponse, complaints []string) {
 	}
 }
 
-// halfTimeout returns a context with half of the remaining time, because a member without a majority does not answer a linearizable request.
+// halfTimeout returns a context with half of the remaining time, because a member without a
+// majority does not answer a linearizable request.
 func halfTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	if deadline, ok := ctx.Deadline(); ok {
 		return context.WithTimeout(ctx, time.Until(deadline)/2)
@@ -186,12 +188,14 @@ func tooLarge(err error) bool {
 	return status.Code(err) == codes.ResourceExhausted && strings.Contains(err.Error(), "larger than max")
 }
 
-// ownErrors returns the errors of a status that concern the member itself. Each member reports the alarms of all members; conclude assigns them.
+// ownErrors returns the errors of a status that concern the member itself. Each member reports the
+// alarms of all members; conclude assigns them.
 func ownErrors(errs []string) []string {
 	return slices.DeleteFunc(slices.Clone(errs), func(e string) bool { return strings.Contains(e, "alarm:") })
 }
 
-// agreedMembers returns the members that a majority agrees on. Without a majority it returns the longest list of any member, to show what is lost.
+// agreedMembers returns the members that a majority agrees on. Without a majority it returns the
+// longest list of any member, to show what is lost.
 func agreedMembers(answers []answer) (list []*etcd.Member, alarms []*etcd.AlarmMember) {
 	for _, a := range answers {
 		if len(a.list) > 0 && a.answers == object.True {
@@ -208,7 +212,8 @@ func agreedMembers(answers []answer) (list []*etcd.Member, alarms []*etcd.AlarmM
 	return list, alarms
 }
 
-// mergeAnswers joins the list with the answers of the members. It returns listed members only: quorum is counted without a node whose member was removed.
+// mergeAnswers joins the list with the answers of the members. It returns listed members only:
+// quorum is counted without a node whose member was removed.
 func mergeAnswers(list []*etcd.Member, alarms []*etcd.AlarmMember, answers []answer) *remediator.Etcd {
 	leader := reportedLeader(answers)
 	names := make(map[uint64]string, len(list))
@@ -249,8 +254,8 @@ func mergeAnswers(list []*etcd.Member, alarms []*etcd.AlarmMember, answers []ans
 	return found
 }
 
-// addsByQuorum reports whether all members that answered have a version that accepts a new member while a majority is connected (mayAddMember in
-// etcd's server, from 3.6.11).
+// addsByQuorum reports whether all members that answered have a version that accepts a new member
+// while a majority is connected (mayAddMember in etcd's server, from 3.6.11).
 func addsByQuorum(answers []answer) bool {
 	known := false
 	for _, a := range answers {
@@ -294,7 +299,8 @@ func formatReasons(answers []answer) string {
 	return strings.Join(all, "; ")
 }
 
-// moveLeader sends the request to the leader, because only the leader can transfer the leadership. It uses the way by which the leader responded.
+// moveLeader sends the request to the leader, because only the leader can transfer the leadership.
+// It uses the way by which the leader responded.
 func (d *dialer) moveLeader(ctx context.Context, nodes []string, to string) error {
 	heard := d.queryMembers(ctx, nodes)
 	leader, target := reportedLeader(heard.each), memberNamed(heard.list, heard.each, to)

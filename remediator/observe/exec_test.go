@@ -14,8 +14,8 @@ import (
 	"k8s.io/streaming/pkg/httpstream/spdy"
 )
 
-// serveExec serves one request to run a command in a container over SPDY, as a kubelet does. run returns the exit code. It supports neither standard
-// input nor a terminal.
+// serveExec serves one request to run a command in a container over SPDY, as a kubelet does. run
+// returns the exit code. It supports neither standard input nor a terminal.
 func serveExec(w http.ResponseWriter, r *http.Request, run func(command []string, stdout, stderr io.Writer) int) {
 	if _, err := httpstream.Handshake(r, w, []string{remotecommand.StreamProtocolV4Name}); err != nil {
 		return // the response was sent

@@ -212,7 +212,8 @@ func (l *observation) topology(entry string) {
 	c.UpgradePending = version != l.clusterObject.Spec.Topology.Version && version != step
 }
 
-// policy sets the facts of the policy that selects the owner's cluster and machines of its kind, the first by name if several do.
+// policy sets the facts of the policy that selects the owner's cluster and machines of its kind,
+// the first by name if several do.
 func (l *observation) policy(ctx context.Context) error {
 	if l.clusterObject == nil {
 		return nil
@@ -241,8 +242,9 @@ func paused(o metav1.Object) bool {
 	return found
 }
 
-// FromObjects returns the facts in objects that were already read, for a tool that shows the next steps and cannot send the requests of a daemon. o is nil
-// if the owner was not read; the machines are the owner's. Etcd contains only the learners recorded in the log.
+// FromObjects returns the facts in objects that were already read, for a tool that shows the next
+// steps and cannot send the requests of a daemon. o is nil if the owner was not read; the machines
+// are the owner's. Etcd contains only the learners recorded in the log.
 func FromObjects(cluster *clusterv1.Cluster, o ownerkind.Owner, machines []*clusterv1.Machine, sets []clusterv1.MachineSet, policy remediator.Policy, learners []string) *remediator.Facts {
 	l := &observation{facts: &remediator.Facts{Policy: policy}, found: slices.Clone(machines), sets: sets}
 	f := l.facts
@@ -306,8 +308,8 @@ func machine(m *clusterv1.Machine) remediator.Machine {
 	return f
 }
 
-// setStartup sets when the node startup timeout of a machine begins, and whether the machine is exempt, as a MachineHealthCheck does
-// (needsRemediation in its reconciler).
+// setStartup sets when the node startup timeout of a machine begins, and whether the machine is
+// exempt, as a MachineHealthCheck does (needsRemediation in its reconciler).
 func setStartup(m *remediator.Machine, cluster *clusterv1.Cluster, controlPlane bool) {
 	begins := func(isTrue bool, since time.Time) bool {
 		if isTrue && since.After(m.Startup) {
@@ -348,7 +350,8 @@ func domainOf(m *clusterv1.Machine) string {
 	return cmp.Or(m.Status.FailureDomain, m.Spec.FailureDomain)
 }
 
-// noValue represents a delete annotation without a value, as kubectl annotate sets it, because "" means that there is none.
+// noValue represents a delete annotation without a value, as kubectl annotate sets it, because ""
+// means that there is none.
 const noValue = "(no value)"
 
 // hooks returns the deletion hooks, except the owner's, in the form of hookName.

@@ -86,8 +86,9 @@ func (o *Observer) limits(ctx context.Context) (*v1alpha1.RepairLimits, error) {
 	return limits, nil
 }
 
-// Limits returns the limits of a RepairLimits with the defaults of its schema, which apply without an object too. For an unreadable object it returns
-// only the reason, because a default must not replace a value that the object may contain.
+// Limits returns the limits of a RepairLimits with the defaults of its schema, which apply without
+// an object too. For an unreadable object it returns only the reason, because a default must not
+// replace a value that the object may contain.
 func Limits(l *v1alpha1.RepairLimits) remediator.FleetLimits {
 	if wrong := l.Unreadable.Spec; wrong != nil {
 		return remediator.FleetLimits{Unreadable: wrong.Field + ": " + wrong.Problem}

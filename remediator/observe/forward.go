@@ -50,7 +50,8 @@ func (o *Observer) dialer(ctx context.Context, key types.NamespacedName, cluster
 	return &dialer{cluster: cluster, tls: tlsFor, addresses: addresses, timeouts: defaultTimeouts()}, nil
 }
 
-// line is a connection to one member. It records how far connecting succeeded, because the meaning of an error depends on that.
+// line is a connection to one member. It records how far connecting succeeded, because the meaning
+// of an error depends on that.
 type line struct {
 	*grpc.ClientConn
 	route      route
@@ -61,8 +62,9 @@ type line struct {
 	distrusted error // error of verifying the certificate of the member
 }
 
-// open prepares a connection to the member on a node, by its client port or by a port-forward to its pod. It sends nothing before the first call.
-// Everything that it opens ends with ctx, which must have a deadline.
+// open prepares a connection to the member on a node, by its client port or by a port-forward to
+// its pod. It sends nothing before the first call. Everything that it opens ends with ctx, which
+// must have a deadline.
 func (d *dialer) open(ctx context.Context, node string, by route) (*line, error) {
 	l := &line{route: by, timeout: d.forRoute(by)}
 	pod := podOf(node)
@@ -107,7 +109,8 @@ func (l *line) recordDistrust(err error) {
 	l.distrusted = err
 }
 
-// classify returns whether an error of a call means that the member is unhealthy (False), or that it could not be queried (Unknown).
+// classify returns whether an error of a call means that the member is unhealthy (False), or that
+// it could not be queried (Unknown).
 //
 //	no connection was accepted              Unknown: a dead kubelet cannot be distinguished from a dead node
 //	TLS failed in either direction          Unknown: the member's certificate is not of its CA, or it refuses ours
@@ -135,8 +138,8 @@ func (l *line) classify(err error) (object.ConditionStatus, string) {
 	}
 }
 
-// shorten returns the text of an error in one printable line of bounded length, without anything that resembles a secret. The error may contain text of
-// a tenant.
+// shorten returns the text of an error in one printable line of bounded length, without anything
+// that resembles a secret. The error may contain text of a tenant.
 func shorten(err error) string {
 	const considered, longest = 1000, 200
 	text := err.Error()

@@ -22,8 +22,9 @@ func UsesScute(c *clusterv1.MachineHealthCheck) bool {
 	return ref.Kind == TemplateKind && ref.GroupVersionKind().Group == v1alpha1.GroupVersion().Group
 }
 
-// RemediatesDirectly reports whether a MachineHealthCheck remediates machines of a cluster without scute: it does not request them from scute, is not
-// paused, and its limit permits remediations. A MachineHealthCheck whose limit is 0 only reports.
+// RemediatesDirectly reports whether a MachineHealthCheck remediates machines of a cluster without
+// scute: it does not request them from scute, is not paused, and its limit permits remediations. A
+// MachineHealthCheck whose limit is 0 only reports.
 func RemediatesDirectly(c *clusterv1.MachineHealthCheck, cluster string) bool {
 	trigger := c.Spec.Remediation.TriggerIf
 	never := trigger.UnhealthyInRange == "" && trigger.UnhealthyLessThanOrEqualTo != nil && trigger.UnhealthyLessThanOrEqualTo.IntValue() == 0 &&
@@ -40,8 +41,8 @@ func Selector(c *clusterv1.MachineHealthCheck) labels.Selector {
 	return selector
 }
 
-// healthChecks sets RemediatesDirectly for machines that a MachineHealthCheck remediates without scute, and Passed for machines of a MachineHealthCheck that
-// requests remediations from scute.
+// healthChecks sets RemediatesDirectly for machines that a MachineHealthCheck remediates without
+// scute, and Passed for machines of a MachineHealthCheck that requests remediations from scute.
 func (l *observation) healthChecks(ctx context.Context) error {
 	if l.facts.Policy.Name == "" {
 		return nil

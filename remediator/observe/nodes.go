@@ -56,7 +56,8 @@ func (l *observation) nodes(ctx context.Context) error {
 	return nil
 }
 
-// readNodes reads the Nodes of all machines that have one and are not being deleted. Its connections are closed when it returns.
+// readNodes reads the Nodes of all machines that have one and are not being deleted. Its
+// connections are closed when it returns.
 func (o *Observer) readNodes(ctx context.Context, f *remediator.Facts) nodesOf {
 	ctx, cancel := context.WithTimeout(ctx, nodesTimeout)
 	defer cancel()
@@ -91,7 +92,8 @@ func (o *Observer) readNodes(ctx context.Context, f *remediator.Facts) nodesOf {
 	return seen
 }
 
-// readNode reads the facts of a Node. A Node that does not exist has no conditions, because its Machine reports that it is gone.
+// readNode reads the facts of a Node. A Node that does not exist has no conditions, because its
+// Machine reports that it is gone.
 func readNode(ctx context.Context, from *tenant.Reader, name string, notices []remediator.Notice) remediator.NodeFacts {
 	ctx, cancel := context.WithTimeout(ctx, nodeTimeout)
 	defer cancel()
@@ -110,7 +112,8 @@ func readNode(ctx context.Context, from *tenant.Reader, name string, notices []r
 	return looked
 }
 
-// boundedList is a list with a limit. Its items are counted while they are decoded, because a small response may need much memory.
+// boundedList is a list with a limit. Its items are counted while they are decoded, because a small
+// response may need much memory.
 type boundedList[T any] []T
 
 type nodeCondition struct {

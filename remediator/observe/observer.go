@@ -28,7 +28,8 @@ import (
 // callTimeout bounds one request to the management cluster.
 const callTimeout = 10 * time.Second
 
-// Observer reads the facts of owners of machines. Its methods may be called concurrently once its cache runs and is synced.
+// Observer reads the facts of owners of machines. Its methods may be called concurrently once its
+// cache runs and is synced.
 type Observer struct {
 	cache   cache.Cache
 	live    client.Client // does not cache
@@ -67,9 +68,10 @@ func (o *Observer) Client() client.Client { return o.live }
 // byController is the index of Machines and MachineSets by the UID of their controller.
 const byController = "controller"
 
-// connect returns a cache that watches the kinds of watchedKinds and no others, and a client that does not cache. A read of another kind from the cache
-// returns an error, instead of starting a watch of all Secrets. A kind that is not served is not watched, for example without the kubeadm control
-// plane provider.
+// connect returns a cache that watches the kinds of watchedKinds and no others, and a client that
+// does not cache. A read of another kind from the cache returns an error, instead of starting a
+// watch of all Secrets. A kind that is not served is not watched, for example without the kubeadm
+// control plane provider.
 func connect(ctx context.Context, config *rest.Config) (cache.Cache, client.Client, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // no limit in the client, because the API server applies priority and fairness
@@ -103,7 +105,8 @@ func connect(ctx context.Context, config *rest.Config) (cache.Cache, client.Clie
 	return made, live, nil
 }
 
-// watchedKinds returns the kinds that the cache watches, each with the transform that bounds what the cache retains of an object.
+// watchedKinds returns the kinds that the cache watches, each with the transform that bounds what
+// the cache retains of an object.
 func watchedKinds() map[client.Object]cache.ByObject {
 	kinds := map[client.Object]cache.ByObject{
 		&clusterv1.Machine{}:            {Transform: stripped(stripMachine)},

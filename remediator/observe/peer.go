@@ -29,8 +29,9 @@ const (
 	maxPeers = 2
 )
 
-// queryPeers queries the listed members that did not respond. It runs etcdctl in the pod of a member that responds through its own node, so the kubelet
-// of another machine is used. It queries at most maxParallel members.
+// queryPeers queries the listed members that did not respond. It runs etcdctl in the pod of a
+// member that responds through its own node, so the kubelet of another machine is used. It queries
+// at most maxParallel members.
 func (d *dialer) queryPeers(ctx context.Context, list []*etcd.Member, answers []answer) {
 	var peers []string
 	for _, a := range answers {
@@ -94,7 +95,8 @@ func (a answer) decode(output []byte, m *etcd.Member) answer {
 	return a
 }
 
-// clientURL returns the URL at which peers reach a member, "" if it lists none. It is used in a pod of the tenant only, because the tenant sets it.
+// clientURL returns the URL at which peers reach a member, "" if it lists none. It is used in a pod
+// of the tenant only, because the tenant sets it.
 func clientURL(m *etcd.Member) string {
 	for _, text := range m.ClientURLs {
 		u, err := url.Parse(text)
@@ -113,8 +115,9 @@ type exitError struct{ output string }
 
 func (e *exitError) Error() string { return e.output }
 
-// etcdctl runs etcdctl in the etcd pod of a node against the member at an endpoint, with the certificates that kubeadm mounts in each such pod. It
-// returns the output, or the error: an exitError if etcdctl ran.
+// etcdctl runs etcdctl in the etcd pod of a node against the member at an endpoint, with the
+// certificates that kubeadm mounts in each such pod. It returns the output, or the error: an
+// exitError if etcdctl ran.
 func (d *dialer) etcdctl(ctx context.Context, node, endpoint string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.peer)
 	defer cancel()

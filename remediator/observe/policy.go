@@ -15,14 +15,15 @@ import (
 	"scute.dev/remediator"
 )
 
-// Select returns the policy for machines of an owner's kind in a cluster with these labels: the first by name that selects them, nil if there is
-// none. A policy whose selector cannot be read applies if no other policy does, because a remediation may have started under it.
+// Select returns the policy for machines of an owner's kind in a cluster with these labels: the
+// first by name that selects them, nil if there is none. A policy whose selector cannot be read
+// applies if no other policy does, because a remediation may have started under it.
 func Select(policies []v1alpha1.RepairPolicy, cluster map[string]string, ownerKind string) *v1alpha1.RepairPolicy {
 	return scopesOf(policies).first(cluster, ownerKind)
 }
 
-// Selects reports whether a policy selects machines of an owner's kind in a cluster with these labels. It returns Unknown if its selection cannot be
-// read.
+// Selects reports whether a policy selects machines of an owner's kind in a cluster with these
+// labels. It returns Unknown if its selection cannot be read.
 func Selects(p *v1alpha1.RepairPolicy, cluster map[string]string, ownerKind string) object.ConditionStatus {
 	return scopeOf(p).selects(cluster, ownerKind)
 }
@@ -115,14 +116,16 @@ func Unreadable(p *v1alpha1.RepairPolicy) string {
 	return ""
 }
 
-// isControlPlane reports whether a kind is a control plane. It includes unknown kinds, because all control plane providers use this suffix.
+// isControlPlane reports whether a kind is a control plane. It includes unknown kinds, because all
+// control plane providers use this suffix.
 func isControlPlane(ownerKind string) bool {
 	kind, _, _ := strings.Cut(ownerKind, ".")
 	return strings.HasSuffix(kind, "ControlPlane")
 }
 
-// Policy returns the facts of a RepairPolicy with the defaults of its schema, because an object may be older than a field. For an unreadable policy
-// it returns only its name and the reason, because a default must not replace a value that the policy may contain.
+// Policy returns the facts of a RepairPolicy with the defaults of its schema, because an object may
+// be older than a field. For an unreadable policy it returns only its name and the reason, because
+// a default must not replace a value that the policy may contain.
 func Policy(p *v1alpha1.RepairPolicy) remediator.Policy {
 	if why := Unreadable(p); why != "" {
 		return remediator.Policy{Name: p.Name, UID: p.UID, Unreadable: why}

@@ -18,8 +18,8 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// stripped returns the transform that strips objects of a kind in the cache, because a thousand clusters must need little memory. A tombstone is
-// unchanged.
+// stripped returns the transform that strips objects of a kind in the cache, because a thousand
+// clusters must need little memory. A tombstone is unchanged.
 func stripped[T client.Object](strip func(T)) toolscache.TransformFunc {
 	return func(in any) (any, error) {
 		if o, ok := in.(T); ok {
@@ -44,7 +44,8 @@ func stripMeta(o client.Object, also ...func(key, value string) bool) {
 	o.SetAnnotations(annotations)
 }
 
-// neededForFacts reports whether facts need an annotation. The annotation of kubectl apply is a second copy of the object.
+// neededForFacts reports whether facts need an annotation. The annotation of kubectl apply is a
+// second copy of the object.
 func neededForFacts(key string) bool {
 	switch key {
 	case clusterv1.PausedAnnotation, clusterv1.MachineSkipRemediationAnnotation, clusterv1.RemediateMachineAnnotation, clusterv1.DeleteMachineAnnotation,
@@ -102,8 +103,8 @@ func stripCluster(c *clusterv1.Cluster) {
 	dropMessages(c.Status.Conditions)
 }
 
-// stripHealthCheck strips a MachineHealthCheck. It drops a selector that is larger than the spec of a policy may be; the MachineHealthCheck then
-// selects every machine of its cluster.
+// stripHealthCheck strips a MachineHealthCheck. It drops a selector that is larger than the spec of
+// a policy may be; the MachineHealthCheck then selects every machine of its cluster.
 func stripHealthCheck(c *clusterv1.MachineHealthCheck) {
 	stripMeta(c)
 	if data, err := json.Marshal(c.Spec.Selector); err != nil || len(data) > v1alpha1.SpecBytes {
@@ -113,8 +114,9 @@ func stripHealthCheck(c *clusterv1.MachineHealthCheck) {
 	dropMessages(c.Status.Conditions)
 }
 
-// dropMessages removes the messages of conditions except those of the types in but, because messages are most of a status and change most often. Strings
-// that are the same in thousands of objects are stored once.
+// dropMessages removes the messages of conditions except those of the types in but, because
+// messages are most of a status and change most often. Strings that are the same in thousands of
+// objects are stored once.
 func dropMessages(conditions []metav1.Condition, but ...string) {
 	for i := range conditions {
 		c := &conditions[i]

@@ -70,8 +70,8 @@ func (w timeouts) forRoute(forRoute route) time.Duration {
 	return w.member
 }
 
-// query queries the member on a node by a port-forward to its pod. If the member does not respond or is slow, ask queries its client port, which needs
-// no kubelet.
+// query queries the member on a node by a port-forward to its pod. If the member does not respond
+// or is slow, ask queries its client port, which needs no kubelet.
 func (d *dialer) query(ctx context.Context, node string) answer {
 	ctx, cancel := context.WithTimeout(ctx, d.member)
 	defer cancel()
@@ -131,8 +131,9 @@ func (d *dialer) queryBy(ctx context.Context, node string, by route) answer {
 	return line.query(ctx, a)
 }
 
-// queryPort queries the client port of the node's machine. Another machine, even of another cluster, may have the address, so only a member with the
-// node's name and a certificate of its cluster's CA is accepted.
+// queryPort queries the client port of the node's machine. Another machine, even of another
+// cluster, may have the address, so only a member with the node's name and a certificate of its
+// cluster's CA is accepted.
 func (d *dialer) queryPort(ctx context.Context, node string) answer {
 	none := answer{node: node, answers: object.Unknown}
 	for _, address := range d.addresses[node] {
@@ -155,8 +156,9 @@ func (a *answer) isOwnNode() bool {
 	return slices.ContainsFunc(slices.Concat(a.list, a.stale), func(m *etcd.Member) bool { return m.ID == a.id && m.Name == a.node })
 }
 
-// addresses returns the addresses of client ports by node of the control plane. They are read from Machines, which the infrastructure provider sets.
-// Addresses that etcd lists are not used, because the tenant would choose what scute connects to.
+// addresses returns the addresses of client ports by node of the control plane. They are read from
+// Machines, which the infrastructure provider sets. Addresses that etcd lists are not used, because
+// the tenant would choose what scute connects to.
 func (o *Observer) addresses(ctx context.Context, cluster types.NamespacedName) (map[string][]string, error) {
 	list := &clusterv1.MachineList{}
 	err := o.cache.List(ctx, list, client.InNamespace(cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}, client.UnsafeDisableDeepCopy)
@@ -182,8 +184,8 @@ func clientPorts(machines []clusterv1.Machine) map[string][]string {
 	return of
 }
 
-// etcdAddresses returns the addresses at which the etcd of a control plane's machine may be queried. Whether scuted may reach them is checked when it
-// dials them.
+// etcdAddresses returns the addresses at which the etcd of a control plane's machine may be
+// queried. Whether scuted may reach them is checked when it dials them.
 func etcdAddresses(m *clusterv1.Machine) []clusterv1.MachineAddress {
 	if _, is := m.Labels[clusterv1.MachineControlPlaneLabel]; !is {
 		return nil

@@ -45,8 +45,9 @@ type Kind struct {
 	GroupVersion schema.GroupVersion
 	// Resource is its plural name in paths of the API server.
 	Resource string
-	// Provider is the name of its provider in clusterctl's inventory, "" for a kind without tested versions. Tested are the minor versions of the
-	// provider whose internal bookkeeping (the annotations remediation-in-progress and cloned-from-name) was tested.
+	// Provider is the name of its provider in clusterctl's inventory, "" for a kind without tested
+	// versions. Tested are the minor versions of the provider whose internal bookkeeping (the
+	// annotations remediation-in-progress and cloned-from-name) was tested.
 	Provider string
 	Tested   []string
 	// ThroughSets reports whether its machines belong to MachineSets that it controls.
@@ -76,8 +77,9 @@ type Owner interface {
 	ManagedBy() string
 	// RelaxesPreflight reports whether the kind supports the annotation remediation-in-progress.
 	RelaxesPreflight() bool
-	// Outdates reports whether the value of a trigger on a machine makes the owner replace the machine. It returns an error if the trigger has no
-	// effect with this owner, ErrTriggerOff if the owner's spec disables it.
+	// Outdates reports whether the value of a trigger on a machine makes the owner replace the
+	// machine. It returns an error if the trigger has no effect with this owner, ErrTriggerOff if
+	// the owner's spec disables it.
 	Outdates(trigger remediator.RolloutTrigger, value string, now time.Time) (bool, error)
 	// Strip removes everything from its spec and status that no fact needs.
 	Strip()
@@ -141,7 +143,8 @@ func Items(list client.ObjectList) []Owner {
 	return owners
 }
 
-// Of returns the kind that a reference names. If another group has a kind with a known name, its group is appended to the name.
+// Of returns the kind that a reference names. If another group has a kind with a known name, its
+// group is appended to the name.
 func Of(ref *metav1.OwnerReference) string {
 	group := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).Group
 	if k, known := Named(ref.Kind); known && k.GroupVersion.Group != group {
@@ -160,7 +163,8 @@ func (k Kind) GroupVersionKind() schema.GroupVersionKind {
 	return k.GroupVersion.WithKind(string(k.Name))
 }
 
-// TopologyReplicas returns the field in a Cluster's topology with the replicas of an owner of the kind, nil if there is none.
+// TopologyReplicas returns the field in a Cluster's topology with the replicas of an owner of the
+// kind, nil if there is none.
 func (k Kind) TopologyReplicas(c *clusterv1.Cluster, entry string) **int32 {
 	switch topology := &c.Spec.Topology; {
 	case !topology.IsDefined():

@@ -48,8 +48,8 @@ func (o deployment) Fill(f *remediator.OwnerFacts, below Children) {
 	}
 }
 
-// setsByAge returns the names of a MachineDeployment's MachineSets, the oldest first, but the current revision last. A MachineDeployment without a
-// revision has at most one MachineSet.
+// setsByAge returns the names of a MachineDeployment's MachineSets, the oldest first, but the
+// current revision last. A MachineDeployment without a revision has at most one MachineSet.
 func setsByAge(sets []clusterv1.MachineSet, revision string) []string {
 	slices.SortFunc(sets, func(a, b clusterv1.MachineSet) int {
 		x, y := a.Annotations[clusterv1.RevisionAnnotation] == revision, b.Annotations[clusterv1.RevisionAnnotation] == revision

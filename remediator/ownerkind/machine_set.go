@@ -39,8 +39,9 @@ func (o set) Fill(f *remediator.OwnerFacts, _ Children) {
 	f.Version, f.Refused = o.Spec.Template.Spec.Version, refusal(o.MachineSet)
 }
 
-// refusal returns why an owner could not create a machine when it last tried, "" if it could. The condition remains until the owner has all machines.
-// It reports failed preflight checks (runPreflightChecks in core/reconcilers/machineset) and errors of the API server.
+// refusal returns why an owner could not create a machine when it last tried, "" if it could. The
+// condition remains until the owner has all machines. It reports failed preflight checks
+// (runPreflightChecks in core/reconcilers/machineset) and errors of the API server.
 func refusal(o interface{ GetV1Beta1Conditions() clusterv1.Conditions }) string {
 	for _, c := range o.GetV1Beta1Conditions() {
 		if c.Type == clusterv1.MachinesCreatedV1Beta1Condition && c.Status == corev1.ConditionFalse {

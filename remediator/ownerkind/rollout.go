@@ -12,16 +12,16 @@ import (
 	"scute.dev/remediator"
 )
 
-// Messages of the condition UpToDate, from KubeadmControlPlane and for workers from core (controlplane/kubeadm/pkg, filters.go, and
-// reconcileMachineUpToDateCondition in v1.14).
+// Messages of the condition UpToDate, from KubeadmControlPlane and for workers from core
+// (controlplane/kubeadm/pkg, filters.go, and reconcileMachineUpToDateCondition in v1.14).
 const (
 	certificatesMessage = "Certificates will expire soon"
 	outdatedMessage     = " is not up-to-date" // after the kind of the infrastructure machine
 	kubeletMessage      = "Node.status.nodeInfo.kubeletVersion"
 )
 
-// rollingOut returns what the owner itself rolls out, "" for nothing: a version, a change of its spec, or an update in place. It ignores machines
-// that scute made outdated.
+// rollingOut returns what the owner itself rolls out, "" for nothing: a version, a change of its
+// spec, or an update in place. It ignores machines that scute made outdated.
 func rollingOut(machines []*clusterv1.Machine, wanted string) string {
 	var reasons []string
 	outdated := 0

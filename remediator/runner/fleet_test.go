@@ -410,8 +410,8 @@ func TestFailureDomainFails(t *testing.T) {
 	}
 }
 
-// TestNoMassFailureAfterARestart checks that a few unhealthy machines among many are no mass failure for a process that has
-// just started, whichever owners are reconciled first.
+// TestNoMassFailureAfterARestart checks that a few unhealthy machines among many are no mass
+// failure for a process that has just started, whichever owners are reconciled first.
 func TestNoMassFailureAfterARestart(t *testing.T) {
 	l, fleet := logtest.Open(t), namespaces(12, remediator.FleetLimits{})
 	for _, w := range fleet.worlds {

@@ -55,8 +55,9 @@ func (r *Runner) queuedBefore(self *tracker, now time.Time) (owner string, until
 	return owner, time.Time{}
 }
 
-// ledger counts the policy's usage by other owners. The number of watched machines is at least that of the observation, because not every owner has
-// had a turn in this process. The caller holds the lock.
+// ledger counts the policy's usage by other owners. The number of watched machines is at least that
+// of the observation, because not every owner has had a turn in this process. The caller holds the
+// lock.
 func (r *Runner) ledger(self *tracker, f *remediator.Facts, now time.Time) remediator.Ledger {
 	l := remediator.Ledger{Watched: len(f.Machines), Unhealthy: remediator.Total(remediator.UsageOf(self.agg.State, f).Unhealthy)}
 	policy := policyKey(f)
@@ -165,8 +166,8 @@ func (r *Runner) massFailuresEnded(namespace string) map[string]time.Time {
 	return passed
 }
 
-// Fleet returns the remediations in progress and the machines of all policies, by the limits and selected machines of an observation. FailingDomains
-// contains the mass failures for any namespace.
+// Fleet returns the remediations in progress and the machines of all policies, by the limits and
+// selected machines of an observation. FailingDomains contains the mass failures for any namespace.
 func (r *Runner) Fleet(seen remediator.Fleet) remediator.Fleet {
 	now := r.now()
 	r.mu.Lock()

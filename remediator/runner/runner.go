@@ -19,11 +19,11 @@ import (
 
 // Observer reads facts.
 type Observer interface {
-	// Observe returns an owner's facts without etcd. It returns no error for an owner that is gone, because the facts contain that. made are the
-	// objects of escalation steps in the log.
+	// Observe returns an owner's facts without etcd. It returns no error for an owner that is gone,
+	// because the facts contain that. made are the objects of escalation steps in the log.
 	Observe(ctx context.Context, owner remediator.Owner, made remediator.CreatedObjects) (*remediator.Facts, error)
-	// Probe returns the facts with the answers of the cluster's API server and of etcd. What cannot be asked is Unknown, with the reason, and not an
-	// error.
+	// Probe returns the facts with the answers of the cluster's API server and of etcd. What cannot
+	// be asked is Unknown, with the reason, and not an error.
 	Probe(ctx context.Context, f *remediator.Facts) (*remediator.Facts, error)
 }
 
@@ -41,7 +41,8 @@ type Runner struct {
 	Executor    executor
 	// View contains the owners in the log. It has caught up before the first turn.
 	View *Remediations
-	// MoveOf returns the ID of a move of a cluster that has not ended, or "". It waits until it has read the log up to the commit at seq.
+	// MoveOf returns the ID of a move of a cluster that has not ended, or "". It waits until it has
+	// read the log up to the commit at seq.
 	MoveOf func(ctx context.Context, seq uint64, namespace, cluster string) (string, error)
 	Logger *slog.Logger
 	// Now is the clock; nil means time.Now.
@@ -61,12 +62,14 @@ type Runner struct {
 }
 
 const (
-	// maxRounds bounds the decisions in one turn. Each decision records something new, and a remediation has fewer steps.
+	// maxRounds bounds the decisions in one turn. Each decision records something new, and a
+	// remediation has fewer steps.
 	maxRounds = 64
 	// A turn with a failed write is repeated after retryFirst, then at longer intervals up to retryMax.
 	retryFirst = time.Second
 	retryMax   = 30 * time.Second
-	// turnTimeout is the timeout of a turn: an observation, requests to etcd, appends and a few writes. A defragmentation has another timeout.
+	// turnTimeout is the timeout of a turn: an observation, requests to etcd, appends and a few
+	// writes. A defragmentation has another timeout.
 	turnTimeout = time.Minute
 	// unwatchedDelay is the time until the next turn after a write that no watch reports.
 	unwatchedDelay = time.Second
@@ -130,8 +133,9 @@ func (r *Runner) turn(ctx context.Context, e *tracker, owner remediator.Owner) (
 	if len(actions) == 0 {
 		return turn{facts: f}, nil
 	}
-	// A move may have been requested after the turn checked, and before the remediation was started. A move that is requested later finds the
-	// remediation in the log, and is refused. So if both start at the same time, one of them stops.
+	// A move may have been requested after the turn checked, and before the remediation was
+	// started. A move that is requested later finds the remediation in the log, and is refused. So
+	// if both start at the same time, one of them stops.
 	move, err := r.MoveOf(ctx, e.agg.Seq, owner.Namespace, owner.Cluster)
 	if err != nil {
 		return turn{}, err
@@ -148,7 +152,8 @@ func (r *Runner) turn(ctx context.Context, e *tracker, owner remediator.Owner) (
 	return turn{facts: f, slow: slow, failed: failed, unwatched: e.agg.Seq > opened && slices.ContainsFunc(actions, isUnwatched)}, nil
 }
 
-// isUnwatched reports whether no watch reports a write, because it changes an infrastructure machine or the object of an escalation step.
+// isUnwatched reports whether no watch reports a write, because it changes an infrastructure
+// machine or the object of an escalation step.
 func isUnwatched(a remediator.Action) bool {
 	return slices.Contains([]remediator.ActionType{remediator.SetClonedFrom, remediator.CreateStepObject, remediator.DeleteStepObject}, a.Type)
 }
@@ -172,8 +177,8 @@ func (r *Runner) observe(ctx context.Context, e *tracker, owner remediator.Owner
 	return &f, err
 }
 
-// defragment performs a defragmentation, which may take longer than a turn, with its own timeout. Another process would carry it out again, if there is
-// time.
+// defragment performs a defragmentation, which may take longer than a turn, with its own timeout.
+// Another process would carry it out again, if there is time.
 func (r *Runner) defragment(ctx context.Context, e *tracker, f *remediator.Facts, a remediator.Action) error {
 	ctx, cancel := context.WithTimeout(ctx, a.Timeout)
 	defer cancel()
@@ -185,7 +190,8 @@ func (r *Runner) defragment(ctx context.Context, e *tracker, f *remediator.Facts
 	return r.logWrite(e, a, err)
 }
 
-// decideAll records the events that follow from the facts, and the events that follow from these. It returns the facts of the last decision.
+// decideAll records the events that follow from the facts, and the events that follow from these.
+// It returns the facts of the last decision.
 func (r *Runner) decideAll(ctx context.Context, e *tracker, f *remediator.Facts) (*remediator.Facts, error) {
 	unasked, remembered := f, false
 	for range maxRounds {
@@ -221,8 +227,8 @@ const (
 	needsProbe                     // the cluster must be asked first
 )
 
-// decide records the events of one decision, and returns its facts. startMu guards everything that may start something; the cluster is asked outside
-// of it.
+// decide records the events of one decision, and returns its facts. startMu guards everything that
+// may start something; the cluster is asked outside of it.
 func (r *Runner) decide(ctx context.Context, e *tracker, seen *remediator.Facts) (*remediator.Facts, outcome, error) {
 	r.startMu.Lock()
 	defer r.startMu.Unlock()
@@ -288,8 +294,9 @@ func (r *Runner) refresh(ctx context.Context, e *tracker) error {
 	return e.agg.CheckClaim(r.Incarnation)
 }
 
-// act performs writes, after ensuring that this process has claimed the owner. If another process has appended meanwhile, it performs the writes that are
-// due now. It returns the write that takes longer than a turn.
+// act performs writes, after ensuring that this process has claimed the owner. If another process
+// has appended meanwhile, it performs the writes that are due now. It returns the write that takes
+// longer than a turn.
 func (r *Runner) act(ctx context.Context, e *tracker, f *remediator.Facts, actions []remediator.Action) (slow *remediator.Action, err error) {
 	if len(actions) == 0 {
 		return nil, nil
@@ -316,8 +323,8 @@ func (r *Runner) act(ctx context.Context, e *tracker, f *remediator.Facts, actio
 	return r.perform(ctx, e, f, actions)
 }
 
-// perform performs writes. A failed write prevents only the writes that follow it: the withdrawal of a step that puts one machine at risk must not
-// wait for a write on another machine.
+// perform performs writes. A failed write prevents only the writes that follow it: the withdrawal
+// of a step that puts one machine at risk must not wait for a write on another machine.
 func (r *Runner) perform(ctx context.Context, e *tracker, f *remediator.Facts, actions []remediator.Action) (slow *remediator.Action, err error) {
 	var failed []remediator.Action
 	var errs []error

@@ -17,7 +17,8 @@ type tracker struct {
 	agg *root
 	// claimed means that this process had claimed the owner at the end of the last turn.
 	claimed bool
-	// behind means that the last turn failed, so that the log may have what this process appended, although it did not learn that.
+	// behind means that the last turn failed, so that the log may have what this process appended,
+	// although it did not learn that.
 	behind   bool
 	failures int
 	// blindSince is the time of the first of the latest consecutive failed observations, or zero if
@@ -39,11 +40,11 @@ type tracker struct {
 }
 
 const (
-	// answerTTL is how long an answer of etcd's members may be used during a surge. The machines change many times a second then, and each
-	// observation would ask all members.
+	// answerTTL is how long an answer of etcd's members may be used during a surge. The machines
+	// change many times a second then, and each observation would ask all members.
 	answerTTL = 3 * time.Second
-	// queueTTL is how long after its last turn an owner keeps its place in the queue for defragmentations. It is longer than a defragmentation,
-	// which a turn follows.
+	// queueTTL is how long after its last turn an owner keeps its place in the queue for
+	// defragmentations. It is longer than a defragmentation, which a turn follows.
 	queueTTL = 6 * time.Minute
 )
 
@@ -148,7 +149,8 @@ func (r *Runner) tracker(owner remediator.Owner) *tracker {
 	return e
 }
 
-// load fills the trackers from the view, because limits and cooldowns count before an owner's first turn. The caller holds the lock.
+// load fills the trackers from the view, because limits and cooldowns count before an owner's first
+// turn. The caller holds the lock.
 func (r *Runner) load() {
 	if r.owners != nil {
 		return
@@ -207,8 +209,8 @@ func (r *Runner) marked() remediator.NamespaceCounts {
 	return counts
 }
 
-// forget records that an owner is gone. Only its past counts for limits and cooldowns. If an owner without a past has a turn again, its log is read
-// again.
+// forget records that an owner is gone. Only its past counts for limits and cooldowns. If an owner
+// without a past has a turn again, its log is read again.
 func (r *Runner) forget(owner remediator.Owner) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -18,10 +18,11 @@ import (
 // safe for concurrent use. Forget deletes owners whose history no longer counts toward a limit or a
 // cooldown.
 type Remediations struct {
-	// Changed is called after an owner has changed, from the projector's goroutine; it must not block. It is set before use. May be nil.
+	// Changed is called after an owner has changed, from the projector's goroutine; it must not
+	// block. It is set before use. May be nil.
 	Changed func(Change)
-	// Report reports the events of a commit to users, from the projector's goroutine; it must not block. It is set before
-	// use. nil reports nothing. Events before ReportSince are not reported.
+	// Report reports the events of a commit to users, from the projector's goroutine; it must not
+	// block. It is set before use. nil reports nothing. Events before ReportSince are not reported.
 	Report      func(Report)
 	ReportSince time.Time
 	// LogID is the ID of the log whose commits are applied. It is set before use and not changed.
@@ -131,7 +132,8 @@ func (v *Remediations) applyEvent(s *remediator.State, e remediator.Event, repor
 	}
 }
 
-// Forget deletes owners if remediator.Forget permits it. A later event about a deleted owner follows its identity: see Runner.withOwner.
+// Forget deletes owners if remediator.Forget permits it. A later event about a deleted owner
+// follows its identity: see Runner.withOwner.
 func (v *Remediations) Forget(at time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -248,8 +250,9 @@ func (v *Remediations) Phases() map[v1alpha1.RemediationPhase]int {
 	return phases
 }
 
-// state returns a copy of the state of an owner, and the commit up to which it includes the log. The state is empty if the view does not have the
-// owner, or cannot read an event of the owner. last is the owner's last commit in the view.
+// state returns a copy of the state of an owner, and the commit up to which it includes the log.
+// The state is empty if the view does not have the owner, or cannot read an event of the owner.
+// last is the owner's last commit in the view.
 func (v *Remediations) state(id string) (s *remediator.State, seq, last uint64) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()

@@ -25,8 +25,9 @@ type Binaries struct {
 	ControllerManager string
 }
 
-// Find returns the server programs. If KUBEBUILDER_ASSETS is set, etcd and kube-apiserver must exist in that folder, and
-// kube-controller-manager comes from it if it exists there. Find builds the other ones.
+// Find returns the server programs. If KUBEBUILDER_ASSETS is set, etcd and kube-apiserver must
+// exist in that folder, and kube-controller-manager comes from it if it exists there. Find builds
+// the other ones.
 func Find(ctx context.Context, progress io.Writer) (Binaries, error) {
 	dir := os.Getenv(EnvAssets)
 	if dir != "" {

@@ -23,8 +23,8 @@ type Program struct {
 	names  []string // the names of its links, if they differ from the name of its binary
 }
 
-// The programs that the test bed and the suites run. One go command builds the programs of a module, and so compiles each
-// shared package once.
+// The programs that the test bed and the suites run. One go command builds the programs of a
+// module, and so compiles each shared package once.
 var (
 	Daemon    = Program{pkg: "scute.dev/cmd/daemon", names: []string{"scuted"}}
 	Ctl       = Program{pkg: "scute.dev/cmd/ctl", names: []string{"scutectl"}}
@@ -43,8 +43,9 @@ func (p Program) binary() string {
 	return path.Base(p.pkg)
 }
 
-// Build builds the programs that are out of date, and returns their folder. With an empty build cache it takes minutes, and
-// writes to progress how far it is. Several processes may call it at the same time.
+// Build builds the programs that are out of date, and returns their folder. With an empty build
+// cache it takes minutes, and writes to progress how far it is. Several processes may call it at
+// the same time.
 func Build(ctx context.Context, progress io.Writer, programs ...Program) (folder string, err error) {
 	root, err := Root()
 	if err != nil {
@@ -80,8 +81,8 @@ func Build(ctx context.Context, progress io.Writer, programs ...Program) (folder
 	return folder, nil
 }
 
-// build runs one go command for the programs of one module. It compiles with the same flags as the Makefile, so that both share
-// the build cache.
+// build runs one go command for the programs of one module. It compiles with the same flags as the
+// Makefile, so that both share the build cache.
 func build(ctx context.Context, progress io.Writer, source, folder string, programs []Program) error {
 	versions, err := requiredVersions(filepath.Join(source, "go.mod"))
 	if err != nil {
@@ -108,8 +109,8 @@ func build(ctx context.Context, progress io.Writer, source, folder string, progr
 	return nil
 }
 
-// environment returns the environment of go commands: static binaries, no C compiler, no GOFLAGS of the caller, and fewer garbage
-// collections in the compiler.
+// environment returns the environment of go commands: static binaries, no C compiler, no GOFLAGS of
+// the caller, and fewer garbage collections in the compiler.
 func environment() []string {
 	return append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=", "GOGC=200")
 }
@@ -131,7 +132,8 @@ func link(folder string, p Program) error {
 	return nil
 }
 
-// stamp returns the linker flags that set the version of Kubernetes. Cluster API refuses an API server without a version.
+// stamp returns the linker flags that set the version of Kubernetes. Cluster API refuses an API
+// server without a version.
 func stamp(version string) string {
 	major, minor, _ := strings.Cut(strings.TrimPrefix(semver.MajorMinor(version), "v"), ".")
 	return fmt.Sprintf("-X %[1]s.gitVersion=%[2]s -X %[1]s.gitMajor=%[3]s -X %[1]s.gitMinor=%[4]s",

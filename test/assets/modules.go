@@ -25,8 +25,8 @@ func FindModules(ctx context.Context) (Modules, error) {
 	return Modules{ClusterAPI: dirs[0], ClusterAPITest: dirs[1]}, nil
 }
 
-// Folders returns the folders of modules in the module cache, in the versions that the go.mod in folder of of the checkout
-// requires. It downloads missing modules.
+// Folders returns the folders of modules in the module cache, in the versions that the go.mod in
+// folder of of the checkout requires. It downloads missing modules.
 func Folders(ctx context.Context, of string, modules ...string) ([]string, error) {
 	root, err := Root()
 	if err != nil {
@@ -48,8 +48,8 @@ func Folders(ctx context.Context, of string, modules ...string) ([]string, error
 	return strings.Fields(string(out)), nil
 }
 
-// VersionOf returns the version of a module, from the name of its folder in the module cache. The build info of a test binary
-// does not have the versions.
+// VersionOf returns the version of a module, from the name of its folder in the module cache. The
+// build info of a test binary does not have the versions.
 func VersionOf(folder string) string {
 	if _, version, found := strings.Cut(filepath.Base(folder), "@"); found {
 		return version

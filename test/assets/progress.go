@@ -21,8 +21,8 @@ const (
 	quiet    = 10 * time.Second       // between two lines without a terminal
 )
 
-// progress reads the output of `go build -v`, and reports the elapsed time and the numbers of downloaded modules and compiled
-// packages.
+// progress reads the output of `go build -v`, and reports the elapsed time and the numbers of
+// downloaded modules and compiled packages.
 type progress struct {
 	out      io.Writer
 	terminal bool

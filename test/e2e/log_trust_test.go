@@ -136,7 +136,8 @@ func TestTwoInstallations(t *testing.T) {
 	harness.Must(t, acting.WaitReady(ctx))
 }
 
-// TestTwoClustersOnOneLog: a log belongs to the management cluster that it began on; a daemon of another one does nothing.
+// TestTwoClustersOnOneLog: a log belongs to the management cluster that it began on; a daemon of
+// another one does nothing.
 func TestTwoClustersOnOneLog(t *testing.T) {
 	ctx := harness.Deadline(t, 3*time.Minute)
 	const ns = "two-clusters"

@@ -20,8 +20,9 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// TestPicture checks that `scutectl get machines` shows the decision and the next step with its deadline during a surge.
-// Afterwards the Kubernetes events about the machine and its owner have all steps in order.
+// TestPicture checks that `scutectl get machines` shows the decision and the next step with its
+// deadline during a surge. Afterwards the Kubernetes events about the machine and its owner have
+// all steps in order.
 func TestPicture(t *testing.T) {
 	address := ports.AddressForTest(t)
 	daemon(t, scuted.DaemonOptions{Listen: address})

@@ -8,6 +8,6 @@
 //	prod, err := bed.Side("blue").CreateCluster(ctx, testbed.Cluster{Namespace: "fleet", Name: "prod", Topology: true})
 //	err = bed.Side("blue").WaitAvailable(ctx, "fleet", "prod")
 //
-// The snapshots and the journal of the cloud show what happens to the machines. The package is for tests, benchmarks and
-// demonstrations. Nothing outside the test module may import it.
+// The snapshots and the journal of the cloud show what happens to the machines. The package is for
+// tests, benchmarks and demonstrations. Nothing outside the test module may import it.
 package testbed

@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -65,6 +66,46 @@ func comments(t *testing.T, path, name string) (findings []string) {
 			name, files.Position(f.Pos()).Line, f.Name.Name, f.Name.Name))
 	}
 	return findings
+}
+
+// maxCommentColumns is the widest line of a comment, with tabs of four columns.
+const maxCommentColumns = 120
+
+// TestCommentWidth checks that no line of a comment is too wide, except for preformatted text and directives.
+func TestCommentWidth(t *testing.T) {
+	for _, path := range written(t, root) {
+		if filepath.Ext(path) != ".go" {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range strings.Split(string(text), "\n") {
+			if isTooWide(line) {
+				t.Errorf("%s:%d: wrap the comment at %d columns", path, i+1, maxCommentColumns)
+			}
+		}
+	}
+}
+
+// TestCommentWidthFails checks which lines are too wide.
+func TestCommentWidthFails(t *testing.T) {
+	words := strings.Repeat("word ", 30)
+	for line, want := range map[string]bool{
+		"// " + words: true, "\t// " + words: true, "\t" + words: false, "//\t" + words: false, "//   - " + words: false,
+		"// +kubebuilder:" + words: false, "//go:" + words: false, "// short": false,
+	} {
+		if isTooWide(line) != want {
+			t.Errorf("isTooWide(%q) = %t", line, !want)
+		}
+	}
+}
+
+func isTooWide(line string) bool {
+	text, isComment := strings.CutPrefix(strings.TrimLeft(line, "\t"), "// ")
+	columns := len([]rune(strings.ReplaceAll(line, "\t", "    ")))
+	return isComment && columns > maxCommentColumns && !strings.HasPrefix(text, " ") && !strings.HasPrefix(text, "+")
 }
 
 // verb reports whether a word may be the verb of a function's comment: in the third person, and not on the list of

@@ -11,7 +11,8 @@ import (
 // burnArgument makes this program burn a core.
 const burnArgument = "burn-a-core"
 
-// burn keeps one core busy until in ends, which it does when the process that holds its other end is gone, however it went.
+// burn keeps one core busy until in ends, which it does when the process that holds its other end
+// is gone, however it went.
 func burn(in io.Reader) {
 	var ended atomic.Bool
 	go func() {

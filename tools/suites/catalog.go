@@ -45,7 +45,8 @@ func promises() []promise {
 
 type promise struct{ name, pkg, test string }
 
-// long are the suites that begin first, or one of them would run alone at the end, and into how many shares their tests are cut.
+// long are the suites that begin first, or one of them would run alone at the end, and into how
+// many shares their tests are cut.
 func long() []suite {
 	return []suite{
 		{name: "e2e", shares: 6},

@@ -98,8 +98,8 @@ func (o *testOutput) say(t *test, text string) {
 	t.output.WriteString(text)
 }
 
-// failures are the tests that failed or did not end, with what they wrote. A test whose subtest failed is left out where it
-// wrote nothing itself.
+// failures are the tests that failed or did not end, with what they wrote. A test whose subtest
+// failed is left out where it wrote nothing itself.
 func (o *testOutput) failures() string {
 	var b strings.Builder
 	for _, t := range o.tests {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestMakeNeedsChromium checks that `make test` without a browser fails before it builds anything, and says what to install.
+// TestMakeNeedsChromium checks that `make test` without a browser fails before it builds anything,
+// and says what to install.
 func TestMakeNeedsChromium(t *testing.T) {
 	path := t.TempDir()
 	for _, program := range []string{"bash", "make", "git", "go"} {

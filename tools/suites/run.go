@@ -105,7 +105,8 @@ func (o *options) once(ctx context.Context, s suite, now turn) (result, string) 
 	if s.events {
 		cmd.Stdout = tests
 	}
-	// Its own process group, which is ended as a whole: test beds end with the process that started them, however it ends.
+	// Its own process group, which is ended as a whole: test beds end with the process that started
+	// them, however it ends.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error {
 		if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); !errors.Is(err, syscall.ESRCH) {

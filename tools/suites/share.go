@@ -22,8 +22,8 @@ type part struct {
 	note      string
 }
 
-// part is everything unless the suite is cut into shares. The shares of a suite take turns, and so do, each time that its turn
-// comes, the shares of the matrices of its tests.
+// part is everything unless the suite is cut into shares. The shares of a suite take turns, and so
+// do, each time that its turn comes, the shares of the matrices of its tests.
 func (s *suite) part(share string) (part, error) {
 	if s.shares < 2 || share == "" || share == whole {
 		return part{rotation: share}, nil

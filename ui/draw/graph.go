@@ -27,7 +27,8 @@ type Graph struct {
 	Paths []string
 }
 
-// Layout computes the layout of n boxes in layers from left to right. Each box is to the right of all boxes that it needs.
+// Layout computes the layout of n boxes in layers from left to right. Each box is to the right of
+// all boxes that it needs.
 func Layout(n int, edges []Edge) Graph {
 	g := newLayered(n, edges)
 	g.reduceCrossings()

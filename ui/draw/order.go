@@ -8,8 +8,9 @@ import (
 // sweeps is how often the layers are sorted from left to right and back.
 const sweeps = 12
 
-// reduceCrossings sorts each layer to reduce the number of crossings, by the barycenters of neighbors (Sugiyama, Tagawa and Toda, 1981). It keeps the best
-// order found, and the order of the definition between equally good ones.
+// reduceCrossings sorts each layer to reduce the number of crossings, by the barycenters of
+// neighbors (Sugiyama, Tagawa and Toda, 1981). It keeps the best order found, and the order of the
+// definition between equally good ones.
 func (g *layered) reduceCrossings() {
 	best, least := g.copyLayers(), g.crossings()
 	for i := 0; i < sweeps && least > 0; i++ {

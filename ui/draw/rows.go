@@ -40,8 +40,9 @@ func height(v, n int) float64 {
 	return waypoint + gapY
 }
 
-// align moves the vertices of a layer as close to the means of their neighbors as their distances allow. It pushes once from the top and once from
-// the bottom, and uses the mean of both, so that neither direction is preferred.
+// align moves the vertices of a layer as close to the means of their neighbors as their distances
+// allow. It pushes once from the top and once from the bottom, and uses the mean of both, so that
+// neither direction is preferred.
 func align(vertices []int, y []float64, neighbors [][]int, n int) {
 	wanted := make([]float64, len(vertices))
 	for i, v := range vertices {

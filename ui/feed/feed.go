@@ -58,8 +58,8 @@ func (f *Feed) Now(fn func(*Snapshot) error) error {
 	return fn(f.live)
 }
 
-// Commit calls fn with a Snapshot that contains only the sequence and time of a commit (the last one unless past), and no aggregates. It holds no lock
-// during fn, so fn may read the log for long.
+// Commit calls fn with a Snapshot that contains only the sequence and time of a commit (the last
+// one unless past), and no aggregates. It holds no lock during fn, so fn may read the log for long.
 func (f *Feed) Commit(seq uint64, past bool, fn func(*Snapshot) error) error {
 	head := f.Commits.Head()
 	if !past {
@@ -93,8 +93,8 @@ func (f *Feed) At(seq uint64, fn func(*Snapshot) error) error {
 	return fn(w)
 }
 
-// Follow returns a channel that receives after changes, until stop is called. Changes are combined: a slow reader receives one notification for all
-// changes since its last one.
+// Follow returns a channel that receives after changes, until stop is called. Changes are combined:
+// a slow reader receives one notification for all changes since its last one.
 func (f *Feed) Follow() (more <-chan struct{}, stop func(), err error) {
 	f.notifyMu.Lock()
 	defer f.notifyMu.Unlock()

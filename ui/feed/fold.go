@@ -27,8 +27,8 @@ type Fold interface {
 	Describe(v kit.View) []string
 }
 
-// NewFold returns an empty fold of an aggregate, or nil for a kind without one. A kind that is added here appears in the lists and pages of
-// scutectl ui and in `scutectl log replay`.
+// NewFold returns an empty fold of an aggregate, or nil for a kind without one. A kind that is
+// added here appears in the lists and pages of scutectl ui and in `scutectl log replay`.
 func NewFold(a eventlog.Aggregate) Fold {
 	switch a.Kind {
 	case eventlog.KindRun:

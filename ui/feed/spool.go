@@ -36,8 +36,9 @@ type commitsOf struct {
 	sequences []uint64
 }
 
-// NewSpool creates an empty spool in the directory for temporary files. If the system permits it, the file is unlinked immediately, so that it
-// disappears with the process, however the process ends.
+// NewSpool creates an empty spool in the directory for temporary files. If the system permits it,
+// the file is unlinked immediately, so that it disappears with the process, however the process
+// ends.
 func NewSpool() (*Spool, error) {
 	file, err := os.CreateTemp("", "scute-ui-*")
 	if err != nil {

@@ -50,7 +50,8 @@ func (w *Snapshot) Apply(r eventlog.Record) {
 	}
 }
 
-// Find returns an aggregate, or an error if it does not exist or this program cannot read it. The Snapshot owns it and changes it.
+// Find returns an aggregate, or an error if it does not exist or this program cannot read it. The
+// Snapshot owns it and changes it.
 func Find[F Fold](w *Snapshot, kind eventlog.Kind, id string) (f F, err error) {
 	a := eventlog.Aggregate{Kind: kind, ID: id}
 	e, ok := w.entries[a]

@@ -12,7 +12,8 @@ import (
 // actionLink is a link to the page that confirms an action.
 type actionLink struct{ Word, Link string }
 
-// actionLink returns a link to the confirmation of an action. It returns nil on pages of the past, where an action has no use.
+// actionLink returns a link to the confirmation of an action. It returns nil on pages of the past,
+// where an action has no use.
 func (v *view) actionLink(word string, a kit.Action) []actionLink {
 	if v.Past || !v.site.Actions {
 		return nil
@@ -29,7 +30,8 @@ func (v *view) acts(actions []kit.Action) (out []actionLink) {
 	return out
 }
 
-// policyActions returns the actions on the policies of open cases. Both are offered, because the log does not record whether a policy is paused.
+// policyActions returns the actions on the policies of open cases. Both are offered, because the
+// log does not record whether a policy is paused.
 func (v *view) policyActions(namespace string, cases []machineCase) (out []actionLink) {
 	var seen []string
 	for _, c := range cases {

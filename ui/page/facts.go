@@ -98,7 +98,8 @@ func (v *view) about(commands []string, actions []kit.Action) (s subject, err er
 	return s, err
 }
 
-// lastFactsAbout returns the last facts about an aggregate, newest first, and how many commits contain the facts omitted.
+// lastFactsAbout returns the last facts about an aggregate, newest first, and how many commits
+// contain the facts omitted.
 func (v *view) lastFactsAbout(a eventlog.Aggregate) (list []fact, earlier int, err error) {
 	of := v.site.feed.Commits.Sequences(a, v.Seq)
 	for i, seq := range slices.Backward(of) {

@@ -18,8 +18,9 @@ type bundle struct {
 	tasks []int
 }
 
-// bundles returns the boxes of a picture: one for each task if they are few; otherwise one for all tasks with the same needs and dependents; if these
-// are too many, one for all tasks of one or several adjacent layers.
+// bundles returns the boxes of a picture: one for each task if they are few; otherwise one for all
+// tasks with the same needs and dependents; if these are too many, one for all tasks of one or
+// several adjacent layers.
 func bundles(tasks []workflow.Task, edges []draw.Edge) []bundle {
 	if len(tasks) <= maxBoxes {
 		return groupBy(tasks, func(i int) string { return tasks[i].Name })
@@ -64,7 +65,8 @@ func twinKey(tasks []workflow.Task, edges []draw.Edge) func(int) string {
 	}
 }
 
-// edgesOf returns the needs between tasks, and edges between stages: from the hooks before the run, and to the hooks after it.
+// edgesOf returns the needs between tasks, and edges between stages: from the hooks before the run,
+// and to the hooks after it.
 func edgesOf(tasks []workflow.Task) (edges []draw.Edge, needs []workflow.Need) {
 	index := make(map[string]int, len(tasks))
 	for i := range tasks {

@@ -9,7 +9,8 @@ import (
 	words "scute.dev/view"
 )
 
-// briefLength is the maximum number of characters of a text in a list. The page of the event or task shows the whole text.
+// briefLength is the maximum number of characters of a text in a list. The page of the event or
+// task shows the whole text.
 const briefLength = 2000
 
 // functions returns the functions that templates call.

@@ -21,8 +21,8 @@ const largest = 200 << 10
 
 const largeRun = "/run?id=fleet/large/1"
 
-// largeRunFeed returns a feed with a run of n tasks in chains that start from one task. The first half of the tasks is done,
-// and one has failed.
+// largeRunFeed returns a feed with a run of n tasks in chains that start from one task. The first
+// half of the tasks is done, and one has failed.
 func largeRunFeed(t testing.TB, n int) *feed.Feed {
 	t.Helper()
 	d := workflow.Definition{Header: workflow.Header{Namespace: "fleet", Name: "large", Policy: "Pause"}}

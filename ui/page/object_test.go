@@ -41,8 +41,8 @@ func TestBackupSchedule(t *testing.T) {
 	}
 }
 
-// TestUnreadablePause checks that a Pause with an event of a later version keeps its page and the reason, because it may still hold its clusters.
-// An aggregate of an unknown kind has no link.
+// TestUnreadablePause checks that a Pause with an event of a later version keeps its page and the
+// reason, because it may still hold its clusters. An aggregate of an unknown kind has no link.
 func TestUnreadablePause(t *testing.T) {
 	log, f := logtest.Open(t), uitest.Feed(t)
 	of := eventlog.Aggregate{Kind: eventlog.KindPause, ID: "fleet/timed-out/1"}

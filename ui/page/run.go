@@ -100,8 +100,8 @@ func run(v *view) (any, error) {
 	return p, err
 }
 
-// started returns the names of the started tasks in the order of their first start. If they are many, tasks in progress and failed tasks precede
-// finished ones.
+// started returns the names of the started tasks in the order of their first start. If they are
+// many, tasks in progress and failed tasks precede finished ones.
 func started(status []v1alpha1.TaskStatus) (names []string) {
 	var of []v1alpha1.TaskStatus
 	for _, t := range status {
@@ -177,7 +177,8 @@ type panel struct {
 	Printed  *printed
 }
 
-// stepRow is a hook of a task, or the task's main step (""), with its last attempts. Earlier is the number of omitted attempts.
+// stepRow is a hook of a task, or the task's main step (""), with its last attempts. Earlier is the
+// number of omitted attempts.
 type stepRow struct {
 	Name, Kind string
 	Tries      []attemptBar
@@ -227,7 +228,8 @@ func tryOf(a runs.Attempt, now time.Time) attemptBar {
 // maxSpaces limits the spaces that indentation may add.
 const maxSpaces = 1 << 20
 
-// indented returns indented JSON. It returns deeply nested JSON unchanged, because each of its lines would begin with as many spaces.
+// indented returns indented JSON. It returns deeply nested JSON unchanged, because each of its
+// lines would begin with as many spaces.
 func indented(raw json.RawMessage) string {
 	var out bytes.Buffer
 	if spaces(raw) > maxSpaces || json.Indent(&out, raw, "", "  ") != nil {

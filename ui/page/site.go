@@ -119,7 +119,8 @@ func (s *Site) Page(path string, query url.Values, part bool) ([]byte, uint64, e
 	return cleanLines(out.Bytes()), seq, err
 }
 
-// cleanLines removes the characters that cli.Clean removes from a line. It keeps line ends, for example in the inputs of a task.
+// cleanLines removes the characters that cli.Clean removes from a line. It keeps line ends, for
+// example in the inputs of a task.
 func cleanLines(body []byte) []byte {
 	return bytes.Map(func(r rune) rune {
 		if r == '\n' || r >= ' ' && r < unicode.MaxASCII {

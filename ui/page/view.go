@@ -14,7 +14,8 @@ import (
 	"scute.dev/ui/feed"
 )
 
-// view is the state of one request: the moment and the parameters of the page. Its exported fields are for the templates.
+// view is the state of one request: the moment and the parameters of the page. Its exported fields
+// are for the templates.
 type view struct {
 	site *Site
 	// Snapshot is the state of the log. Its Seq is the last commit that the page includes.
@@ -92,7 +93,8 @@ func (v *view) With(pairs ...string) string {
 	return v.Path + "?" + q.Encode()
 }
 
-// When returns the address of this page at a commit; 0 is the present. It removes n, the index of an event, because it applies to one commit only.
+// When returns the address of this page at a commit; 0 is the present. It removes n, the index of
+// an event, because it applies to one commit only.
 func (v *view) When(seq uint64) string {
 	if seq == 0 {
 		return v.With("at", "", "n", "")
@@ -205,7 +207,8 @@ func (v *view) Kinds() []choice {
 // rowsPerPage is the number of rows of one page of a long list.
 const rowsPerPage = 50
 
-// longList is a long list, shown in pages of Rows. Param is the parameter with the number of the page, and Anchor the list's anchor, for example "#list".
+// longList is a long list, shown in pages of Rows. Param is the parameter with the number of the
+// page, and Anchor the list's anchor, for example "#list".
 type longList struct {
 	Param, Label, Anchor string
 	Rows                 int

@@ -87,7 +87,8 @@ func Append(t testing.TB, log *eventlog.Log, of eventlog.Aggregate, last uint64,
 	return receipt.Seq
 }
 
-// Fill adds all commits of a log to a feed. It derives the times of storage from the sequences, so that pages are reproducible.
+// Fill adds all commits of a log to a feed. It derives the times of storage from the sequences, so
+// that pages are reproducible.
 func Fill(t testing.TB, f *feed.Feed, log *eventlog.Log) {
 	t.Helper()
 	_, err := log.Replay(t.Context(), f.Commits.Head(), func(r eventlog.Record) error {
@@ -118,5 +119,6 @@ func Feed(t testing.TB) *feed.Feed {
 	return feed.New(commits)
 }
 
-// Markup is a hostile name or message: it closes an attribute, a tag and a comment, adds an element, and changes the direction of text.
+// Markup is a hostile name or message: it closes an attribute, a tag and a comment, adds an
+// element, and changes the direction of text.
 const Markup = "\"'>--></script><hostile onclick=alert(1)>`javascript:alert(1)\u202e\u009b"

@@ -183,8 +183,10 @@ func (c *checker) checkPause() {
 	c.params.Pause = data
 }
 
-// checkReadable tries to read everything that the workflow will read: files, templates, kubeconfigs, and the objects that contain them. It returns a problem
-// for each failure. In the daemon a failed read of an object is an error and no problem, because a later attempt may succeed.
+// checkReadable tries to read everything that the workflow will read: files, templates,
+// kubeconfigs, and the objects that contain them. It returns a problem for each failure. In the
+// daemon a failed read of an object is an error and no problem, because a later attempt may
+// succeed.
 func (c *checker) checkReadable(ctx context.Context, call *task.Call, made any) (problems []workflow.Problem, err error) {
 	failed := func(field string, wrong error) {
 		if wrong != nil && !c.deps.Clusters.IsLocal() && !task.IsFinal(wrong) {

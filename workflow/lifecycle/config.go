@@ -18,7 +18,8 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// configWriter writes the applied configuration of a cluster to a file or a ConfigMap. A hook calls it after a creation, and a task after an upgrade.
+// configWriter writes the applied configuration of a cluster to a file or a ConfigMap. A hook calls
+// it after a creation, and a task after an upgrade.
 type configWriter struct {
 	noManagement
 	noWorkload

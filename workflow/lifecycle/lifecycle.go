@@ -46,13 +46,15 @@ type Deps struct {
 	Workload   []workload.HookRegistrar
 }
 
-// Factory returns a provider. The provider implements the interfaces of the workflows that it supports: management.CreateProvider,
-// workload.UpgradeProvider and so on. The fields of problems begin with "spec.workflow.params".
+// Factory returns a provider. The provider implements the interfaces of the workflows that it
+// supports: management.CreateProvider, workload.UpgradeProvider and so on. The fields of problems
+// begin with "spec.workflow.params".
 type Factory func(p Params, cluster provider.Cluster, deps *Deps) (any, []workflow.Problem)
 
-// New checks the parameters of a workflow and constructs its tasks and their kinds. If a problem is not a warning, the tasks
-// must not run: they only serve to check references to them. The result depends only on the arguments, because New is called
-// again on every resume, with the parameters of the run, and must return the same tasks.
+// New checks the parameters of a workflow and constructs its tasks and their kinds. If a problem is
+// not a warning, the tasks must not run: they only serve to check references to them. The result
+// depends only on the arguments, because New is called again on every resume, with the parameters
+// of the run, and must return the same tasks.
 func New(_ context.Context, name string, params json.RawMessage, deps Deps) (task.NamedWorkflow, []workflow.Problem) {
 	names := []string{ManagementCreate, ManagementUpgrade, ManagementDelete, WorkloadCreate, WorkloadUpgrade, WorkloadDelete}
 	if !slices.Contains(names, name) {
@@ -131,7 +133,8 @@ func construct(c *checker, spec provider.Cluster, made any, boot management.Boot
 	}}
 }
 
-// kubeconfigDir returns the folder of kubeconfigs, as an absolute path, because the next process may have another working directory.
+// kubeconfigDir returns the folder of kubeconfigs, as an absolute path, because the next process
+// may have another working directory.
 func (d *Deps) kubeconfigDir() string {
 	folder := filepath.Join(d.Dir, "kubeconfigs")
 	if abs, err := filepath.Abs(folder); err == nil {
@@ -183,8 +186,8 @@ func (c *checker) newBootstrap() management.Bootstrap {
 	return nil
 }
 
-// diagnoseInputs returns the inputs of a Diagnose of the cluster. When a task fails, the objects of the cluster may be on the management cluster, on the
-// bootstrap cluster, or on the cluster itself.
+// diagnoseInputs returns the inputs of a Diagnose of the cluster. When a task fails, the objects of
+// the cluster may be on the management cluster, on the bootstrap cluster, or on the cluster itself.
 func (c *checker) diagnoseInputs(tasks []v1alpha1.TaskSpec) json.RawMessage {
 	spec := &c.params.Cluster
 	with := diagnose.With{Namespace: spec.Namespace, Clusters: []string{spec.Name}}

@@ -20,8 +20,8 @@ import (
 
 // ManifestProvider is the default provider, made of manifests with variables.
 //
-// The syntax of variables and defaults is that of clusterctl: ${NAME}, ${NAME:=default}. The following variables come from the specification of the
-// cluster, all others from its variables:
+// The syntax of variables and defaults is that of clusterctl: ${NAME}, ${NAME:=default}. The
+// following variables come from the specification of the cluster, all others from its variables:
 //
 //	NAMESPACE  CLUSTER_NAME  KUBERNETES_VERSION  CONTROL_PLANE_MACHINE_COUNT  WORKER_MACHINE_COUNT
 type ManifestProvider struct {
@@ -70,7 +70,8 @@ const (
 	manifestsPart = "manifests"
 )
 
-// InstallComponents installs the providers of clusterctl first, then the manifests. In an upgrade it installs the components of params.upgrade.
+// InstallComponents installs the providers of clusterctl first, then the manifests. In an upgrade
+// it installs the components of params.upgrade.
 func (p *ManifestProvider) InstallComponents(c *provider.Context, on access.ClusterRef) error {
 	return p.applyComponents(c, p.params.isUpgrade, on, false)
 }
@@ -85,7 +86,8 @@ func (p *ManifestProvider) UpgradeComponents(c *provider.Context, on access.Clus
 	return p.applyComponents(c, true, on, true)
 }
 
-// RestoreComponents restores the manifests. It returns an error for upgraded providers of clusterctl, because they cannot be downgraded.
+// RestoreComponents restores the manifests. It returns an error for upgraded providers of
+// clusterctl, because they cannot be downgraded.
 func (p *ManifestProvider) RestoreComponents(c *provider.Context, on access.ClusterRef) error {
 	return p.revert(c, true, on, true)
 }
@@ -184,7 +186,8 @@ func (p *ManifestProvider) ClusterObjects(c *provider.Context, cluster provider.
 	return load(c, "cluster.template", p.params.Cluster.Template, variables(cluster))
 }
 
-// UpgradeObjects renders the template of the upgraded cluster. Numbers of machines have no defaults, because a default would scale the cluster.
+// UpgradeObjects renders the template of the upgraded cluster. Numbers of machines have no
+// defaults, because a default would scale the cluster.
 func (p *ManifestProvider) UpgradeObjects(c *provider.Context, cluster provider.Cluster) ([]*unstructured.Unstructured, error) {
 	field, template := p.params.template(true)
 	if template == nil {
@@ -237,7 +240,8 @@ func (p *ManifestProvider) Access(*provider.Context, access.ClusterRef, provider
 	return *p.params.Access, true, nil
 }
 
-// applyComponents applies the components of a creation or, if upgraded is set, of an upgrade. upgrade permits upgrading installed providers.
+// applyComponents applies the components of a creation or, if upgraded is set, of an upgrade.
+// upgrade permits upgrading installed providers.
 func (p *ManifestProvider) applyComponents(c *provider.Context, upgraded bool, on access.ClusterRef, upgrade bool) error {
 	field, what := p.params.components(upgraded)
 	if len(what.Providers) > 0 {

@@ -19,8 +19,8 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Params are spec.workflow.params. A workflow ignores parameters that it does not need, so that the same parameters create,
-// upgrade and delete a cluster.
+// Params are spec.workflow.params. A workflow ignores parameters that it does not need, so that the
+// same parameters create, upgrade and delete a cluster.
 type Params struct {
 	// Provider is the name of a provider. Default: manifests, which uses the templates in these parameters.
 	Provider string `json:"provider,omitempty"`
@@ -41,8 +41,8 @@ type Params struct {
 	Upgrade UpgradeParams `json:"upgrade,omitzero"`
 	// Access is the API server of the cluster, if it differs from that in Cluster API's kubeconfig.
 	Access *access.ClusterRef `json:"access,omitempty"`
-	// Pause makes the upgrade workflows pause other controllers on the management cluster. It has the inputs kustomizations,
-	// helmReleases, eksa, namespace and acknowledge of the kind Pause.
+	// Pause makes the upgrade workflows pause other controllers on the management cluster. It has
+	// the inputs kustomizations, helmReleases, eksa, namespace and acknowledge of the kind Pause.
 	Pause json.RawMessage `json:"pause,omitempty"`
 	// WriteConfig is where the applied configuration is written at the end of a creation or an upgrade.
 	WriteConfig *ConfigSink `json:"writeConfig,omitempty"`
@@ -63,7 +63,8 @@ type ClusterParams struct {
 type UpgradeParams struct {
 	// Version of Kubernetes to upgrade to.
 	Version string `json:"version,omitempty"`
-	// Pivot moves a management cluster to a bootstrap cluster for its upgrade. If false, it upgrades itself. Default: true.
+	// Pivot moves a management cluster to a bootstrap cluster for its upgrade. If false, it
+	// upgrades itself. Default: true.
 	Pivot *bool `json:"pivot,omitempty"`
 	// Template of the upgraded cluster's objects. Default: the template of the cluster, with the new version.
 	Template *Source `json:"template,omitempty"`
@@ -190,8 +191,8 @@ func decode(data json.RawMessage) (p Params, problems []workflow.Problem) {
 	return p, problems
 }
 
-// withoutEmbedded returns the path of a field without the names of embedded Go types. These begin with a capital letter, as no
-// parameter does.
+// withoutEmbedded returns the path of a field without the names of embedded Go types. These begin
+// with a capital letter, as no parameter does.
 func withoutEmbedded(path string) string {
 	return strings.Join(slices.DeleteFunc(strings.Split(path, "."), func(name string) bool {
 		return name != "" && unicode.IsUpper(rune(name[0]))

@@ -20,7 +20,8 @@ import (
 // templateLimit bounds the size of a template in bytes.
 const templateLimit = 8 << 20
 
-// load reads and renders a template. Errors contain the name of the parameter and no content, because the content may contain a secret.
+// load reads and renders a template. Errors contain the name of the parameter and no content,
+// because the content may contain a secret.
 func load(c *provider.Context, field string, s *Source, values map[string]string) ([]*unstructured.Unstructured, error) {
 	text, err := read(c, s)
 	var objects []*unstructured.Unstructured

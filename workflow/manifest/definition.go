@@ -81,8 +81,9 @@ func (e *Env) Definition(ctx context.Context, namespace, name string, spec *v1al
 	return d, problems, nil
 }
 
-// CheckReadable tries to read the files and objects that the tasks of a named workflow will read, and returns the problems. It returns an error if a
-// cluster cannot be read now, or may have the objects later.
+// CheckReadable tries to read the files and objects that the tasks of a named workflow will read,
+// and returns the problems. It returns an error if a cluster cannot be read now, or may have the
+// objects later.
 func (e *Env) CheckReadable(ctx context.Context, namespace, name string, spec *v1alpha1.WorkflowRunSpec) ([]workflow.Problem, error) {
 	if spec.Workflow == nil {
 		return nil, nil
@@ -194,7 +195,8 @@ func kindInfo(kinds task.Kinds, name string) (workflow.KindInfo, bool) {
 	return info, true
 }
 
-// objectType returns the type of all objects of an Apply, as Kind or Kind.group. It returns "" if they have several types, or are read later.
+// objectType returns the type of all objects of an Apply, as Kind or Kind.group. It returns "" if
+// they have several types, or are read later.
 func objectType(with json.RawMessage) (found string) {
 	type object struct{ APIVersion, Kind string }
 	var w struct {

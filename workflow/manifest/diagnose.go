@@ -13,8 +13,9 @@ import (
 // diagnoseTimeout bounds the collection, because a rollback and the end of the run wait for it.
 const diagnoseTimeout = 2 * time.Minute
 
-// addDiagnose adds a failure handler of the kind Diagnose, unless the manifest has one or no step works on a cluster. with are its inputs for a named
-// workflow. If with is nil, the handler reads the clusters that the steps name, or the run's own.
+// addDiagnose adds a failure handler of the kind Diagnose, unless the manifest has one or no step
+// works on a cluster. with are its inputs for a named workflow. If with is nil, the handler reads
+// the clusters that the steps name, or the run's own.
 func addDiagnose(d *workflow.Definition, with json.RawMessage) {
 	const kind = "Diagnose"
 	if slices.ContainsFunc(d.OnFailure, func(s workflow.Step) bool { return s.Kind == kind }) {
@@ -33,8 +34,8 @@ func addDiagnose(d *workflow.Definition, with json.RawMessage) {
 	d.OnFailure = append(d.OnFailure, workflow.Step{Name: "onFailure/diagnostics", Kind: kind, With: with, Default: true, Timeout: workflow.Duration(diagnoseTimeout)})
 }
 
-// clustersOf returns the first clusters that the steps work on, and whether any step works on one. The run's own cluster comes first. It is also returned
-// if no other cluster is known.
+// clustersOf returns the first clusters that the steps work on, and whether any step works on one.
+// The run's own cluster comes first. It is also returned if no other cluster is known.
 func clustersOf(d *workflow.Definition) (refs []access.ClusterRef, works bool) {
 	const few = 4
 	own := access.ClusterRef{}

@@ -13,8 +13,9 @@ import (
 	"scute.dev/workflow/tasks/apply"
 )
 
-// expand replaces each Apply task with expand: true by one task for each object, and replaces needs for the task by needs for
-// its parts. It returns an error if manifests could not be read from a cluster.
+// expand replaces each Apply task with expand: true by one task for each object, and replaces needs
+// for the task by needs for its parts. It returns an error if manifests could not be read from a
+// cluster.
 //
 // origin has, for each returned task, its index in the manifest.
 func (e *Env) expand(ctx context.Context, namespace, name string, spec *v1alpha1.WorkflowRunSpec) (specs []v1alpha1.TaskSpec, origin []int, problems []workflow.Problem, err error) {
@@ -67,7 +68,8 @@ func (e *Env) expand(ctx context.Context, namespace, name string, spec *v1alpha1
 	return specs, origin, problems, nil
 }
 
-// originalProblem returns a problem with the field of the manifest, where a task may have another index than after the expansion.
+// originalProblem returns a problem with the field of the manifest, where a task may have another
+// index than after the expansion.
 func originalProblem(p workflow.Problem, origin []int) workflow.Problem {
 	rest, ok := strings.CutPrefix(p.Field, "spec.tasks[")
 	number, rest, closed := strings.Cut(rest, "]")
@@ -77,8 +79,8 @@ func originalProblem(p workflow.Problem, origin []int) workflow.Problem {
 	return p
 }
 
-// wantsExpansion returns the inputs of an Apply and reports whether expand is set. It ignores inputs that cannot be decoded, because the kind refuses
-// them.
+// wantsExpansion returns the inputs of an Apply and reports whether expand is set. It ignores
+// inputs that cannot be decoded, because the kind refuses them.
 func wantsExpansion(base *v1alpha1.TaskSpec) (*apply.With, bool) {
 	if base.Kind != "Apply" || base.With == nil {
 		return nil, false
@@ -100,8 +102,9 @@ func concernsUnread(p workflow.Problem, spec *v1alpha1.WorkflowRunSpec) bool {
 	return false
 }
 
-// expandNeeds replaces the needs of tasks for an expanded base by needs for its parts: for all parts if the need is for success
-// or completion, for any part if it is for failure. It removes needs for a base without parts.
+// expandNeeds replaces the needs of tasks for an expanded base by needs for its parts: for all
+// parts if the need is for success or completion, for any part if it is for failure. It removes
+// needs for a base without parts.
 //
 // The Field of a problem is relative to the task.
 func expandNeeds(tasks []v1alpha1.TaskSpec, base string, parts []v1alpha1.TaskSpec) (problems []workflow.Problem) {
@@ -120,7 +123,8 @@ func expandNeeds(tasks []v1alpha1.TaskSpec, base string, parts []v1alpha1.TaskSp
 				continue
 			}
 			failure := n.On == v1alpha1.OnFailure
-			// One of the optional edges of a task is enough to start it. This is only right if all of them are for "any part failed".
+			// One of the optional edges of a task is enough to start it. This is only right if all
+			// of them are for "any part failed".
 			if len(parts) > 1 && (n.Optional && (!failure || optional > 1) || failure && !n.Optional && optional > 0) {
 				problems = append(problems, workflow.Problem{
 					Task: t.Name, Field: fmt.Sprintf("needs[%d]", j),

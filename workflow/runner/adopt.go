@@ -15,13 +15,15 @@ import (
 	"scute.dev/internal/supervise"
 )
 
-// harmlessEvents lists the types of events that need no adoption, because they do not change what a run does, unless they carry inputs or an output.
+// harmlessEvents lists the types of events that need no adoption, because they do not change what a
+// run does, unless they carry inputs or an output.
 var harmlessEvents = []string{
 	"paused", "resumed", "aborted", "rollback-started", "ended", "task-paused", "task-released", "edge-expired", "decided",
 }
 
-// Digest returns the digest of everything that clients wrote into a run, such as its definition, inputs or outputs. before is the digest
-// without event e. The digest is "" if only resources and the daemon wrote events of the run.
+// Digest returns the digest of everything that clients wrote into a run, such as its definition,
+// inputs or outputs. before is the digest without event e. The digest is "" if only resources and
+// the daemon wrote events of the run.
 func Digest(before string, e eventlog.Event) string {
 	if !eventlog.Unverified(e.Actor) {
 		return before
@@ -35,14 +37,15 @@ func Digest(before string, e eventlog.Event) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// AdoptCommand returns the kubectl command that adopts the events that clients wrote into a run. It needs the permissions to get and patch
-// the WorkflowRun.
+// AdoptCommand returns the kubectl command that adopts the events that clients wrote into a run. It
+// needs the permissions to get and patch the WorkflowRun.
 func AdoptCommand(namespace, name, digest string) string {
 	return fmt.Sprintf("kubectl -n %s annotate workflowruns.scute.dev %s --overwrite %s=%s", namespace, name, v1alpha1.AdoptedAnnotation, digest)
 }
 
-// adoptionThrottle returns why a run is not driven: clients that no API server authenticated wrote into it, and its WorkflowRun has not adopted the
-// result. The return value is empty if the run may be driven.
+// adoptionThrottle returns why a run is not driven: clients that no API server authenticated wrote
+// into it, and its WorkflowRun has not adopted the result. The return value is empty if the run may
+// be driven.
 func (r *Runner) adoptionThrottle(ctx context.Context, id string, a *run) (supervise.Throttled, error) {
 	if r.Adopted == nil || a.digest == "" {
 		return supervise.Throttled{}, nil

@@ -48,8 +48,9 @@ func (a *run) settle(tick workflow.Tick) error {
 	}
 }
 
-// isPlain reports whether decoding a stored event returns an equal event, because it contains no JSON of a user. A large run consists mostly of these
-// events, whose decoding would be a tenth of its cost.
+// isPlain reports whether decoding a stored event returns an equal event, because it contains no
+// JSON of a user. A large run consists mostly of these events, whose decoding would be a tenth of
+// its cost.
 func isPlain(e workflow.Event) bool {
 	switch e := e.(type) {
 	case workflow.TaskStarted, workflow.TaskSkipped:

@@ -20,8 +20,8 @@ func noKinds(context.Context, workflow.Header) (task.Kinds, error) { return task
 // errDead is the error of every call of a killed process.
 var errDead = errors.New("the process is dead")
 
-// dyingLog is the log of a process that can be killed: after that nothing is stored any more. It can be set to die at its
-// n-th append, before or after the commit is stored.
+// dyingLog is the log of a process that can be killed: after that nothing is stored any more. It
+// can be set to die at its n-th append, before or after the commit is stored.
 type dyingLog struct {
 	aggregate.Log
 	dead    atomic.Bool

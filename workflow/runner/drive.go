@@ -20,8 +20,9 @@ import (
 // checkInterval is the interval at which a waiting run checks the log for the commits of other processes.
 const checkInterval = time.Second
 
-// Drive drives a run until it ends, waits for an operator, or ctx ends. It returns aggregate.ErrClaimLost when another process claims the run. The next
-// Drive does the remaining work. When Drive returns, all effects that it started have ended.
+// Drive drives a run until it ends, waits for an operator, or ctx ends. It returns
+// aggregate.ErrClaimLost when another process claims the run. The next Drive does the remaining
+// work. When Drive returns, all effects that it started have ended.
 func (r *Runner) Drive(ctx context.Context, id string) error {
 	a, err := r.load(ctx, id, "daemon/"+r.Incarnation)
 	if err != nil {
@@ -58,7 +59,8 @@ type drive struct {
 	kinds  task.Kinds
 	// slot is held while an effect works. Without it no effect is started, but effects that only wait continue.
 	slot *fair.Slot
-	// adoptionThrottle is why no effect is started until the WorkflowRun adopts the events that clients wrote into the run.
+	// adoptionThrottle is why no effect is started until the WorkflowRun adopts the events that
+	// clients wrote into the run.
 	adoptionThrottle supervise.Throttled
 	// granted is closed when the requested slot is held; nil if no slot is requested.
 	granted <-chan struct{}
@@ -146,8 +148,8 @@ func (d *drive) claim(ctx context.Context) error {
 	})
 }
 
-// store stores the events that decide records. If another process has appended first, it reads the run again, and decides again if the holder is the
-// same, for example after an operator's command.
+// store stores the events that decide records. If another process has appended first, it reads the
+// run again, and decides again if the holder is the same, for example after an operator's command.
 func (d *drive) store(ctx context.Context, holder string, decide func() error) error {
 	for {
 		err := decide()
@@ -237,7 +239,8 @@ func (d *drive) isIdle() bool {
 	return !workflow.Due(d.a.State, d.clock.now()) || d.a.State.Stranded != ""
 }
 
-// wait waits for a report, a commit of another process, or the time at which something is due, and collects all reports.
+// wait waits for a report, a commit of another process, or the time at which something is due, and
+// collects all reports.
 func (d *drive) wait(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -356,8 +359,9 @@ func (d *drive) drain() {
 	d.notifyStored(aggregate.ErrClaimLost)
 }
 
-// clock is the time of a run while it is driven. It never goes back: delays and timeouts are stored as times, and would be late if the machine's
-// clock were set back. It follows a machine's clock that is set forward. Its fields belong to the goroutine of Drive.
+// clock is the time of a run while it is driven. It never goes back: delays and timeouts are stored
+// as times, and would be late if the machine's clock were set back. It follows a machine's clock
+// that is set forward. Its fields belong to the goroutine of Drive.
 type clock struct {
 	wall  func() time.Time
 	start time.Time // with a monotonic clock reading

@@ -25,8 +25,9 @@ func withGrace(ctx context.Context, by time.Duration) (context.Context, context.
 // shutdownTimeout bounds the time in which a stopping driver stores the results of its last effects.
 const shutdownTimeout = 5 * time.Second
 
-// shutdown cancels the effects in flight and stores their results, so that a regular stop repeats no finished work and does not look like a crash. It
-// returns ErrUnrecorded if it cannot store them, unless another process has claimed the run: that process determines the results itself.
+// shutdown cancels the effects in flight and stores their results, so that a regular stop repeats
+// no finished work and does not look like a crash. It returns ErrUnrecorded if it cannot store
+// them, unless another process has claimed the run: that process determines the results itself.
 func (d *drive) shutdown(ctx context.Context) error {
 	for _, f := range d.inFlight {
 		f.cancel()

@@ -106,7 +106,8 @@ func (in inputs) fill() (json.RawMessage, error) {
 	return filled, nil
 }
 
-// isMissingOutput reports whether the inputs refer to an output that was not recorded: no output at all, or a field that a failed attempt did not output.
+// isMissingOutput reports whether the inputs refer to an output that was not recorded: no output at
+// all, or a field that a failed attempt did not output.
 func (in inputs) isMissingOutput(err error) bool {
 	var path *workflow.PathError
 	return errors.Is(err, workflow.ErrNoOutput) || errors.As(err, &path) && in.partial[path.Task]
@@ -115,8 +116,9 @@ func (in inputs) isMissingOutput(err error) bool {
 // errTotalTimeout is the cause of an attempt that ends because the total time of all attempts is over.
 var errTotalTimeout = errors.New("totalTimeout has passed")
 
-// withDeadline returns the context of an effect. An attempt has a timeout. An undo ends only with the process or with its timeout. The remaining time is
-// measured from now by the monotonic clock, because the machine's clock may be set.
+// withDeadline returns the context of an effect. An attempt has a timeout. An undo ends only with
+// the process or with its timeout. The remaining time is measured from now by the monotonic clock,
+// because the machine's clock may be set.
 func withDeadline(ctx context.Context, e workflow.Effect, now time.Time) (context.Context, context.CancelFunc) {
 	switch {
 	case e.Kind == workflow.EffectUndo:
@@ -180,8 +182,8 @@ func (d *drive) readsInputs(kind string) bool {
 // progressInterval bounds how often an attempt's progress is stored in the log.
 const progressInterval = 3 * time.Second
 
-// progress returns a function that records what an attempt waits for: at once if it recorded nothing lately, otherwise later, because an attempt may
-// report each message only once.
+// progress returns a function that records what an attempt waits for: at once if it recorded
+// nothing lately, otherwise later, because an attempt may report each message only once.
 func (d *drive) progress(ctx context.Context, e workflow.Effect) func(string) {
 	var mu sync.Mutex
 	var last time.Time
@@ -216,8 +218,9 @@ func (d *drive) progress(ctx context.Context, e workflow.Effect) func(string) {
 	}
 }
 
-// inputs returns the inputs of an effect with the outputs that they refer to. An undo may refer to the outputs that were recorded when its step was
-// performed, whatever their state is now. A hook after a task may refer to the output of this task.
+// inputs returns the inputs of an effect with the outputs that they refer to. An undo may refer to
+// the outputs that were recorded when its step was performed, whatever their state is now. A hook
+// after a task may refer to the output of this task.
 func (d *drive) inputs(e workflow.Effect, with json.RawMessage, undo bool) inputs {
 	refs, err := workflow.References(with)
 	in := inputs{with: with, outputs: make(map[string]json.RawMessage, len(refs)), partial: make(map[string]bool, len(refs))}
@@ -294,7 +297,8 @@ func (p *performance) undoStep(ctx context.Context) error {
 	case err != nil:
 		return err
 	case p.undo != nil:
-		// An undo is not undone, so it records nothing, and it does not get the step's record, which belongs to another kind.
+		// An undo is not undone, so it records nothing, and it does not get the step's record,
+		// which belongs to another kind.
 		call.Undoing = true
 		call.Undo, call.Record = nil, func(context.Context, json.RawMessage, bool) error { return nil }
 		_, err = p.undo.Run(ctx, &call)

@@ -7,8 +7,8 @@ import (
 	"scute.dev/workflow"
 )
 
-// throttled returns why the run may start no effect: the quota of its namespace, or a missing adoption. The quota does not apply to a run that is
-// stopping.
+// throttled returns why the run may start no effect: the quota of its namespace, or a missing
+// adoption. The quota does not apply to a run that is stopping.
 func (d *drive) throttled() supervise.Throttled {
 	if d.adoptionThrottle != (supervise.Throttled{}) {
 		return d.adoptionThrottle

@@ -36,11 +36,13 @@ type Runner struct {
 	Log aggregate.Log
 	// Incarnation identifies this process. A restarted process has a different value.
 	Incarnation string
-	// Origin is the ID of the log for local runs, which makes their keys differ from the keys of runs in other folders. Otherwise it is "".
+	// Origin is the ID of the log for local runs, which makes their keys differ from the keys of
+	// runs in other folders. Otherwise it is "".
 	Origin string
 	// Kinds returns the kinds that a run may use: the kinds of the process and of its named workflow.
 	Kinds func(ctx context.Context, h workflow.Header) (task.Kinds, error)
-	// Adopted returns the Digest that the WorkflowRun of a run adopts, or "". It may be nil: then the run needs no WorkflowRun.
+	// Adopted returns the Digest that the WorkflowRun of a run adopts, or "". It may be nil: then
+	// the run needs no WorkflowRun.
 	Adopted func(ctx context.Context, id string) (string, error)
 	// Parallel bounds the effects of one run that are in flight at once. The default is 16.
 	Parallel int
@@ -72,8 +74,9 @@ func (r *Runner) parallel() int { return cmp.Or(max(r.Parallel, 0), defaultParal
 // drivenLimit bounds the runs that are driven at once, most of which wait. Each of them keeps its graph in memory.
 const drivenLimit = 256
 
-// Supervisor returns a supervisor that drives every unfinished run of a view. The caller notifies it of changes in the view. It does not drive a run
-// that waits for an operator, or that is stranded in this process. Slots bounds the runs that work at once.
+// Supervisor returns a supervisor that drives every unfinished run of a view. The caller notifies
+// it of changes in the view. It does not drive a run that waits for an operator, or that is
+// stranded in this process. Slots bounds the runs that work at once.
 func (r *Runner) Supervisor(v *Runs) *supervise.Supervisor {
 	v.Incarnation = r.Incarnation
 	return &supervise.Supervisor{
@@ -81,7 +84,8 @@ func (r *Runner) Supervisor(v *Runs) *supervise.Supervisor {
 	}
 }
 
-// Request creates a run. It is idempotent, and returns ErrDifferentDefinition if a run with this ID has another definition.
+// Request creates a run. It is idempotent, and returns ErrDifferentDefinition if a run with this ID
+// has another definition.
 func (r *Runner) Request(ctx context.Context, id, actor string, d *workflow.Definition) error {
 	_, err := r.update(ctx, id, actor, func(a *run) error {
 		switch {
@@ -98,13 +102,15 @@ func (r *Runner) Request(ctx context.Context, id, actor string, d *workflow.Defi
 	return err
 }
 
-// Command records a command of an operator. If the error is not an error of the log, it is the reason for which the command is refused.
+// Command records a command of an operator. If the error is not an error of the log, it is the
+// reason for which the command is refused.
 func (r *Runner) Command(ctx context.Context, id, actor string, in workflow.Input) error {
 	_, err := r.Change(ctx, id, actor, in, func(string) error { return nil })
 	return err
 }
 
-// Change records a command if permit allows it, which is called with the Digest of the run. It returns the Digest after the command.
+// Change records a command if permit allows it, which is called with the Digest of the run. It
+// returns the Digest after the command.
 func (r *Runner) Change(ctx context.Context, id, actor string, in workflow.Input, permit func(digest string) error) (digest string, err error) {
 	return r.update(ctx, id, actor, func(a *run) error {
 		if err := permit(a.digest); err != nil {
@@ -118,8 +124,8 @@ func (r *Runner) Change(ctx context.Context, id, actor string, in workflow.Input
 	})
 }
 
-// update stores the events that change records for a run, and returns the Digest of the run after them. If another process has appended first, it
-// calls change again.
+// update stores the events that change records for a run, and returns the Digest of the run after
+// them. If another process has appended first, it calls change again.
 func (r *Runner) update(ctx context.Context, id, actor string, change func(*run) error) (digest string, err error) {
 	for {
 		a, err := r.load(ctx, id, actor)
@@ -146,7 +152,8 @@ func (r *Runner) Discard(id string) error {
 	return err
 }
 
-// WithFiles returns the IDs of the runs of a WorkflowRun that have a folder; of all WorkflowRuns if namespace and name are empty.
+// WithFiles returns the IDs of the runs of a WorkflowRun that have a folder; of all WorkflowRuns if
+// namespace and name are empty.
 func (r *Runner) WithFiles(namespace, name string) []string {
 	folder := namespace + "/" + name
 	switch {
@@ -182,7 +189,8 @@ func retry(ctx context.Context, fn func() error) error {
 
 // Runs is the view of the runs in the log. Its fields are set before use and not changed.
 //
-// The cost of Summary, Due and Totals does not depend on the size of a run. Status reads all tasks of a run: call it a few times a second at most.
+// The cost of Summary, Due and Totals does not depend on the size of a run. Status reads all tasks
+// of a run: call it a few times a second at most.
 type Runs struct {
 	*aggregate.View[workflow.Event, *viewState, v1alpha1.WorkflowRunStatus]
 	// LogID is the ID of the log.
@@ -267,15 +275,16 @@ func (v *Runs) status(id string, e *aggregate.Entry[*viewState]) (status v1alpha
 	return status, true
 }
 
-// isOpen reports whether a run has neither ended nor been stopped. It returns false for a run that was started locally, because it may have no
-// WorkflowRun.
+// isOpen reports whether a run has neither ended nor been stopped. It returns false for a run that
+// was started locally, because it may have no WorkflowRun.
 func isOpen(id string, e *aggregate.Entry[*viewState]) bool {
 	s := e.State
 	return isResourceRun(path.Base(id)) && e.Err == nil && !s.finished() && s.isDefined() &&
 		!s.summary.Stopping && !s.summary.Settled
 }
 
-// isResourceRun reports whether a run was created for a WorkflowRun: then the last part of its ID is the start of a UID.
+// isResourceRun reports whether a run was created for a WorkflowRun: then the last part of its ID
+// is the start of a UID.
 func isResourceRun(end string) bool {
 	const startOfUID = 8
 	return len(end) == startOfUID

@@ -50,7 +50,8 @@ func (d *drive) verifications() (list []verification) {
 // verifyTimeout bounds the verification of one step.
 const verifyTimeout = 2 * time.Minute
 
-// verify verifies the steps one after the other, and returns the tasks whose results are gone. A step counts as valid if its verification fails.
+// verify verifies the steps one after the other, and returns the tasks whose results are gone. A
+// step counts as valid if its verification fails.
 func verify(ctx context.Context, list []verification) []workflow.Gone {
 	look := func(v verification) (string, error) {
 		ctx, cancel := context.WithTimeout(ctx, verifyTimeout)

@@ -98,8 +98,9 @@ func ReadInputs[W any](c *Call, check func(json.RawMessage) []workflow.Problem) 
 	return with, nil
 }
 
-// HasReferences reports whether a string has references to the outputs of other tasks, so that its value is not known yet. It also returns true for
-// invalid references, which are refused when the run is built.
+// HasReferences reports whether a string has references to the outputs of other tasks, so that its
+// value is not known yet. It also returns true for invalid references, which are refused when the
+// run is built.
 func HasReferences(s string) bool {
 	refs, err := workflow.References(json.RawMessage(s))
 	return len(refs) > 0 || err != nil

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Key returns the idempotency key. All attempts of a step have the same key. Its undo and other steps have different keys.
-// They never change, because Jobs, Moves and external servers identify the work of a run by them.
+// Key returns the idempotency key. All attempts of a step have the same key. Its undo and other
+// steps have different keys. They never change, because Jobs, Moves and external servers identify
+// the work of a run by them.
 func (c *Call) Key() string {
 	if c.Undoing {
 		return c.StepKey() + ":undo"
@@ -16,8 +17,8 @@ func (c *Call) Key() string {
 	return c.StepKey()
 }
 
-// RequestKey returns the Key for a request to an external server. A handler that runs again, because its task failed again later, gets a different
-// key.
+// RequestKey returns the Key for a request to an external server. A handler that runs again,
+// because its task failed again later, gets a different key.
 func (c *Call) RequestKey() string {
 	if c.Failure != nil && c.Execution > 1 {
 		return c.Key() + ":" + strconv.Itoa(c.Execution)
@@ -33,7 +34,8 @@ func (c *Call) RunKey() string {
 	return c.Run + "." + c.Origin
 }
 
-// StepKey returns the key of the step, which is the same for performing and undoing it. The objects that the step created carry it.
+// StepKey returns the key of the step, which is the same for performing and undoing it. The objects
+// that the step created carry it.
 func (c *Call) StepKey() string {
 	key := c.RunKey() + "/" + keyPart(c.Task)
 	if c.Step != "" {

@@ -14,17 +14,20 @@ import (
 
 // Kind is a kind of task. Its methods are called concurrently.
 type Kind interface {
-	// Validate checks the inputs of the manifest without any request. The Field of a problem is relative to `with`. A string may contain
-	// ${tasks.NAME.output.PATH}.
+	// Validate checks the inputs of the manifest without any request. The Field of a problem is
+	// relative to `with`. A string may contain ${tasks.NAME.output.PATH}.
 	Validate(with json.RawMessage) []workflow.Problem
 
-	// Run performs one attempt: it observes, does the missing work, and waits until the result is in effect. The output is recorded in the log, even
-	// with an error, and passed to dependent tasks; it contains references, never a secret. Run returns soon after ctx ends. The task is retried
-	// after an error according to its retry policy, unless the error is Final. A DecisionError makes the task wait for an operator.
+	// Run performs one attempt: it observes, does the missing work, and waits until the result is
+	// in effect. The output is recorded in the log, even with an error, and passed to dependent
+	// tasks; it contains references, never a secret. Run returns soon after ctx ends. The task is
+	// retried after an error according to its retry policy, unless the error is Final. A
+	// DecisionError makes the task wait for an operator.
 	Run(ctx context.Context, c *Call) (output json.RawMessage, err error)
 
-	// Undo reverts the work of all attempts of this run, and waits until it is gone. It keeps everything that existed before. It is idempotent, and
-	// it is also called if no attempt did anything. It returns a KeptError if it keeps the work.
+	// Undo reverts the work of all attempts of this run, and waits until it is gone. It keeps
+	// everything that existed before. It is idempotent, and it is also called if no attempt did
+	// anything. It returns a KeptError if it keeps the work.
 	Undo(ctx context.Context, c *Call) error
 }
 
@@ -34,21 +37,25 @@ type Verifier interface {
 	Verify(ctx context.Context, c *Call) (reason string, err error)
 }
 
-// Remover is a Kind that deletes objects that other tasks may have created. A resume does not create these objects again.
+// Remover is a Kind that deletes objects that other tasks may have created. A resume does not
+// create these objects again.
 type Remover interface {
-	// Removes reports whether a step that has begun may have deleted an object. c contains the inputs and the record of the step.
+	// Removes reports whether a step that has begun may have deleted an object. c contains the
+	// inputs and the record of the step.
 	Removes(c *Call, o Object) bool
 }
 
 // Object identifies an object for a Remover.
 type Object struct{ Namespace, UID string }
 
-// InputReader is a Kind that reads Call.Inputs. Other kinds do not get them, because collecting them visits all tasks before the task for each attempt.
+// InputReader is a Kind that reads Call.Inputs. Other kinds do not get them, because collecting
+// them visits all tasks before the task for each attempt.
 type InputReader interface {
 	ReadsInputs()
 }
 
-// Skipper is a Kind whose task may have nothing to do, depending on the output of an earlier task. The hooks of the task are skipped with it.
+// Skipper is a Kind whose task may have nothing to do, depending on the output of an earlier task.
+// The hooks of the task are skipped with it.
 type Skipper interface {
 	// SkipReason returns the reason, or "" if the task has something to do. c contains the Inputs.
 	SkipReason(c *Call) string
@@ -81,14 +88,16 @@ type Call struct {
 	Origin string
 	// Attempt counts from 1.
 	Attempt int
-	// Execution is the same number for all attempts until one has succeeded in the log or the step was undone. So an attempt may find the result of
-	// an earlier attempt of its execution that crashed before the result was stored.
+	// Execution is the same number for all attempts until one has succeeded in the log or the step
+	// was undone. So an attempt may find the result of an earlier attempt of its execution that
+	// crashed before the result was stored.
 	Execution int
 	// Namespace and Name identify the WorkflowRun. The task has the permissions of ServiceAccount in the daemon.
 	Namespace, Name, ServiceAccount string
 	// With are the inputs, with the outputs of other tasks filled in.
 	With json.RawMessage
-	// Inputs are the outputs of all tasks on which this task depends, directly or indirectly, by task. Only an InputReader gets them.
+	// Inputs are the outputs of all tasks on which this task depends, directly or indirectly, by
+	// task. Only an InputReader gets them.
 	Inputs map[string]json.RawMessage
 	// Output is the recorded output of this step, in Undo and Verify.
 	Output json.RawMessage
@@ -101,15 +110,17 @@ type Call struct {
 	// Dir is the folder for files of this run (logs, diagnostics); "" if there is none.
 	Dir string
 
-	// Record stores undo in the log and returns when it is durable. Before a kind changes something, it records what it will change and the state
-	// before. adopted means that everything existed already: a rollback keeps it.
+	// Record stores undo in the log and returns when it is durable. Before a kind changes
+	// something, it records what it will change and the state before. adopted means that everything
+	// existed already: a rollback keeps it.
 	Record func(ctx context.Context, undo json.RawMessage, adopted bool) error
 	// Progress reports in a sentence what an attempt waits for. It does not block.
 	Progress func(message string)
 	// Yield reports that the attempt only polls from now on, so that other runs may use its slot.
 	// It does not block. May be nil.
 	Yield func()
-	// Reacquire waits until an attempt that has waited may work again, or until ctx ends, the context of the attempt or of a part of it. May be nil.
+	// Reacquire waits until an attempt that has waited may work again, or until ctx ends, the
+	// context of the attempt or of a part of it. May be nil.
 	Reacquire func(ctx context.Context) error
 	Logger    *slog.Logger
 }
@@ -130,7 +141,8 @@ func (c *Call) YieldSlot() {
 	}
 }
 
-// ReacquireSlot calls Reacquire if it is set. An attempt needs it only if it makes more than a few requests after a wait.
+// ReacquireSlot calls Reacquire if it is set. An attempt needs it only if it makes more than a few
+// requests after a wait.
 func (c *Call) ReacquireSlot(ctx context.Context) error {
 	if c.Reacquire == nil {
 		return nil

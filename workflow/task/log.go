@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// LogPath returns the path of an attempt's log in the run's folder: TASK-ATTEMPT.log, TASK@HOOK-ATTEMPT.log for a hook, and ...-undoATTEMPT.log for
-// an undo. It is unique in the run.
+// LogPath returns the path of an attempt's log in the run's folder: TASK-ATTEMPT.log,
+// TASK@HOOK-ATTEMPT.log for a hook, and ...-undoATTEMPT.log for an undo. It is unique in the run.
 func (c *Call) LogPath(suffix string) string {
 	name, undo := fileName(c.Task), ""
 	if c.Step != "" {

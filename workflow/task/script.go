@@ -15,7 +15,8 @@ import (
 // words of the field command, followed by the words of the field args.
 func CheckScripts(commandField string, command []string, argsField string, args []string, remedy string) []workflow.Problem {
 	words := slices.Concat(command, args)
-	// shell is set while the options of a shell are read, script if -c is among them ("sh -ce"), and last if no option follows.
+	// shell is set while the options of a shell are read, script if -c is among them ("sh -ce"),
+	// and last if no option follows.
 	var shell, script, last bool
 	for i := 0; i < len(words); i++ {
 		switch word := words[i]; {

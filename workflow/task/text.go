@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// stringify returns the inputs with numbers and booleans converted to strings where the type has a string. Such a value comes from a reference that is the
-// whole field, and keeps the type of the output.
+// stringify returns the inputs with numbers and booleans converted to strings where the type has a
+// string. Such a value comes from a reference that is the whole field, and keeps the type of the
+// output.
 func stringify(with json.RawMessage, of reflect.Type) json.RawMessage {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(with))

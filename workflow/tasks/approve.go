@@ -8,11 +8,13 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// Approve waits for an operator: `scutectl decide run NAME --task T --action succeed --reason "..."` continues the run, and `--action abort` or
-// `--action rollback` ends it. The log records the operator, the time and the reason, as for every decision.
+// Approve waits for an operator: `scutectl decide run NAME --task T --action succeed --reason
+// "..."` continues the run, and `--action abort` or `--action rollback` ends it. The log records
+// the operator, the time and the reason, as for every decision.
 //
-// It waits as long as `timeout` and `totalTimeout` allow, forever by default. The deadline of the run is not extended meanwhile. If there is no
-// decision in time, it fails, and `retry` or its failurePolicy applies.
+// It waits as long as `timeout` and `totalTimeout` allow, forever by default. The deadline of the
+// run is not extended meanwhile. If there is no decision in time, it fails, and `retry` or its
+// failurePolicy applies.
 type Approve struct{}
 
 // ApproveWith are the inputs of Approve.

@@ -85,7 +85,8 @@ func Kinds(o Options) task.Kinds {
 	return kinds
 }
 
-// Registration is one kind in the registry. The lists of kinds in the API, in the CRD and in the documentation are generated from it.
+// Registration is one kind in the registry. The lists of kinds in the API, in the CRD and in the
+// documentation are generated from it.
 type Registration struct {
 	// Name is the value of the field kind in a manifest.
 	Name string
@@ -103,8 +104,8 @@ type Options struct {
 	// Log is the log of the runs, and Incarnation the name of this process in it. A local Move is driven there.
 	Log         aggregate.Log
 	Incarnation string
-	// Local is set for local runs, which act in this process with the operator's credentials. The daemon creates Move resources for its move
-	// controller instead.
+	// Local is set for local runs, which act in this process with the operator's credentials. The
+	// daemon creates Move resources for its move controller instead.
 	Local bool
 	// ExecEnabled allows commands on the machine of this process.
 	ExecEnabled bool

@@ -27,7 +27,8 @@ import (
 	"scute.dev/cmd/ctl/ui"
 )
 
-// Name returns the name in hints of a program that was called by a path: "scutectl", or "kubectl scute" for a plugin of kubectl.
+// Name returns the name in hints of a program that was called by a path: "scutectl", or "kubectl
+// scute" for a plugin of kubectl.
 func Name(path string) string {
 	if strings.HasPrefix(filepath.Base(path), "kubectl-scute") {
 		return "kubectl scute"
@@ -113,7 +114,8 @@ run also 3 paused, 4 degraded.`)
 	return cmd
 }
 
-// rejectUnknownArgs makes cobra's own commands reject unknown arguments. By default they print a help, which a shell would use as its completion.
+// rejectUnknownArgs makes cobra's own commands reject unknown arguments. By default they print a
+// help, which a shell would use as its completion.
 func rejectUnknownArgs(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

@@ -11,7 +11,8 @@ import (
 	"scute.dev/cmd/ctl/cli"
 )
 
-// TestHelpFitsTheTerminal checks that the descriptions of flags are wrapped to the width of the terminal, and that wrapping does not change the words.
+// TestHelpFitsTheTerminal checks that the descriptions of flags are wrapped to the width of the
+// terminal, and that wrapping does not change the words.
 func TestHelpFitsTheTerminal(t *testing.T) {
 	help := func(path string, width int) string {
 		var out bytes.Buffer

@@ -79,7 +79,8 @@ func (o *options) readCheckpoint(ctx context.Context, file string) (*published, 
 	return with.published(ctx)
 }
 
-// isContinuation reports whether the commits or leaf hashes that result in the root of one checkpoint also result in the root of the other.
+// isContinuation reports whether the commits or leaf hashes that result in the root of one
+// checkpoint also result in the root of the other.
 func (o *options) isContinuation(ctx context.Context, from, to seal.Checkpoint) (bool, error) {
 	tree, err := o.tree()
 	if err != nil {

@@ -20,8 +20,8 @@ type Prover struct {
 	proving sync.Mutex
 }
 
-// NewProver returns a Prover. key and checkpoint are as in the options of `audit prove`: "" reads the cluster's. export is the file that the log was
-// read from, "" if it was no file.
+// NewProver returns a Prover. key and checkpoint are as in the options of `audit prove`: "" reads
+// the cluster's. export is the file that the log was read from, "" if it was no file.
 func NewProver(k *kit.Kit, key, checkpoint, export string) *Prover {
 	return &Prover{o: &options{Kit: k, key: key, checkpoint: checkpoint, export: export}}
 }
@@ -41,7 +41,8 @@ type Proof struct {
 	Signed     []byte
 }
 
-// Prove creates the proof of a commit by the newest checkpoint. It reads all commits that the checkpoint covers, and creates one proof at a time.
+// Prove creates the proof of a commit by the newest checkpoint. It reads all commits that the
+// checkpoint covers, and creates one proof at a time.
 func (p *Prover) Prove(ctx context.Context, commits commits, seq uint64) (*Proof, error) {
 	p.proving.Lock()
 	defer p.proving.Unlock()

@@ -71,8 +71,9 @@ func (o *options) published(ctx context.Context) (*published, error) {
 	return p, nil
 }
 
-// checkpointFile returns the file of the checkpoints: the one of --checkpoint, or the one in a backup. With the key, a checkpoint from an untrusted place is
-// safe, but an older one covers fewer commits.
+// checkpointFile returns the file of the checkpoints: the one of --checkpoint, or the one in a
+// backup. With the key, a checkpoint from an untrusted place is safe, but an older one covers fewer
+// commits.
 func (o *options) checkpointFile() (string, error) {
 	if o.checkpoint != "" || o.key == "" || !o.isBackup() {
 		return o.checkpoint, nil

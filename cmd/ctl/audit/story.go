@@ -10,7 +10,8 @@ import (
 	"scute.dev/eventlog/seal"
 )
 
-// auditReport describes the content of the log for readers without other context. Its exported fields are for the templates.
+// auditReport describes the content of the log for readers without other context. Its exported
+// fields are for the templates.
 type auditReport struct {
 	Log, LogID string
 	Made       time.Time

@@ -72,8 +72,8 @@ func (o *options) printFindings(list []mover.Finding) {
 	}
 }
 
-// explain returns what a user can do about an error: interrupted if a signal has ended the context, or refused, after the findings of a refusal. It adds
-// the remedy to any other error.
+// explain returns what a user can do about an error: interrupted if a signal has ended the context,
+// or refused, after the findings of a refusal. It adds the remedy to any other error.
 func (o *options) explain(ctx context.Context, err error, refused, interrupted string) error {
 	var refusal *transfer.RefusedError
 	var final *transfer.FinalError

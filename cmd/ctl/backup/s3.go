@@ -18,7 +18,8 @@ import (
 	"scute.dev/view"
 )
 
-// bucketOptions are the options of a backup in a bucket. The credentials are in environment variables, as for other tools.
+// bucketOptions are the options of a backup in a bucket. The credentials are in environment
+// variables, as for other tools.
 type bucketOptions struct {
 	Endpoint, Region, CA string
 	Insecure             bool
@@ -74,7 +75,8 @@ func (o *bucketOptions) fetch(ctx context.Context, from string) (dir string, err
 // maxShown limits the number of backups that an error names.
 const maxShown = 5
 
-// hintBelow adds the newest backups in a folder to the error if the folder itself is not a backup. prefix precedes their paths in --from.
+// hintBelow adds the newest backups in a folder to the error if the folder itself is not a backup.
+// prefix precedes their paths in --from.
 func hintBelow(ctx context.Context, in store.Store, place, prefix string, err error) error {
 	if !errors.Is(err, archive.ErrIncomplete) {
 		return err

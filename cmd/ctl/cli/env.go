@@ -57,8 +57,8 @@ func (e *Env) CheckColor() error {
 	return nil
 }
 
-// Colored reports whether a stream supports colors. By default it does if it is a terminal, unless NO_COLOR or TERM=dumb is set; --color overrides
-// this.
+// Colored reports whether a stream supports colors. By default it does if it is a terminal, unless
+// NO_COLOR or TERM=dumb is set; --color overrides this.
 func (e *Env) Colored(stream any) bool {
 	switch e.Color {
 	case ColorAlways:
@@ -92,13 +92,15 @@ func quote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// Linef writes a line of data. It makes untrusted text safe to print, for example from an API server, a status or a backup.
+// Linef writes a line of data. It makes untrusted text safe to print, for example from an API
+// server, a status or a backup.
 func (e *Env) Linef(format string, args ...any) error {
 	_, err := fmt.Fprintln(e.Out, Clean(fmt.Sprintf(format, args...)))
 	return err
 }
 
-// Notef writes a message for the user to Err, wrapped to the width of a terminal. It makes untrusted text safe to print, as Linef does.
+// Notef writes a message for the user to Err, wrapped to the width of a terminal. It makes
+// untrusted text safe to print, as Linef does.
 func (e *Env) Notef(format string, args ...any) {
 	width, _, _ := e.Size(e.Err)
 	for line := range strings.SplitSeq(fmt.Sprintf(format, args...), "\n") {

@@ -82,8 +82,9 @@ func escape(s string) int {
 	return strings.IndexByte(s, 'm') + 1
 }
 
-// Clean makes untrusted text safe to print. It replaces control characters with spaces, and also characters that change the direction of text or
-// break a line, because they could disguise a text as another one.
+// Clean makes untrusted text safe to print. It replaces control characters with spaces, and also
+// characters that change the direction of text or break a line, because they could disguise a text
+// as another one.
 func Clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) {
@@ -93,7 +94,8 @@ func Clean(s string) string {
 	}, s)
 }
 
-// Safe removes control characters from a drawn line, but keeps the colors of Paint. The line may contain untrusted text.
+// Safe removes control characters from a drawn line, but keeps the colors of Paint. The line may
+// contain untrusted text.
 func Safe(line string) string {
 	var b strings.Builder
 	for line != "" {

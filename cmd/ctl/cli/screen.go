@@ -14,7 +14,8 @@ type Screen struct {
 	drawn int
 }
 
-// Draw replaces the block. It truncates lines to the terminal's width, and omits the last lines if the terminal has too few.
+// Draw replaces the block. It truncates lines to the terminal's width, and omits the last lines if
+// the terminal has too few.
 func (s *Screen) Draw(lines []string) error {
 	width, height := s.Size()
 	if height > 2 && len(lines) > height-1 {

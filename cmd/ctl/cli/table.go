@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// Table renders rows in columns. If the table is too wide, its last columns are wrapped at spaces. If this is not enough, these columns are removed
-// from the table, and their cells are below each row with the names of the columns.
+// Table renders rows in columns. If the table is too wide, its last columns are wrapped at spaces.
+// If this is not enough, these columns are removed from the table, and their cells are below each
+// row with the names of the columns.
 type Table struct {
 	Header []string
 	Rows   [][]string
@@ -60,7 +61,8 @@ func (t *Table) below(header, cell string, width int) (out []string) {
 	return out
 }
 
-// widths returns the widths of the columns, reduced for wrapped ones. It omits the columns that are removed from the table.
+// widths returns the widths of the columns, reduced for wrapped ones. It omits the columns that are
+// removed from the table.
 func (t *Table) widths(limit int) []int {
 	all := t.needed()
 	fixed := len(all) - min(t.Wrap, len(all))
@@ -141,7 +143,8 @@ func (t *Table) line(cells []string, widths []int) string {
 	return strings.TrimRight(t.Indent+strings.Join(padded, gap), " ")
 }
 
-// Wrap breaks text at spaces into lines of a width. It breaks words that are longer than a line. Width 0 means no limit.
+// Wrap breaks text at spaces into lines of a width. It breaks words that are longer than a line.
+// Width 0 means no limit.
 func Wrap(s string, width int) []string {
 	if width <= 0 || Width(s) <= width {
 		return []string{s}

@@ -139,7 +139,8 @@ func about(err error) string {
 	return ""
 }
 
-// Actor returns the author of an operator's request for the log: the user that the API server reports, otherwise the local user.
+// Actor returns the author of an operator's request for the log: the user that the API server
+// reports, otherwise the local user.
 func Actor(ctx context.Context, cluster *Cluster) string {
 	if cluster != nil {
 		if name := cluster.User(ctx); name != "" {

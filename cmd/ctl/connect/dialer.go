@@ -8,8 +8,9 @@ import (
 	"sync"
 )
 
-// podDialer opens the connections of a NATS client to the log in the daemon's pod. It finds the pod again for each connection, so that a reconnecting
-// client reaches the daemon in the same pod or in a new one.
+// podDialer opens the connections of a NATS client to the log in the daemon's pod. It finds the pod
+// again for each connection, so that a reconnecting client reaches the daemon in the same pod or in
+// a new one.
 type podDialer struct {
 	open   func(context.Context) (*podConn, error)
 	logger *slog.Logger
@@ -32,8 +33,9 @@ func newPodDialer(ctx context.Context, open func(context.Context) (*podConn, err
 	return d, nil
 }
 
-// Dial implements nats.CustomDialer. The connection is a pipe, because a stream of a port-forward has no deadlines. Dial returns before the pod is
-// reached, because the client holds its lock while it dials: closing the client, and each request, would wait until the dial ends.
+// Dial implements nats.CustomDialer. The connection is a pipe, because a stream of a port-forward
+// has no deadlines. Dial returns before the pod is reached, because the client holds its lock while
+// it dials: closing the client, and each request, would wait until the dial ends.
 func (d *podDialer) Dial(string, string) (net.Conn, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -26,7 +26,8 @@ type Flags struct {
 	Dir string
 	// URL is the address of the NATS server with the log, and the other fields are its credentials.
 	URL, Creds, CA, Cert, Key string
-	// Examine reads the readable part of a damaged log. It reads a copy of a folder, because the NATS server repairs a folder that it opens.
+	// Examine reads the readable part of a damaged log. It reads a copy of a folder, because the
+	// NATS server repairs a folder that it opens.
 	Examine bool
 	// ScuteNamespace is the namespace of the daemon.
 	ScuteNamespace string

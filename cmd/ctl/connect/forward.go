@@ -15,8 +15,10 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 )
 
-// protocol is the protocol of a port-forward: a pair of streams is one connection, and the second stream carries the errors of the other side.
-// client-go's forwarder (k8s.io/client-go/tools/portforward) is not used because it stops permanently at the first refused connection.
+// protocol is the protocol of a port-forward: a pair of streams is one connection, and the second
+// stream carries the errors of the other side. client-go's forwarder
+// (k8s.io/client-go/tools/portforward) is not used because it stops permanently at the first
+// refused connection.
 const protocol = "portforward.k8s.io"
 
 // dialPod opens a connection to a port of a pod. ctx limits only its opening.
@@ -93,8 +95,8 @@ func newPodConn(conn httpstream.Connection, port int) (_ *podConn, err error) {
 // Close closes the connection in both directions.
 func (p *podConn) Close() error { return p.conn.Close() }
 
-// RemoteError returns the error of the other side, nil if there is none. Call it at the end of the data; it waits because the error may arrive a moment
-// later.
+// RemoteError returns the error of the other side, nil if there is none. Call it at the end of the
+// data; it waits because the error may arrive a moment later.
 func (p *podConn) RemoteError() error {
 	select {
 	case err := <-p.remoteErr:

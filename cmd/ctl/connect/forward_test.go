@@ -85,8 +85,9 @@ func entryTo(url string) func(context.Context) (*podConn, error) {
 	}
 }
 
-// TestPodDialerLeadsToTheLogAndFindsItAgain checks that the log can be appended to through a tunnel, also after the daemon
-// was restarted. The API server does not support WebSocket, so this also tests the fallback to SPDY.
+// TestPodDialerLeadsToTheLogAndFindsItAgain checks that the log can be appended to through a
+// tunnel, also after the daemon was restarted. The API server does not support WebSocket, so this
+// also tests the fallback to SPDY.
 func TestPodDialerLeadsToTheLogAndFindsItAgain(t *testing.T) {
 	dir, quiet := t.TempDir(), slog.New(slog.DiscardHandler)
 	log, err := embedded.Open(t.Context(), embedded.Options{Dir: dir, Listen: "127.0.0.1:0"})

@@ -64,7 +64,8 @@ func (f *Flags) logAs(ctx context.Context, role embedded.Role, w io.Writer) (*Lo
 	}
 }
 
-// folder opens the log of a stopped daemon, or of local runs. If a local run has it open, folder connects to the process of the run.
+// folder opens the log of a stopped daemon, or of local runs. If a local run has it open, folder
+// connects to the process of the run.
 func (f *Flags) folder(ctx context.Context, logger *slog.Logger) (*Log, error) {
 	if err := f.CheckExists(); err != nil {
 		return nil, err
@@ -87,7 +88,8 @@ func (f *Flags) BusyHint() string {
 	return "a daemon has this log open: read it through the cluster (leave out --log), or with --nats if the daemon listens"
 }
 
-// CheckExists returns an error if the folder contains no log. Otherwise opening it for reading would create an empty log.
+// CheckExists returns an error if the folder contains no log. Otherwise opening it for reading
+// would create an empty log.
 func (f *Flags) CheckExists() error {
 	if info, err := os.Stat(filepath.Join(f.Dir, "jetstream")); err != nil || !info.IsDir() {
 		if f.Local && f.Dir == LocalDir {
@@ -208,8 +210,8 @@ func (l *Log) Last(ctx context.Context, t time.Time) (eventlog.Record, error) {
 	return last, err
 }
 
-// Until returns the last commit that was stored at a time or before; its sequence is 0 if there is none. It sends about as many requests as the
-// number of commits has bits.
+// Until returns the last commit that was stored at a time or before; its sequence is 0 if there is
+// none. It sends about as many requests as the number of commits has bits.
 func (l *Log) Until(ctx context.Context, t time.Time) (last eventlog.Record, err error) {
 	head, err := l.Head(ctx)
 	if err != nil {

@@ -130,7 +130,8 @@ func logPort(pod *corev1.Pod) (port int, err error) {
 	return port, nil
 }
 
-// dial returns a dialer for port-forwards to a pod: WebSocket, or SPDY if the API server or a proxy before it does not support WebSocket.
+// dial returns a dialer for port-forwards to a pod: WebSocket, or SPDY if the API server or a proxy
+// before it does not support WebSocket.
 func dial(config *rest.Config, pod *corev1.Pod) (httpstream.Dialer, error) {
 	core, err := corev1client.NewForConfig(config)
 	if err != nil {
@@ -146,8 +147,8 @@ func dial(config *rest.Config, pod *corev1.Pod) (httpstream.Dialer, error) {
 	if err != nil {
 		return nil, err
 	}
-	// client-go's WebSocket returns the errors of k8s.io/streaming. IsUpgradeFailure of the other httpstream package would not recognize them, so the
-	// fallback would never happen.
+	// client-go's WebSocket returns the errors of k8s.io/streaming. IsUpgradeFailure of the other
+	// httpstream package would not recognize them, so the fallback would never happen.
 	return portforward.NewFallbackDialerForStreaming(overWebSocket, overSPDY, func(err error) bool {
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 	}), nil

@@ -16,7 +16,8 @@ import (
 	"scute.dev/internal/atomicfile"
 )
 
-// endpointFile is the file in a log's folder with the endpoint of the process that has the log open. It is readable only by its owner.
+// endpointFile is the file in a log's folder with the endpoint of the process that has the log
+// open. It is readable only by its owner.
 const endpointFile = "endpoint.json"
 
 // endpoint is a local address with its token.
@@ -25,8 +26,9 @@ type endpoint struct {
 	Token string `json:"token"`
 }
 
-// Serve opens the log in the folder that the flags name, or creates it. It lets other scutectl processes of the same user connect, so that a running
-// command does not prevent decisions about its runs.
+// Serve opens the log in the folder that the flags name, or creates it. It lets other scutectl
+// processes of the same user connect, so that a running command does not prevent decisions about
+// its runs.
 func (f *Flags) Serve(ctx context.Context, w io.Writer) (*Log, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.LogTimeout)
 	defer cancel()

@@ -15,8 +15,9 @@ import (
 // pollInterval is the interval at which a folder is checked for changes.
 const pollInterval = time.Second
 
-// Tail calls fn with each commit of the log in order, and with new commits until ctx ends. It calls caughtUp once, after the commits that existed at
-// first. It does not lock a folder, so a process may run there meanwhile.
+// Tail calls fn with each commit of the log in order, and with new commits until ctx ends. It calls
+// caughtUp once, after the commits that existed at first. It does not lock a folder, so a process
+// may run there meanwhile.
 func (f *Flags) Tail(ctx context.Context, w io.Writer, caughtUp func(), fn func(eventlog.Record) error) error {
 	if f.Dir != "" {
 		return f.tailFolder(ctx, w, caughtUp, fn)

@@ -15,7 +15,8 @@ import (
 	"scute.dev/internal/logaccess"
 )
 
-// tokenGracePeriod is how long a daemon may refuse a token that has just changed, and retryInterval the interval of retries.
+// tokenGracePeriod is how long a daemon may refuse a token that has just changed, and retryInterval
+// the interval of retries.
 const tokenGracePeriod, retryInterval = 5 * time.Second, 250 * time.Millisecond
 
 // tokenSource reads the token for the log in a daemon's pod from the Secret of a role.
@@ -29,7 +30,8 @@ type tokenSource struct {
 	last string
 }
 
-// token reads the token. If the Secret of readers is forbidden, it tries the Secret of operators, because operators may also read.
+// token reads the token. If the Secret of readers is forbidden, it tries the Secret of operators,
+// because operators may also read.
 func (p *tokenSource) token(ctx context.Context) (string, error) {
 	token, err := p.get(ctx, p.role)
 	if apierrors.IsForbidden(err) && p.role == embedded.Reader {

@@ -155,7 +155,8 @@ func daemon(ctx context.Context, v *diagnosis) bool {
 	return true
 }
 
-// leader returns the holder of the daemon's lease, and whether the lease is current. A daemon that stops releases its lease.
+// leader returns the holder of the daemon's lease, and whether the lease is current. A daemon that
+// stops releases its lease.
 func leader(ctx context.Context, v *diagnosis) (holder string, fresh bool) {
 	var lease coordinationv1.Lease
 	err := v.cluster.Client.Get(ctx, client.ObjectKey{Namespace: trust.LeaseNamespace, Name: trust.LeaseName}, &lease)

@@ -16,8 +16,8 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// movedAway returns the Move that moved a Cluster away before a Cluster of this name was created again; nil if there is none. The status of a move of
-// all Clusters names only the first thousand.
+// movedAway returns the Move that moved a Cluster away before a Cluster of this name was created
+// again; nil if there is none. The status of a move of all Clusters names only the first thousand.
 func movedAway(v *diagnosis, u *unstructured.Unstructured) *v1alpha1.Move {
 	byMover := slices.ContainsFunc(u.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool { return f.Manager == kube.FieldManager })
 	i := slices.IndexFunc(v.moves.Items, func(m v1alpha1.Move) bool {

@@ -24,7 +24,8 @@ const startTimeout = time.Minute
 
 // scuteKind is a kind of scute's objects.
 type scuteKind struct {
-	// subject is the subject of results about the state of its objects, "" if another check judges it. noun is the kind's name in commands.
+	// subject is the subject of results about the state of its objects, "" if another check judges
+	// it. noun is the kind's name in commands.
 	subject, noun, name string
 	list                client.ObjectList
 }
@@ -52,7 +53,8 @@ type objectStatus struct {
 	Conditions           []metav1.Condition
 }
 
-// checkObjects reports objects of scute's kinds that cannot be read, that no daemon has started, or that wait for a user.
+// checkObjects reports objects of scute's kinds that cannot be read, that no daemon has started, or
+// that wait for a user.
 func checkObjects(ctx context.Context, v *diagnosis) {
 	v.listed = make(map[string]bool)
 	all, unread := 0, false
@@ -112,7 +114,8 @@ func statusOf(o client.Object) objectStatus {
 	return out.Status
 }
 
-// checkObject returns the result for an object that no daemon has started, or that waits for a user; nil for other objects.
+// checkObject returns the result for an object that no daemon has started, or that waits for a
+// user; nil for other objects.
 func (v *diagnosis) checkObject(k scuteKind, o client.Object, s objectStatus) *result {
 	name, look, created := o.GetNamespace()+"/"+o.GetName(), v.kit.Hint(o.GetNamespace(), "describe", k.noun, o.GetName()), o.GetCreationTimestamp().Time
 	untrusted := trust.FaultIn(s.Conditions)
@@ -152,7 +155,8 @@ func unreadableResult(subject, kind string, o readableObject) result {
 	return problem(subject, remedy, "%s: %s", name, part)
 }
 
-// list reads the objects of all namespaces, or only of the context's namespace if the user may not list all. everywhere reports whether it read all.
+// list reads the objects of all namespaces, or only of the context's namespace if the user may not
+// list all. everywhere reports whether it read all.
 func (v *diagnosis) list(ctx context.Context, list client.ObjectList) (everywhere bool, err error) {
 	err = v.cluster.Client.List(ctx, list)
 	if apierrors.IsForbidden(err) {

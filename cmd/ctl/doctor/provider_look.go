@@ -28,7 +28,8 @@ func (c *providerCheck) objects(ctx context.Context) ([]pause.Subject, error) {
 // errAbsent reports that the cluster does not exist.
 var errAbsent = errors.New("there is no such Cluster")
 
-// checkNotPaused returns an error if a cluster cannot be checked now: it does not exist, or is already paused, so its objects would not react.
+// checkNotPaused returns an error if a cluster cannot be checked now: it does not exist, or is
+// already paused, so its objects would not react.
 func checkNotPaused(below []pause.Subject, namespace, name string) error {
 	for _, o := range below {
 		if !pause.IsCluster(o.Ref) || o.Ref.Name != name {

@@ -82,7 +82,8 @@ func survey(below []pause.Subject) []providerKind {
 	return list
 }
 
-// judge sets the verdict of each kind. status is the Pause's status when the wait ended. The user names kinds without a controller in ignored.
+// judge sets the verdict of each kind. status is the Pause's status when the wait ended. The user
+// names kinds without a controller in ignored.
 func judge(kinds []providerKind, status v1alpha1.PauseStatus, ignored []string) []providerKind {
 	out := slices.Clone(kinds)
 	for i := range out {
@@ -153,7 +154,8 @@ func checkResumed(kinds []providerKind, below []pause.Subject) []providerKind {
 	return out
 }
 
-// hasController reports whether a provider's controller acts on a kind, that is, neither a template nor a kind of Cluster API itself.
+// hasController reports whether a provider's controller acts on a kind, that is, neither a template
+// nor a kind of Cluster API itself.
 func hasController(kind string) bool {
 	name, _, _ := strings.Cut(kind, ".")
 	switch group(kind) {

@@ -12,7 +12,8 @@ import (
 	"scute.dev/view"
 )
 
-// providers checks the versions of the providers. It reports nothing if the user may not list them, because the daemon may.
+// providers checks the versions of the providers. It reports nothing if the user may not list them,
+// because the daemon may.
 func providers(ctx context.Context, v *diagnosis) bool {
 	const subject = "providers"
 	list, err := v.kube.Providers(ctx)
@@ -34,7 +35,8 @@ func providers(ctx context.Context, v *diagnosis) bool {
 	return true
 }
 
-// checkGrants reports the kinds that a move reads but the daemon may not list. It reports nothing if the user may not check this.
+// checkGrants reports the kinds that a move reads but the daemon may not list. It reports nothing
+// if the user may not check this.
 func checkGrants(ctx context.Context, v *diagnosis) bool {
 	const subject = "kinds"
 	if v.account.Name == "" {

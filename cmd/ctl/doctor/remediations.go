@@ -158,7 +158,8 @@ func (l *inventory) orphans() {
 // recent reports whether a deletion started less than patience ago.
 func recent(now time.Time, at *metav1.Time) bool { return at != nil && now.Sub(at.Time) < startTimeout }
 
-// stalled reports remediations that wait for an operator or for a daemon. It skips remediations without a machine, which orphans reports.
+// stalled reports remediations that wait for an operator or for a daemon. It skips remediations
+// without a machine, which orphans reports.
 func (l *inventory) stalled() {
 	const subject = "remediations"
 	for i := range l.Remediations {
@@ -207,7 +208,8 @@ func (l *inventory) selected(c *clusterv1.Cluster) bool {
 	})
 }
 
-// clustersInRemediation returns the clusters (namespace/name) with open remediations, which may have annotations of scute.
+// clustersInRemediation returns the clusters (namespace/name) with open remediations, which may
+// have annotations of scute.
 func (l *inventory) clustersInRemediation() map[string]bool {
 	out := make(map[string]bool)
 	for i := range l.Remediations {
@@ -241,7 +243,8 @@ func (l *inventory) leftoverAnnotations() {
 	}
 }
 
-// isLeftover reports whether an annotation is a leftover, that is, neither recent nor on a machine whose timeout has not ended.
+// isLeftover reports whether an annotation is a leftover, that is, neither recent nor on a machine
+// whose timeout has not ended.
 func (l *inventory) isLeftover(value string) bool {
 	var mark v1alpha1.UnhealthyMark
 	if err := json.Unmarshal([]byte(value), &mark); err != nil {
@@ -273,10 +276,12 @@ func (l *inventory) controlPlanes() {
 	}
 }
 
-// staleAfter is how long the annotation of a control plane's own remediation is valid. The control plane removes it when it creates a machine.
+// staleAfter is how long the annotation of a control plane's own remediation is valid. The control
+// plane removes it when it creates a machine.
 const staleAfter = 10 * time.Minute
 
-// isStale reports whether the annotation of a control plane's own remediation is too old, or names a machine that still exists.
+// isStale reports whether the annotation of a control plane's own remediation is too old, or names
+// a machine that still exists.
 func (l *inventory) isStale(namespace, value string) bool {
 	var mark struct {
 		Machine   string      `json:"machine"`

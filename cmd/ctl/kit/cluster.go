@@ -26,7 +26,8 @@ type clusterSource[T any] struct {
 	notice func(error)
 }
 
-// InCluster returns a source that reads the API server. notice is called when a watch breaks and is restarted, unless it is nil.
+// InCluster returns a source that reads the API server. notice is called when a watch breaks and is
+// restarted, unless it is nil.
 func (n *Noun[T]) InCluster(c *connect.Cluster, notice func(error)) Source[T] {
 	return &clusterSource[T]{Cluster: c, noun: n, notice: notice}
 }
@@ -103,16 +104,18 @@ func (c *clusterSource[T]) WatchAll(ctx context.Context, namespace string, fn fu
 	})
 }
 
-// changeFunc processes a change, and returns the version that it has processed. o is the object after the change. It is nil at first and after a
-// deletion; changeFunc then reads the objects itself. errEnough and a permanent error (backoff.Permanent) end the following. changeFunc is called again
-// after any other error.
+// changeFunc processes a change, and returns the version that it has processed. o is the object
+// after the change. It is nil at first and after a deletion; changeFunc then reads the objects
+// itself. errEnough and a permanent error (backoff.Permanent) end the following. changeFunc is
+// called again after any other error.
 type changeFunc func(o client.Object) (version string, err error)
 
 // errBroken is the usual end of a watch, because the server closes each watch after some minutes.
 var errBroken = errors.New("the watch has ended")
 
-// follow calls fn first, and again after each change of the object, or of all objects of a namespace if key has no name. It returns an error if the
-// API server has not answered for two minutes.
+// follow calls fn first, and again after each change of the object, or of all objects of a
+// namespace if key has no name. It returns an error if the API server has not answered for two
+// minutes.
 func (c *clusterSource[T]) follow(ctx context.Context, key types.NamespacedName, fn changeFunc) error {
 	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(200*time.Millisecond), backoff.WithMaxInterval(5*time.Second),
 		backoff.WithMaxElapsedTime(2*time.Minute))

@@ -24,7 +24,8 @@ type Field struct{ Name, Value string }
 // Stage is a phase in the sequence of an object's phases.
 type Stage struct {
 	Name string
-	// Sign is ✓ for a stage that is over, ▶ for the current one, ✗ for the one that failed, ‖ for one that waits, and · for one to come.
+	// Sign is ✓ for a stage that is over, ▶ for the current one, ✗ for the one that failed, ‖ for
+	// one that waits, and · for one to come.
 	Sign  string
 	Style cli.Style
 	// Return is set for the last stage before the point of no return.

@@ -16,7 +16,8 @@ type Document struct {
 	Began string
 	Since time.Time
 	State documentState
-	// Details returns what the object's page shows in addition; nil if there is nothing, or if the kind has a separate page.
+	// Details returns what the object's page shows in addition; nil if there is nothing, or if the
+	// kind has a separate page.
 	Details func() Details
 	// Commands are the commands about the object, each with its effect. Actions are what users can do now.
 	Commands []string

@@ -28,8 +28,8 @@ type domain struct {
 	describe func(eventlog.Event) (view.Line, error)
 }
 
-// Domains returns all domains in the order in which users see them. A domain that is added to the list appears in every command and on every page. The
-// caller must not change it.
+// Domains returns all domains in the order in which users see them. A domain that is added to the
+// list appears in every command and on every page. The caller must not change it.
 func Domains() []domain { return domains() }
 
 // domains builds the catalogs once, because each page lists the kinds.
@@ -64,8 +64,9 @@ func Kinds() (kinds []string) {
 	return kinds
 }
 
-// EventTypes returns the event types that scute writes, with the Go type of their data. A type ends with the version of its data. Another form of the data
-// has another version, so the schema of a type never changes its meaning.
+// EventTypes returns the event types that scute writes, with the Go type of their data. A type ends
+// with the version of its data. Another form of the data has another version, so the schema of a
+// type never changes its meaning.
 func EventTypes() map[string]reflect.Type {
 	types := make(map[string]reflect.Type)
 	for _, d := range Domains() {
@@ -74,7 +75,8 @@ func EventTypes() map[string]reflect.Type {
 	return types
 }
 
-// lineOf describes an event. The default of its name is the name in the event's type. An event of an unknown type is described by its type.
+// lineOf describes an event. The default of its name is the name in the event's type. An event of
+// an unknown type is described by its type.
 func lineOf(kind eventlog.Kind, ev eventlog.Event) view.Line {
 	unknown := view.Line{Name: name(ev.Type), Detail: fmt.Sprintf("this scutectl does not know the type %s (%d bytes of data)", ev.Type, len(ev.Data))}
 	i := slices.IndexFunc(Domains(), func(d domain) bool { return d.Kind == kind })

@@ -25,7 +25,8 @@ type Event struct {
 // Text returns the line without its name, safe for a terminal.
 func (e Event) Text() string { return cli.Clean(e.Line.Text()) }
 
-// Events returns the facts of a commit. A commit that cannot be decoded becomes one event, so that it is shown and counted.
+// Events returns the facts of a commit. A commit that cannot be decoded becomes one event, so that
+// it is shown and counted.
 func Events(r eventlog.Record) []Event {
 	events, err := r.Events()
 	if err != nil {
@@ -65,8 +66,9 @@ const (
 	actorColumns     = 26
 )
 
-// Line renders an event as a line of the log: exact time, time ago, sequence, aggregate, fact, actor, detail. To save width, on a terminal it omits
-// today's date, the last part of an aggregate's name, and the actor if it is a daemon.
+// Line renders an event as a line of the log: exact time, time ago, sequence, aggregate, fact,
+// actor, detail. To save width, on a terminal it omits today's date, the last part of an
+// aggregate's name, and the actor if it is a daemon.
 func (v View) Line(e Event) string {
 	ago, seq, detail := fill(cli.Ago(v.Now, e.Time), agoColumns), fill(fmt.Sprintf("#%d", e.Seq), seqColumns), e.Text()
 	what := v.Paint.Text(e.style(), fill(e.Line.Name, factColumns))

@@ -28,7 +28,8 @@ func TestLineOfANarrowTerminalHasTheDetail(t *testing.T) {
 	}
 }
 
-// TestLineWithoutControlSequences checks that control sequences in the name of an actor and in a message, which another program chose, are removed.
+// TestLineWithoutControlSequences checks that control sequences in the name of an actor and in a
+// message, which another program chose, are removed.
 func TestLineWithoutControlSequences(t *testing.T) {
 	e := kit.Event{Event: eventlog.Event{Actor: "user/jane\x1b[2K\u202e"}, Line: view.Line{Name: "failed", Detail: "gone\x1b[2J"}, Aggregate: eventlog.Aggregate{Kind: eventlog.KindRun, ID: "fleet/prod/1"}}
 	for _, width := range []int{0, 80, 160} {

@@ -53,7 +53,8 @@ func (f *Filter) AddFlags(cmd *cobra.Command) *pflag.FlagSet {
 	return flags
 }
 
-// Check returns an error for options that are invalid or match nothing by mistake. It converts times relative to now to exact times.
+// Check returns an error for options that are invalid or match nothing by mistake. It converts
+// times relative to now to exact times.
 func (f *Filter) Check(env *cli.Env) error {
 	if f.Kind != "" {
 		if err := checkKind("--kind", f.Kind); err != nil {
@@ -139,13 +140,15 @@ func checkKind(what, kind string) error {
 	return cli.Usagef("%s is %q: it must be one of %s", what, kind, strings.Join(Kinds(), ", "))
 }
 
-// versionPattern matches the version at the end of an event type, and typePattern an event type, with its kind as a group.
+// versionPattern matches the version at the end of an event type, and typePattern an event type,
+// with its kind as a group.
 var (
 	versionPattern = regexp.MustCompile(`\.v[1-9][0-9]*$`)
 	typePattern    = regexp.MustCompile(`^dev\.scute\.([a-z]+)\.[a-z0-9-]+\.v[1-9][0-9]*$`)
 )
 
-// checkType returns an error for a pattern that matches neither a fact nor a type in any version, and that is not a type of a newer scute.
+// checkType returns an error for a pattern that matches neither a fact nor a type in any version,
+// and that is not a type of a newer scute.
 func checkType(env *cli.Env, pattern string) error {
 	types := slices.Sorted(maps.Keys(EventTypes()))
 	names, anyVersion := names(types), versionPattern.ReplaceAllString(pattern, "")
@@ -154,7 +157,8 @@ func checkType(env *cli.Env, pattern string) error {
 	if slices.ContainsFunc(names, matchesName) || anyVersion != pattern && slices.ContainsFunc(types, matchesType) {
 		return nil
 	}
-	// A log contains unknown types while its daemon is newer than this program. A type that is similar to a known one is a mistake.
+	// A log contains unknown types while its daemon is newer than this program. A type that is
+	// similar to a known one is a mistake.
 	if parts := typePattern.FindStringSubmatch(pattern); len(parts) > 0 && slices.Contains(Kinds(), parts[1]) && cli.Nearest(pattern, types) == "" {
 		return nil
 	}

@@ -29,7 +29,8 @@ type Kit struct {
 	reported time.Time // when a broken connection was reported last
 }
 
-// New adds the options that select where a command reads. what names the objects of --namespace: "moves"; "" omits the option.
+// New adds the options that select where a command reads. what names the objects of --namespace:
+// "moves"; "" omits the option.
 func New(env *cli.Env, cmd *cobra.Command, what string) *Kit {
 	k := &Kit{Env: env, Flags: connect.New()}
 	f := cmd.Flags()

@@ -159,7 +159,8 @@ func (l *logSource[T]) values(all []*loaded[T], namespace string) []T {
 	return out
 }
 
-// Watch reads an object and follows new commits. A folder cannot be followed, so Watch returns errNotDriven for an unfinished object.
+// Watch reads an object and follows new commits. A folder cannot be followed, so Watch returns
+// errNotDriven for an unfinished object.
 func (l *logSource[T]) Watch(ctx context.Context, key types.NamespacedName, fn func(T) bool) error {
 	o, item, head, err := l.lookup(ctx, key)
 	if err != nil || fn(item) {

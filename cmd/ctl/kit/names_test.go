@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestNames checks that events can be selected by each name in the source of a Describe function, and by no other names but those of the types.
+// TestNames checks that events can be selected by each name in the source of a Describe function,
+// and by no other names but those of the types.
 func TestNames(t *testing.T) {
 	names, want := factNames(), make(map[string]bool)
 	var files []string

@@ -28,17 +28,19 @@ type Noun[T any] struct {
 
 	// Open returns where the objects are read; nil for a noun that is read from its resources or from a log.
 	Open func(k *Kit) (*Session[T], error)
-	// Omitted returns what a table counts instead of listing the object, such as "running worker", or ""; nil lists all objects.
+	// Omitted returns what a table counts instead of listing the object, such as "running worker",
+	// or ""; nil lists all objects.
 	Omitted func(T) string
 	// New and NewList return an empty resource and an empty list of the API, and Convert the object of a resource.
 	New     func() client.Object
 	NewList func() client.ObjectList
 	Convert func(runtime.Object) T
-	// Kind is the kind of the aggregates in the log that contain the objects. NewFold returns an empty fold of an aggregate.
+	// Kind is the kind of the aggregates in the log that contain the objects. NewFold returns an
+	// empty fold of an aggregate.
 	Kind    eventlog.Kind
 	NewFold func(log *connect.Log, id string) Fold[T]
-	// Group returns the group of an aggregate. A later aggregate of a group replaces earlier ones, which are not read. If it is nil, there are no
-	// groups.
+	// Group returns the group of an aggregate. A later aggregate of a group replaces earlier ones,
+	// which are not read. If it is nil, there are no groups.
 	Group func(id string) string
 	// MayContain reports whether an aggregate may contain the object. If it is nil, all may.
 	MayContain func(id string, key types.NamespacedName) bool
@@ -72,13 +74,15 @@ type Noun[T any] struct {
 	// StatusLines returns what a terminal shows for a followed object. Updates returns the texts for a pipe.
 	StatusLines func(v View, t T) []string
 	Updates     func(T) []Update
-	// Conditions returns the conditions of an object, one of which may report that the event log is not trusted; nil if there are none.
+	// Conditions returns the conditions of an object, one of which may report that the event log is
+	// not trusted; nil if there are none.
 	Conditions func(T) []metav1.Condition
 	// IsFinished reports whether an object is finished, so that nothing more happens without a user.
 	IsFinished func(T) bool
 	// HasFailed reports whether a finished object failed: exit status 1.
 	HasFailed func(T) bool
-	// Finish prints the outcome of a finished object and returns an error with the exit status; if it is nil, HasFailed decides.
+	// Finish prints the outcome of a finished object and returns an error with the exit status; if
+	// it is nil, HasFailed decides.
 	Finish func(ctx context.Context, p *Session[T], t T, format *cli.Format) error
 	// AfterWatch describes what happens after the user stops watching: "the move continues".
 	AfterWatch string
@@ -90,7 +94,8 @@ type Noun[T any] struct {
 type Update struct {
 	// Part is a part of the object, "" for all of it. It is not printed if it begins with #.
 	Part, Text string
-	// ThrottleKey is set for a text that changes all the time: at most one line a second is written while its value is the same.
+	// ThrottleKey is set for a text that changes all the time: at most one line a second is written
+	// while its value is the same.
 	ThrottleKey string
 }
 

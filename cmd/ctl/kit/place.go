@@ -52,7 +52,8 @@ func Open[T any](ctx context.Context, k *Kit, n *Noun[T]) (*Session[T], error) {
 	return p, nil
 }
 
-// InCluster returns the management cluster, for commands that write to it. A log that the user names is the log of the cluster.
+// InCluster returns the management cluster, for commands that write to it. A log that the user
+// names is the log of the cluster.
 func InCluster[T any](k *Kit, n *Noun[T]) (*Session[T], error) {
 	if err := k.Flags.Check(); err != nil {
 		return nil, err
@@ -167,8 +168,8 @@ func (p *Session[T]) Hint(verb string, key types.NamespacedName, more ...string)
 // daemonTimeout is how long the daemon may be silent before a hint is printed.
 const daemonTimeout = 15 * time.Second
 
-// Await watches an object until fn returns enough. recorded describes the request that was written, for an error if the answer does not arrive: "the
-// abort is recorded".
+// Await watches an object until fn returns enough. recorded describes the request that was written,
+// for an error if the answer does not arrive: "the abort is recorded".
 func (p *Session[T]) Await(ctx context.Context, key types.NamespacedName, timeout time.Duration, recorded string, fn func(T) (enough bool)) error {
 	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

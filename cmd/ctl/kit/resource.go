@@ -14,8 +14,8 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Resource sets the fields of a noun that follow from its kind in scute's API, for example "Move". status returns the phase, the ID in the log, and the
-// conditions of an object.
+// Resource sets the fields of a noun that follow from its kind in scute's API, for example "Move".
+// status returns the phase, the ID in the log, and the conditions of an object.
 func Resource[T client.Object](n *Noun[T], kind string, status func(T) (phase, id string, conditions []metav1.Condition)) *Noun[T] {
 	n.Resource = strings.ToLower(kind) + "." + v1alpha1.GroupVersion().Group
 	n.Key = func(t T) types.NamespacedName { return Key(t.GetNamespace(), t.GetName()) }

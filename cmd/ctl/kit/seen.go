@@ -49,7 +49,8 @@ func (s *Seen) Check(o client.Object, id string) error {
 	}
 }
 
-// Patch returns the change since the copy before. For a seen object, the patch fails if the object has changed meanwhile.
+// Patch returns the change since the copy before. For a seen object, the patch fails if the object
+// has changed meanwhile.
 func (s *Seen) Patch(before client.Object) client.Patch {
 	if s == nil {
 		return client.MergeFrom(before)
@@ -57,8 +58,9 @@ func (s *Seen) Patch(before client.Object) client.Patch {
 	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 }
 
-// Permit checks with a dry run whether the user may change the seen object, which it reads into o. Commands that append to the log use it to require
-// the permission for the object. id returns the object's ID in the log.
+// Permit checks with a dry run whether the user may change the seen object, which it reads into o.
+// Commands that append to the log use it to require the permission for the object. id returns the
+// object's ID in the log.
 func (s *Seen) Permit(ctx context.Context, c *connect.Cluster, key types.NamespacedName, o client.Object, id func() string, change func()) error {
 	if s == nil {
 		return nil

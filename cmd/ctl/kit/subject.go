@@ -15,8 +15,9 @@ type subject struct {
 	AnyCluster bool
 }
 
-// Subjects determines what events are about. It must receive all events of an aggregate from the first one on, because most events do not repeat what
-// earlier ones contain. Without the first events its results are incomplete.
+// Subjects determines what events are about. It must receive all events of an aggregate from the
+// first one on, because most events do not repeat what earlier ones contain. Without the first
+// events its results are incomplete.
 type Subjects struct {
 	remediations *eventlog.Catalog[remediator.Event]
 	known        map[eventlog.Aggregate]subject
@@ -31,8 +32,8 @@ func NewSubjects() *Subjects {
 	}
 }
 
-// Events returns the events of the next commit with their subjects. If an event of a remediation does not name its machine, as succeeded, its line
-// receives the machine.
+// Events returns the events of the next commit with their subjects. If an event of a remediation
+// does not name its machine, as succeeded, its line receives the machine.
 func (s *Subjects) Events(r eventlog.Record) []Event { return s.addTo(Events(r)) }
 
 func (s *Subjects) addTo(events []Event) []Event {
@@ -46,7 +47,8 @@ func (s *Subjects) addTo(events []Event) []Event {
 	return events
 }
 
-// of reads the next event and returns its subject. If the event cannot be decoded, it returns the subject of the earlier events.
+// of reads the next event and returns its subject. If the event cannot be decoded, it returns the
+// subject of the earlier events.
 func (s *Subjects) of(e Event) subject {
 	switch e.Aggregate.Kind {
 	case eventlog.KindRemediation:

@@ -94,7 +94,8 @@ func (t *Tail) past(ctx context.Context, k *Kit, log *connect.Log, head uint64, 
 	return err
 }
 
-// clockSkew is how much later than its decision an event may appear to be stored, because the clocks of two machines differ.
+// clockSkew is how much later than its decision an event may appear to be stored, because the
+// clocks of two machines differ.
 const clockSkew = 5 * time.Minute
 
 // start returns the sequence of the commit before the first commit that must be read.

@@ -106,7 +106,8 @@ type Verbs map[string]*cobra.Command
 // completeTimeout is the timeout of a shell completion.
 const completeTimeout = 3 * time.Second
 
-// Complete returns a function that completes the names of at most limit objects; -1 is unlimited. Each name has its phase as the description.
+// Complete returns a function that completes the names of at most limit objects; -1 is unlimited.
+// Each name has its phase as the description.
 func Complete[T any](k *Kit, n *Noun[T], limit int) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if limit >= 0 && len(args) >= limit {

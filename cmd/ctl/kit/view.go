@@ -209,7 +209,8 @@ func (v View) Quorum(q *v1alpha1.QuorumStatus) string {
 	return fmt.Sprintf("%s %d of %d voters answer; %s", dots, q.Responding, q.Voters, v.EachWord(as, ToleranceText(q.Tolerates)))
 }
 
-// EachWord colors each word of a text separately, because the text may be wrapped and a color must not continue on the next line.
+// EachWord colors each word of a text separately, because the text may be wrapped and a color must
+// not continue on the next line.
 func (v View) EachWord(as cli.Style, s string) string {
 	words := strings.Fields(s)
 	for i, w := range words {

@@ -28,8 +28,9 @@ func Watch[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 	return cmd
 }
 
-// Follow shows an object until it is over, and returns an error with the exit status of its outcome. With a data format it prints the last state to
-// the standard output, and everything else to the standard error.
+// Follow shows an object until it is over, and returns an error with the exit status of its
+// outcome. With a data format it prints the last state to the standard output, and everything else
+// to the standard error.
 func (p *Session[T]) Follow(ctx context.Context, key types.NamespacedName, format *cli.Format) error {
 	n, draw := p.Noun, p.drawer(format, true, false)
 	last, seen, err := followUntil(ctx, func(ctx context.Context, fn func([]T) bool) error {
@@ -58,7 +59,8 @@ func (p *Session[T]) Follow(ctx context.Context, key types.NamespacedName, forma
 	return p.finish(ctx, last, true, format)
 }
 
-// finish prints the last states of objects to the standard output, and returns an error if one failed. The outcome is already printed.
+// finish prints the last states of objects to the standard output, and returns an error if one
+// failed. The outcome is already printed.
 func (p *Session[T]) finish(ctx context.Context, last []T, one bool, format *cli.Format) error {
 	if format.Data() {
 		if err := format.Print(p.Env.Out, p.Noun.Data(p.withLogDetails(ctx, last, format), one)); err != nil {
@@ -137,7 +139,8 @@ func (p *Session[T]) withLogDetails(ctx context.Context, list []T, format *cli.F
 
 type watchFunc[T any] func(ctx context.Context, fn func(T) (enough bool)) error
 
-// followUntil follows a value until it is over, and draws each state, also every second. It returns the last state; ok is false if there was none.
+// followUntil follows a value until it is over, and draws each state, also every second. It returns
+// the last state; ok is false if there was none.
 func followUntil[T any](ctx context.Context, follow watchFunc[T], over func(T) bool, draw func(T) error) (last T, ok bool, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

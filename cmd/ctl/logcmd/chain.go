@@ -100,11 +100,12 @@ func (c chain) missingCauses() (list []link) {
 	return list
 }
 
-// maxBranchWidth is the maximum width of the branches. Deeper events are at the same depth; otherwise thousands of attempts, each with a branch, would need
-// lines of thousands of columns.
+// maxBranchWidth is the maximum width of the branches. Deeper events are at the same depth;
+// otherwise thousands of attempts, each with a branch, would need lines of thousands of columns.
 const maxBranchWidth = 30
 
-// lines draws the events as a tree, one per line. An event with a single consequence is continued below at the same depth.
+// lines draws the events as a tree, one per line. An event with a single consequence is continued
+// below at the same depth.
 func (c chain) lines(v kit.View) []string {
 	followers := make(map[int][]int) // by the cause
 	for i, l := range c {

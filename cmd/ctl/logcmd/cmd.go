@@ -26,7 +26,8 @@ The log is read from the daemon's pod through a port-forward, from the folder of
 		newCmdMigrate(env))
 }
 
-// command adds to a command what the commands share: the options that locate the log, and -o with the formats. run is called with the arguments.
+// command adds to a command what the commands share: the options that locate the log, and -o with
+// the formats. run is called with the arguments.
 func (d *deps) command(env *cli.Env, cmd *cobra.Command, run func(ctx context.Context, args []string) error, formats ...string) *cobra.Command {
 	d.Kit = kit.New(env, cmd, "")
 	d.Format.AddFlag(cmd, formats...)

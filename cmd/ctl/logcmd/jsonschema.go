@@ -22,8 +22,8 @@ func jsonSchema(eventType string, data reflect.Type) (*jsonschema.Schema, error)
 	return s, nil
 }
 
-// describeType returns the schema that ForType generates, with all fields of embedded structs. ForType omits fields that another field hides in Go, even
-// if their names in JSON differ.
+// describeType returns the schema that ForType generates, with all fields of embedded structs.
+// ForType omits fields that another field hides in Go, even if their names in JSON differ.
 func describeType(t reflect.Type, o *jsonschema.ForOptions) (*jsonschema.Schema, error) {
 	s, err := jsonschema.ForType(t, o)
 	if err != nil {

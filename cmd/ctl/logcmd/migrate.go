@@ -89,8 +89,9 @@ func (o *migrateOptions) run(ctx context.Context) error {
 	return o.report(out, "moved")
 }
 
-// alreadyMoved reports whether a moved log exists at its new place. A killed command may have left an incomplete stream there, which is not a log. A log
-// that arrived before is not moved again, because it may have more commits than the folder.
+// alreadyMoved reports whether a moved log exists at its new place. A killed command may have left
+// an incomplete stream there, which is not a log. A log that arrived before is not moved again,
+// because it may have more commits than the folder.
 func (o *migrateOptions) alreadyMoved(ctx context.Context, to connect.Flags, m embedded.Moved) (bool, error) {
 	log, err := to.Log(ctx, o.Env.Err)
 	switch {
@@ -110,7 +111,8 @@ func (o *migrateOptions) alreadyMoved(ctx context.Context, to connect.Flags, m e
 	return there, err
 }
 
-// move copies the log, compares the copy, and records in the folder that the log was moved. again is set if this is already recorded.
+// move copies the log, compares the copy, and records in the folder that the log was moved. again
+// is set if this is already recorded.
 func (o *migrateOptions) move(ctx context.Context, from, to connect.Flags, again bool) (out migrateReport, err error) {
 	logger := connect.Logger(o.Env.Err)
 	log, err := embedded.Open(ctx, embedded.Options{Dir: from.Dir, AllowMoved: again, Logger: logger})

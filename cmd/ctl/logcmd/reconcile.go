@@ -287,7 +287,8 @@ func (s *unfinishedWork) openRuns() []string {
 	})
 }
 
-// mustStop reports whether an open run must not continue, because it may have ended or been rolled back by a decision that the log has lost.
+// mustStop reports whether an open run must not continue, because it may have ended or been rolled
+// back by a decision that the log has lost.
 func (s *unfinishedWork) mustStop(id string) bool {
 	if g, _ := s.runs.Summary(id); g.Stopping {
 		return false
@@ -296,7 +297,8 @@ func (s *unfinishedWork) mustStop(id string) bool {
 	return turned || !there && s.requestedRuns[id]
 }
 
-// reconcile records the outcome of open moves and runs before a daemon acts on the log. It skips outcomes that are already recorded.
+// reconcile records the outcome of open moves and runs before a daemon acts on the log. It skips
+// outcomes that are already recorded.
 func (s *unfinishedWork) reconcile(ctx context.Context, r *runner.Runner, ofRuns *runs.Runner, actor string) error {
 	for _, id := range s.openRuns() {
 		if !s.mustStop(id) {

@@ -144,8 +144,8 @@ func (o *restoreOptions) explain(err error) error {
 	return err
 }
 
-// checkNewest returns an error if a copy of a log ends before a high-water mark of the management cluster. It skips the check if the user named no
-// cluster.
+// checkNewest returns an error if a copy of a log ends before a high-water mark of the management
+// cluster. It skips the check if the user named no cluster.
 func (d *deps) checkNewest(ctx context.Context, what, logID string, last uint64, remedy string) error {
 	if d.Flags.Kubeconfig == "" && d.Flags.Context == "" {
 		return nil

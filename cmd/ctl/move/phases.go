@@ -9,8 +9,9 @@ import (
 	"scute.dev/mover"
 )
 
-// stages returns the phases of a successful move (docs/design/mover.md, "Phases"), and how far this move has come. If its phase is not one of them, the
-// last stage that it entered follows from its counts.
+// stages returns the phases of a successful move (docs/design/mover.md, "Phases"), and how far this
+// move has come. If its phase is not one of them, the last stage that it entered follows from its
+// counts.
 func stages(m *v1alpha1.Move) []kit.Stage {
 	path := []mover.Phase{
 		mover.PhasePreflight, mover.PhasePausing, mover.PhaseAwaitingAcks, mover.PhasePlanned,

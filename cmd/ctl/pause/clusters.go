@@ -171,8 +171,8 @@ func pausedSince(u *unstructured.Unstructured) *metav1.Time {
 	return object.TrueSince(u, clusterv1.PausedCondition)
 }
 
-// waitingFor returns the objects of a cluster that a Pause waits for. ask is true if its status does not list them: it lists the first of all
-// clusters.
+// waitingFor returns the objects of a cluster that a Pause waits for. ask is true if its status
+// does not list them: it lists the first of all clusters.
 func waitingFor(p *v1alpha1.Pause, name string) (objects []string, ask bool) {
 	own, others := false, false
 	for _, c := range p.Status.Clusters {
@@ -187,8 +187,8 @@ func waitingFor(p *v1alpha1.Pause, name string) (objects []string, ask bool) {
 	return objects, false
 }
 
-// unpausedObjects returns the objects of a namespace, "" for all, whose condition Paused is False, by cluster. The error is about kinds that could not be
-// listed.
+// unpausedObjects returns the objects of a namespace, "" for all, whose condition Paused is False,
+// by cluster. The error is about kinds that could not be listed.
 func unpausedObjects(ctx context.Context, c *connect.Cluster, namespace string) (map[types.NamespacedName][]string, error) {
 	found := make(map[types.NamespacedName][]string)
 	k, err := kube.Connect("cluster", c.Config)

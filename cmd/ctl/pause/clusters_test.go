@@ -93,8 +93,8 @@ func (l *lists) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestUnpausedObjects checks that objects without an acknowledgement are listed once for all namespaces, and that a kind that
-// cannot be listed is reported as an error.
+// TestUnpausedObjects checks that objects without an acknowledgement are listed once for all
+// namespaces, and that a kind that cannot be listed is reported as an error.
 func TestUnpausedObjects(t *testing.T) {
 	l := &lists{}
 	server := httptest.NewServer(l)

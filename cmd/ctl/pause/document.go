@@ -63,7 +63,8 @@ func (f *Fold) details(p *v1alpha1.Pause) kit.Details {
 	return d
 }
 
-// stages returns the phases of a Pause, and how far it has come. If it was released before it was acknowledged, the third phase has a warning.
+// stages returns the phases of a Pause, and how far it has come. If it was released before it was
+// acknowledged, the third phase has a warning.
 func stages(status v1alpha1.PauseStatus, late bool) []kit.Stage {
 	phase := status.Phase
 	path := []v1alpha1.PausePhase{v1alpha1.PausePending, v1alpha1.PausePausing, v1alpha1.PauseAcknowledging, v1alpha1.PauseAcknowledged}

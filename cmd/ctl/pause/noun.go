@@ -89,7 +89,8 @@ func (f *Fold) Items() []*v1alpha1.Pause {
 	return nil
 }
 
-// resource returns the Pause from which the spec in the log was created, with its status; nil if it is not requested yet.
+// resource returns the Pause from which the spec in the log was created, with its status; nil if it
+// is not requested yet.
 func (f *Fold) resource() *v1alpha1.Pause {
 	spec, known := request.Spec{}, false
 	f.view.ReadState(f.id, func(s *request.State) {

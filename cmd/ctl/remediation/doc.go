@@ -1,7 +1,8 @@
-// Package remediation implements the commands of scutectl about machines and their remediations: which machines are unhealthy, what scute decided
-// about them, and what happens next. It reads SurgeRemediations, the objects of Cluster API with scute's annotations, and with every rule,
+// Package remediation implements the commands of scutectl about machines and their remediations:
+// which machines are unhealthy, what scute decided about them, and what happens next. It reads
+// SurgeRemediations, the objects of Cluster API with scute's annotations, and with every rule,
 // observation and step the event log. It shows them, and sends a user's requests to the daemon.
 //
-// This package never contains a rule of remediation, and never decides whether a machine is healthy. The daemon decides what follows from a hold or
-// an abort.
+// This package never contains a rule of remediation, and never decides whether a machine is
+// healthy. The daemon decides what follows from a hold or an abort.
 package remediation

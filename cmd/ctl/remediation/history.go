@@ -13,7 +13,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// ownerOf returns the aggregate of the owner in a remediation's ID. The ID is the owner's ID followed by the name of the machine.
+// ownerOf returns the aggregate of the owner in a remediation's ID. The ID is the owner's ID
+// followed by the name of the machine.
 func ownerOf(remediationID string) (eventlog.Aggregate, bool) {
 	i := strings.LastIndexByte(remediationID, '/')
 	if i <= 0 {

@@ -74,7 +74,8 @@ func newCmdAbort(env *cli.Env, n *noun) *cobra.Command {
 	return cmd
 }
 
-// Hold holds a remediation unless it has changed since it was seen. A length of 0 means until it is released. It does not wait for the daemon.
+// Hold holds a remediation unless it has changed since it was seen. A length of 0 means until it is
+// released. It does not wait for the daemon.
 func Hold(ctx context.Context, k *kit.Kit, seen *kit.Seen, machine, reason string, length time.Duration) error {
 	return (&intent{Kit: k, noun: newNoun(), verb: hold, reason: reason, length: length, seen: seen}).write(ctx, machine)
 }
@@ -84,7 +85,8 @@ func Release(ctx context.Context, k *kit.Kit, seen *kit.Seen, machine string) er
 	return (&intent{Kit: k, noun: newNoun(), verb: release, seen: seen}).write(ctx, machine)
 }
 
-// Abort aborts a remediation unless it has changed since it was seen. The user must have confirmed this. It does not wait for the daemon.
+// Abort aborts a remediation unless it has changed since it was seen. The user must have confirmed
+// this. It does not wait for the daemon.
 func Abort(ctx context.Context, k *kit.Kit, seen *kit.Seen, machine string) error {
 	return (&intent{Kit: k, noun: newNoun(), verb: abort, yes: true, seen: seen}).write(ctx, machine)
 }
@@ -99,8 +101,8 @@ func (o *intent) run(ctx context.Context, machine string) error {
 	return o.write(ctx, machine)
 }
 
-// write changes the spec in the management cluster, and waits for the daemon if asked to. It writes only the changes, because the status changes all
-// the time.
+// write changes the spec in the management cluster, and waits for the daemon if asked to. It writes
+// only the changes, because the status changes all the time.
 func (o *intent) write(ctx context.Context, machine string) error {
 	p, err := kit.InCluster(o.Kit, o.noun)
 	if err != nil {
@@ -194,7 +196,8 @@ func (o *intent) awaitAnswer(ctx context.Context, p *session, before, asked *v1a
 	return nil
 }
 
-// recorded reports whether the status shows the request. Times of holds have whole seconds. A status of an earlier generation may predate a release.
+// recorded reports whether the status shows the request. Times of holds have whole seconds. A
+// status of an earlier generation may predate a release.
 func (o *intent) recorded(asked, now *v1alpha1.SurgeRemediation) bool {
 	switch want, have := asked.Spec.Hold, now.Status.Hold; o.verb {
 	case hold:

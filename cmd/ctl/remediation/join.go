@@ -16,7 +16,8 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// Join returns the machines of all clusters, and deleted ones whose replacement is not ready yet, sorted by cluster, owner and name.
+// Join returns the machines of all clusters, and deleted ones whose replacement is not ready yet,
+// sorted by cluster, owner and name.
 func (o *Objects) Join() (out []*machine) {
 	there := make(map[types.UID]bool)
 	for i := range o.Machines {
@@ -70,7 +71,8 @@ func (o *Objects) join(c *clusterv1.Cluster, m *clusterv1.Machine) *machine {
 	return out
 }
 
-// replacerOf returns the owner that replaces a machine: its control plane, its MachineDeployment or else its MachineSet, or another controller.
+// replacerOf returns the owner that replaces a machine: its control plane, its MachineDeployment or
+// else its MachineSet, or another controller.
 func replacerOf(m *clusterv1.Machine) (kind, name string) {
 	ref := metav1.GetControllerOf(m)
 	switch {
@@ -83,7 +85,8 @@ func replacerOf(m *clusterv1.Machine) (kind, name string) {
 	}
 }
 
-// remediation returns the remediation of a machine from the log if the log was read, and otherwise from its SurgeRemediation; nil if there is none.
+// remediation returns the remediation of a machine from the log if the log was read, and otherwise
+// from its SurgeRemediation; nil if there is none.
 func (o *Objects) remediation(c *clusterv1.Cluster, m *clusterv1.Machine) *machineRemediation {
 	var s v1alpha1.SurgeRemediationStatus
 	known := false

@@ -25,7 +25,8 @@ type machine struct {
 	// Since is when the machine became unhealthy, and Reason is why it is unhealthy.
 	Since  time.Time `json:"since,omitzero"`
 	Reason string    `json:"reason,omitempty"`
-	// Marks are the annotations that pause the machine, or that request or prevent its remediation or deletion, and what stops its remediation.
+	// Marks are the annotations that pause the machine, or that request or prevent its remediation
+	// or deletion, and what stops its remediation.
 	Marks []string `json:"marks,omitempty"`
 	// Remediation is nil if the machine has none.
 	Remediation *machineRemediation `json:"remediation"`
@@ -99,7 +100,8 @@ func (m *machine) setMarks(o *clusterv1.Machine) {
 	}
 }
 
-// decodeMark decodes the annotation of an unhealthy machine. If the annotation is invalid, it returns a mark with this reason.
+// decodeMark decodes the annotation of an unhealthy machine. If the annotation is invalid, it
+// returns a mark with this reason.
 func decodeMark(value string) *v1alpha1.UnhealthyMark {
 	if value == "" {
 		return nil

@@ -106,7 +106,8 @@ func (m *machine) remedy() string {
 	return cli.Clean(m.Remediation.Next)
 }
 
-// fact returns the state of a machine in one line, for a pipe. Equal lines mean that nothing has changed, so it contains no ages.
+// fact returns the state of a machine in one line, for a pipe. Equal lines mean that nothing has
+// changed, so it contains no ages.
 func (m *machine) fact() string {
 	parts := []string{m.Health}
 	if m.Reason != "" {

@@ -114,7 +114,8 @@ func (s *machineSource) WatchAll(ctx context.Context, namespace string, fn func(
 // pollInterval is the interval at which a watch reads the machines.
 const pollInterval = 2 * time.Second
 
-// poll calls read until it returns enough. It returns an error of the first call, or if the machine was deleted, and reports other errors.
+// poll calls read until it returns enough. It returns an error of the first call, or if the machine
+// was deleted, and reports other errors.
 func (s *machineSource) poll(ctx context.Context, read func() (enough bool, err error)) error {
 	for first := true; ; first = false {
 		enough, err := read()
@@ -134,8 +135,9 @@ func (s *machineSource) poll(ctx context.Context, read func() (enough bool, err 
 	}
 }
 
-// readLog reads the commits since the last call. It sets the state of each machine's owner by the machine's UID, and by the owner's UID if remediations
-// were started. It skips commits that cannot be decoded: the error names the first such owner.
+// readLog reads the commits since the last call. It sets the state of each machine's owner by the
+// machine's UID, and by the owner's UID if remediations were started. It skips commits that cannot
+// be decoded: the error names the first such owner.
 func (s *machineSource) readLog(ctx context.Context, objects *Objects) (unread error) {
 	if s.folds == nil {
 		s.folds, s.failed = make(map[string]*Fold), s.session.ConnectLog(ctx)

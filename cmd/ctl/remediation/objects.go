@@ -37,7 +37,8 @@ type Objects struct {
 	Forbidden []string
 }
 
-// Read lists the objects in a namespace, "" for all namespaces. It omits kinds of scute and of owners that are not served or may not be read.
+// Read lists the objects in a namespace, "" for all namespaces. It omits kinds of scute and of
+// owners that are not served or may not be read.
 func Read(ctx context.Context, c *connect.Cluster, namespace string) (*Objects, error) {
 	o := &Objects{Now: time.Now()}
 	var clusters clusterv1.ClusterList

@@ -12,7 +12,8 @@ import (
 	"scute.dev/cmd/ctl/kit"
 )
 
-// PausePolicy adds a pause request to a RepairPolicy unless the policy has changed since it was seen. While it has one, the policy starts nothing.
+// PausePolicy adds a pause request to a RepairPolicy unless the policy has changed since it was
+// seen. While it has one, the policy starts nothing.
 func PausePolicy(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string) error {
 	return changePolicy(ctx, k, seen, name, func(p *v1alpha1.RepairPolicy) (string, error) {
 		if slices.Contains(p.Spec.PauseRequests, reason) {
@@ -23,8 +24,9 @@ func PausePolicy(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason s
 	})
 }
 
-// ResumePolicy removes the request at index place from spec.pauseRequests of a RepairPolicy. It fails if the policy has changed since it was seen,
-// because the index may then be of another request.
+// ResumePolicy removes the request at index place from spec.pauseRequests of a RepairPolicy. It
+// fails if the policy has changed since it was seen, because the index may then be of another
+// request.
 func ResumePolicy(ctx context.Context, k *kit.Kit, seen *kit.Seen, name string, place int) error {
 	return changePolicy(ctx, k, seen, name, func(p *v1alpha1.RepairPolicy) (string, error) {
 		if place < 0 || place >= len(p.Spec.PauseRequests) {

@@ -111,9 +111,10 @@ func (d *deps) submit(ctx context.Context, at *session, f *Fold, in workflow.Inp
 	return actor, nil
 }
 
-// record submits an operator's command, and prints what was recorded, and by whom. It waits until the resource shows the decision, so that the next
-// command shows it too. The decision is recorded in any case, so a failed wait is only a message. For the log of a folder it prints the command that
-// continues the run.
+// record submits an operator's command, and prints what was recorded, and by whom. It waits until
+// the resource shows the decision, so that the next command shows it too. The decision is recorded
+// in any case, so a failed wait is only a message. For the log of a folder it prints the command
+// that continues the run.
 func (d *deps) record(ctx context.Context, at *session, f *Fold, in workflow.Input, what string) error {
 	actor, err := d.submit(ctx, at, f, in)
 	if err != nil {
@@ -164,7 +165,8 @@ func (d *deps) requireReason() error {
 	return nil
 }
 
-// needsAdoption reports whether a command changes what a run does with its permissions. The daemon waits until its WorkflowRun adopts the change.
+// needsAdoption reports whether a command changes what a run does with its permissions. The daemon
+// waits until its WorkflowRun adopts the change.
 func needsAdoption(in workflow.Input) bool {
 	switch in := in.(type) {
 	case workflow.Migrate:
@@ -176,7 +178,8 @@ func needsAdoption(in workflow.Input) bool {
 	}
 }
 
-// change writes a command that needs adoption to the log, and makes the WorkflowRun adopt it. The API server decides whether the user may do so.
+// change writes a command that needs adoption to the log, and makes the WorkflowRun adopt it. The
+// API server decides whether the user may do so.
 func (d *deps) change(ctx context.Context, at *session, f *Fold, actor string, in workflow.Input) error {
 	permit := func(string) error { return nil }
 	if at.Cluster != nil {

@@ -68,8 +68,9 @@ func (o *runOptions) create(ctx context.Context, cluster *connect.Cluster, w *v1
 	return nil
 }
 
-// checkUnchanged returns an error if the manifest differs from the existing run. A dry run of an update compares them with all defaults,
-// because the API server only permits changes of suspend. Users without permission to update are not stopped.
+// checkUnchanged returns an error if the manifest differs from the existing run. A dry run of an
+// update compares them with all defaults, because the API server only permits changes of suspend.
+// Users without permission to update are not stopped.
 func (o *runOptions) checkUnchanged(ctx context.Context, at *session, r *Run, w *v1alpha1.WorkflowRun) error {
 	if isFinished(r.Phase()) {
 		return nil

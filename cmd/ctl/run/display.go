@@ -43,7 +43,8 @@ func (t *display) commit(r eventlog.Record) error {
 	return nil
 }
 
-// draw redraws the screen after a commit, and each second because it contains ages. Before the first commit nothing is known of the run.
+// draw redraws the screen after a commit, and each second because it contains ages. Before the
+// first commit nothing is known of the run.
 func (t *display) draw() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -57,7 +58,8 @@ func (t *display) draw() {
 // idleTimeout bounds the time for reading the last events of a run that is idle.
 const idleTimeout = 30 * time.Second
 
-// follow shows the commits of a run after a sequence, until stop is called. stop shows the last commits, and returns the run.
+// follow shows the commits of a run after a sequence, until stop is called. stop shows the last
+// commits, and returns the run.
 func (l *local) follow(ctx context.Context, f *Fold, after uint64, format *cli.Format) (stop func() (*Run, error)) {
 	t := &display{deps: l.deps, out: l.Stream(format), fold: f}
 	if l.Env.CanRedraw(t.out) {

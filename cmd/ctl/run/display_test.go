@@ -8,8 +8,8 @@ import (
 	"scute.dev/cmd/ctl/kit"
 )
 
-// TestARunIsShownFromItsFirstCommit checks that a terminal does not show a new run before a commit of it was read: the run would have no name, and seem
-// to wait for a process.
+// TestARunIsShownFromItsFirstCommit checks that a terminal does not show a new run before a commit
+// of it was read: the run would have no name, and seem to wait for a process.
 func TestARunIsShownFromItsFirstCommit(t *testing.T) {
 	var out strings.Builder
 	env := cli.System("scutectl", "test")

@@ -61,7 +61,8 @@ func decide(k *kit.Kit, r *Run, task string, actions []string) string {
 	return line + "; or with --action " + strings.Join(actions[1:], ", ")
 }
 
-// continueCommands returns the command that continues a local run after a decision. A daemon continues by itself, and refuses the command.
+// continueCommands returns the command that continues a local run after a decision. A daemon
+// continues by itself, and refuses the command.
 func continueCommands(k *kit.Kit, r *Run) []string {
 	if !r.Local {
 		return nil

@@ -29,8 +29,8 @@ func TestWhatContinuesAnApprovalIsKnownFromItsResource(t *testing.T) {
 	}
 }
 
-// TestNextCommandsOfARunThatIsDriven checks that only a run that no process drives is resumed after a decision. A page cannot know that, and only looks
-// at the location of the log.
+// TestNextCommandsOfARunThatIsDriven checks that only a run that no process drives is resumed after
+// a decision. A page cannot know that, and only looks at the location of the log.
 func TestNextCommandsOfARunThatIsDriven(t *testing.T) {
 	k := &kit.Kit{Env: cli.System("scutectl", "test"), Flags: connect.New()}
 	k.Flags.Dir = "logs"

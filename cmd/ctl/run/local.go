@@ -143,7 +143,8 @@ func (l *local) resume(ctx context.Context, f *Fold, reason string) error {
 	return l.runner.Command(ctx, f.ID, connect.Actor(ctx, nil), workflow.ResumeRun{Reason: reason, ProcessDied: true})
 }
 
-// justDecided reports whether the last event is an operator's decision that the run has not acted on yet. Then resume must not retry other tasks.
+// justDecided reports whether the last event is an operator's decision that the run has not acted
+// on yet. Then resume must not retry other tasks.
 func justDecided(f *Fold) bool {
 	switch f.Last.(type) {
 	case workflow.Decided, workflow.TaskReleased, workflow.Migrated, workflow.Resumed, workflow.Started, workflow.Aborted, workflow.RollbackStarted:
@@ -188,8 +189,9 @@ func (d *deps) trustVar(f *pflag.FlagSet) {
 	f.BoolVar(&d.trust, "trust-folder", false, "Drive runs of a folder that was not created by this user, on this machine, at this path. Local runs")
 }
 
-// confirmTrust asks for confirmation if this user has not created the folder on this machine, because its runs have the user's permissions. The known
-// folders are in a file of the user, and not in the folder, because the user who creates a folder can write anything into it.
+// confirmTrust asks for confirmation if this user has not created the folder on this machine,
+// because its runs have the user's permissions. The known folders are in a file of the user, and
+// not in the folder, because the user who creates a folder can write anything into it.
 func (d *deps) confirmTrust(ctx context.Context, log *connect.Log) error {
 	head, err := log.Head(ctx)
 	if err != nil {

@@ -74,8 +74,9 @@ func Printouts(dir, id, task string, attempts int, most int64) (list []Printout,
 	return list, earlier, err
 }
 
-// outputs returns the paths of the output files of a task, the oldest first: TASK-1.log, TASK@HOOK-1.log, TASK-undo1.log. The id is from a log that may
-// not be trusted, so files outside of the folder of the runs cannot be opened.
+// outputs returns the paths of the output files of a task, the oldest first: TASK-1.log,
+// TASK@HOOK-1.log, TASK-undo1.log. The id is from a log that may not be trusted, so files outside
+// of the folder of the runs cannot be opened.
 func outputs(dir, id, task string) (paths []string, err error) {
 	var entries []fs.DirEntry
 	folder, err := os.OpenRoot(filepath.Join(dir, "runs"))

@@ -26,8 +26,8 @@ import (
 	"scute.dev/workflow"
 )
 
-// Manifest reads a WorkflowRun from a file, or from in if the path is "-". It returns all problems of the manifest that it can find at
-// once, and an error if the file cannot be read.
+// Manifest reads a WorkflowRun from a file, or from in if the path is "-". It returns all problems
+// of the manifest that it can find at once, and an error if the file cannot be read.
 func Manifest(path string, in io.Reader) (*v1alpha1.WorkflowRun, []workflow.Problem, error) {
 	data, err := read(path, in)
 	if err != nil {
@@ -117,7 +117,8 @@ func hasContent(document []byte) bool {
 	return false
 }
 
-// check returns an error if decoding a document would lose a part of it. It accepts the key on of a need, although YAML reads it as true.
+// check returns an error if decoding a document would lose a part of it. It accepts the key on of a
+// need, although YAML reads it as true.
 func check(text []byte) error {
 	err := document.Check(text)
 	if keys, ok := errors.AsType[*document.KeyError](err); ok {
@@ -135,7 +136,8 @@ func check(text []byte) error {
 // strict is a WorkflowRun for strict decoding, without its method UnmarshalJSON.
 type strict v1alpha1.WorkflowRun
 
-// decode returns the WorkflowRun of a manifest, or nil if it cannot be decoded, and all problems that it finds. A field may override a field of a merge key.
+// decode returns the WorkflowRun of a manifest, or nil if it cannot be decoded, and all problems
+// that it finds. A field may override a field of a merge key.
 func decode(text []byte) (w *v1alpha1.WorkflowRun, problems []workflow.Problem, err error) {
 	var data json.RawMessage
 	if err := document.Unmarshal(text, &data); err != nil {
@@ -176,7 +178,8 @@ func decode(text []byte) (w *v1alpha1.WorkflowRun, problems []workflow.Problem, 
 // namedProblems bounds the number of problems with keys.
 const namedProblems = 10
 
-// duplicates returns a problem for each key that occurs twice in an object, and for each key that YAML reads as a boolean, such as y and off.
+// duplicates returns a problem for each key that occurs twice in an object, and for each key that
+// YAML reads as a boolean, such as y and off.
 func duplicates(text []byte) (problems []workflow.Problem) {
 	var document yaml3.Node
 	if yaml3.Unmarshal(text, &document) != nil { //nolint:forbidigo // it is bounded
@@ -206,8 +209,9 @@ func duplicates(text []byte) (problems []workflow.Problem) {
 	return problems
 }
 
-// againstSchema returns the problems for which an API server would refuse a manifest by the schema of the resource. It ignores
-// the limits of tasks and needs, which only apply in a cluster, where the resource must fit into etcd.
+// againstSchema returns the problems for which an API server would refuse a manifest by the schema
+// of the resource. It ignores the limits of tasks and needs, which only apply in a cluster, where
+// the resource must fit into etcd.
 func againstSchema(object map[string]any) ([]workflow.Problem, error) {
 	if object["spec"] == nil {
 		return nil, nil
@@ -239,8 +243,8 @@ func mergeProblems(read, known []workflow.Problem) []workflow.Problem {
 	return append(read, known...)
 }
 
-// removeBadDurations removes the invalid durations from a value of a manifest, and returns a problem for each. The decoder would stop at the first
-// invalid duration, without its path.
+// removeBadDurations removes the invalid durations from a value of a manifest, and returns a
+// problem for each. The decoder would stop at the first invalid duration, without its path.
 func removeBadDurations(v any, path string) (problems []workflow.Problem) {
 	switch v := v.(type) {
 	case []any:

@@ -196,7 +196,8 @@ func fieldChanges(before, after *workflow.Definition, plan []workflow.Change) (a
 	return all
 }
 
-// fieldsOf returns the fields of a task by their paths. The fields of the task's own step have no prefix, as in a manifest.
+// fieldsOf returns the fields of a task by their paths. The fields of the task's own step have no
+// prefix, as in a manifest.
 func fieldsOf(d *workflow.Definition, name string) map[string]string {
 	fields := make(map[string]string)
 	i := slices.IndexFunc(d.Tasks, func(t workflow.Task) bool { return t.Name == name })

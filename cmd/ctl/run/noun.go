@@ -97,7 +97,8 @@ func data(list []*Run, one bool) any {
 	return map[string]any{"items": items}
 }
 
-// withLogDetails returns a run as the log has it. If the log cannot be reached, it returns the run as the resource has it.
+// withLogDetails returns a run as the log has it. If the log cannot be reached, it returns the run
+// as the resource has it.
 func withLogDetails(ctx context.Context, p *session, r *Run) *Run {
 	if r.State != nil || r.ID == "" {
 		return r

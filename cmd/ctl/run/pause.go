@@ -141,8 +141,8 @@ func Pause(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string)
 	})
 }
 
-// Resume resumes the run that the user saw, if the user may change its WorkflowRun. If spec.suspend is set, Resume only removes it: otherwise the
-// daemon would pause the run again.
+// Resume resumes the run that the user saw, if the user may change its WorkflowRun. If spec.suspend
+// is set, Resume only removes it: otherwise the daemon would pause the run again.
 func Resume(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string) error {
 	o := &deps{noun: newNoun(), Kit: k, Reason: reason}
 	return o.withSeen(ctx, seen, name, func(at *session, w *v1alpha1.WorkflowRun, f *Fold) error {

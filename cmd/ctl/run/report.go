@@ -78,7 +78,8 @@ func (f *Fold) Documents(k *kit.Kit) []kit.Document {
 	return []kit.Document{d}
 }
 
-// PageCommands returns the commands of nextCommands for a page, which only knows the location of the log: no daemon continues a run in a folder.
+// PageCommands returns the commands of nextCommands for a page, which only knows the location of
+// the log: no daemon continues a run in a folder.
 func PageCommands(k *kit.Kit, r *Run) []string {
 	shown := *r
 	shown.Local = k.Flags.Dir != ""

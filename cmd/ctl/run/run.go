@@ -146,7 +146,8 @@ func (d *deps) definition(ctx context.Context, env *manifest.Env, namespace stri
 	return to, d.report(mergeProblems(problems, more))
 }
 
-// report prints the problems of a manifest, one a line, and returns an error; or only the warnings if it has no problems.
+// report prints the problems of a manifest, one a line, and returns an error; or only the warnings
+// if it has no problems.
 func (d *deps) report(problems []workflow.Problem) error {
 	refused, prefix, n := hasErrors(problems), "warning: ", 0
 	if refused {

@@ -17,8 +17,8 @@ import (
 	"scute.dev/workflow"
 )
 
-// tree returns a table of tasks. With detail the rows of a task's needs, hooks, attempts (if there are several) and decisions follow
-// its row.
+// tree returns a table of tasks. With detail the rows of a task's needs, hooks, attempts (if there
+// are several) and decisions follow its row.
 func (v output) tree(r *Run, tasks []v1alpha1.TaskStatus, detail bool) []string {
 	columns := func(row ...string) []string {
 		if detail {
@@ -71,8 +71,8 @@ func (v output) since(r *Run, at time.Time) string {
 
 func timeOf(t *metav1.Time) time.Time { return ptr.Deref(t, metav1.Time{}).Time }
 
-// addBranches adds the rows below a task: its needs, the attempts of its steps and undos, and the decisions. The only attempt of the task's own step is
-// in the row of the task.
+// addBranches adds the rows below a task: its needs, the attempts of its steps and undos, and the
+// decisions. The only attempt of the task's own step is in the row of the task.
 func (v output) addBranches(t *cli.Table, r *Run, task *v1alpha1.TaskStatus, needs []workflow.Need) {
 	type branch struct{ what, phase, tries, started, took, detail string }
 	var all []branch

@@ -102,7 +102,8 @@ func (o *options) run(ctx context.Context) error {
 	return nil // an interruption is not an error
 }
 
-// desk returns the actions of the pages; nil with --read-only, for a folder or an export, and without a management cluster.
+// desk returns the actions of the pages; nil with --read-only, for a folder or an export, and
+// without a management cluster.
 func (o *options) desk() *desk {
 	if o.ReadOnly || o.From != "" || o.Flags.Dir != "" {
 		return nil
@@ -113,7 +114,8 @@ func (o *options) desk() *desk {
 	return &desk{kit: o.Kit}
 }
 
-// logKit returns the kit with the clock of the log. The clock of an export stops with its last commit, because later changes are unknown.
+// logKit returns the kit with the clock of the log. The clock of an export stops with its last
+// commit, because later changes are unknown.
 func (o *options) logKit(f *feed.Feed) *kit.Kit {
 	if o.From == "" {
 		return o.Kit

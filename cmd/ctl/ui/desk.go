@@ -29,7 +29,8 @@ const (
 // desk performs the actions that pages request.
 type desk struct{ kit *kit.Kit }
 
-// offer reads the resource and returns the offer of an action. It returns the error of the API server if the request is refused.
+// offer reads the resource and returns the offer of an action. It returns the error of the API
+// server if the request is refused.
 func (d *desk) offer(ctx context.Context, ask kit.Action) (*page.Offer, error) {
 	action := actions()[ask.Do+" "+ask.Kind]
 	k := d.kitFor(ask.Namespace, &bytes.Buffer{})
@@ -62,9 +63,10 @@ func (d *desk) offer(ctx context.Context, ask kit.Action) (*page.Offer, error) {
 	return o, nil
 }
 
-// do performs the offered action and returns the command's output. seen is from the offer: if the resource has changed since, for example because the
-// form was sent before, the action is refused. do ignores cancellation of ctx; otherwise a disconnecting browser (a double click) would leave the
-// outcome unknown.
+// do performs the offered action and returns the command's output. seen is from the offer: if the
+// resource has changed since, for example because the form was sent before, the action is refused.
+// do ignores cancellation of ctx; otherwise a disconnecting browser (a double click) would leave
+// the outcome unknown.
 func (d *desk) do(ctx context.Context, ask kit.Action, seen kit.Seen, a answer) (said []string, err error) {
 	action := actions()[ask.Do+" "+ask.Kind]
 	seen.ID = ask.ID

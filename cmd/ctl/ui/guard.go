@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// guard admits requests with the token that name this server as host. It thus refuses pages of other sites and DNS rebinding.
+// guard admits requests with the token that name this server as host. It thus refuses pages of
+// other sites and DNS rebinding.
 type guard struct {
 	token string
 	// hosts are the names of the server, with the port.
@@ -38,7 +39,8 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// form admits a form sent by a page of this server, according to Origin: a page of another site cannot forge this header in a browser.
+// form admits a form sent by a page of this server, according to Origin: a page of another site
+// cannot forge this header in a browser.
 func (g *guard) form(w http.ResponseWriter, r *http.Request) {
 	from := r.Header.Get("Sec-Fetch-Site")
 	switch {
@@ -51,8 +53,8 @@ func (g *guard) form(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// isOwnRequest reports whether a request names this server and is not from a page of another site. Links of other sites are allowed because the browser
-// sends no cookie with them.
+// isOwnRequest reports whether a request names this server and is not from a page of another site.
+// Links of other sites are allowed because the browser sends no cookie with them.
 func (g *guard) isOwnRequest(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	switch {
@@ -80,7 +82,8 @@ func (g *guard) hasCookie(r *http.Request) bool {
 	return err == nil && g.matchesToken(c.Value)
 }
 
-// admit sets the cookie and redirects to the address without the token, so that the token is neither in the browser's history nor in copied links.
+// admit sets the cookie and redirects to the address without the token, so that the token is
+// neither in the browser's history nor in copied links.
 func (g *guard) admit(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, &http.Cookie{Name: g.cookie(r), Value: g.token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 	q := r.URL.Query()
@@ -91,7 +94,8 @@ func (g *guard) admit(w http.ResponseWriter, r *http.Request) {
 // policy is the Content-Security-Policy: a page loads files only from this server and runs no inline script.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// protect sets the headers of every response: no other site may embed it, read it or see its address, and no cache stores it.
+// protect sets the headers of every response: no other site may embed it, read it or see its
+// address, and no cache stores it.
 func protect(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")

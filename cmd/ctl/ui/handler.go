@@ -10,8 +10,8 @@ import (
 	"scute.dev/ui/page"
 )
 
-// newHandler returns a handler that serves a site to clients with the token, and performs actions with the desk unless it is nil. hosts are the names of the
-// server, with its port.
+// newHandler returns a handler that serves a site to clients with the token, and performs actions
+// with the desk unless it is nil. hosts are the names of the server, with its port.
 func newHandler(site *page.Site, f *feed.Feed, desk *desk, token string, hosts ...string) (http.Handler, error) {
 	h := &handler{site: site, feed: f, desk: desk}
 	mux, err := h.routes()
@@ -70,8 +70,8 @@ func status(err error) int {
 	}
 }
 
-// files are the files that pages load: the style sheet, and htmx with its extension for server-sent events, unchanged from the npm package htmx.org.
-// A test checks their checksums.
+// files are the files that pages load: the style sheet, and htmx with its extension for server-sent
+// events, unchanged from the npm package htmx.org. A test checks their checksums.
 //
 //go:embed static
 var files embed.FS

@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// minInterval is the minimum time between two messages to a page, so that a fast-growing log is not rendered at each commit.
+	// minInterval is the minimum time between two messages to a page, so that a fast-growing log is
+	// not rendered at each commit.
 	minInterval = 250 * time.Millisecond
 	// keepAliveInterval is the interval of keep-alive comments.
 	keepAliveInterval = 20 * time.Second
@@ -67,7 +68,8 @@ type stream struct {
 	keepAlive *time.Ticker
 }
 
-// wait waits until the log has grown and the pause is over, and sends a comment at each beat. It reports whether the connection is open.
+// wait waits until the log has grown and the pause is over, and sends a comment at each beat. It
+// reports whether the connection is open.
 func (s *stream) wait(r *http.Request, more <-chan struct{}) bool {
 	select {
 	case <-r.Context().Done():

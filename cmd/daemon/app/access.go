@@ -18,8 +18,8 @@ import (
 	"scute.dev/workflow"
 )
 
-// requireTokens makes the log's listener require the tokens in Secrets. It does not wait for leadership, because scutectl reads the log of this process even
-// if it is not the leader.
+// requireTokens makes the log's listener require the tokens in Secrets. It does not wait for
+// leadership, because scutectl reads the log of this process even if it is not the leader.
 func (d *daemon) requireTokens(where string, config *rest.Config, home *home) error {
 	secrets, err := logaccess.Parse(where)
 	if err != nil {
@@ -36,16 +36,18 @@ func (d *daemon) requireTokens(where string, config *rest.Config, home *home) er
 	}))
 }
 
-// decisions lists the types of events that operators may append through the listener, by the kind of their aggregate or by the aggregate. They may
-// not create an aggregate, which only resources do.
+// decisions lists the types of events that operators may append through the listener, by the kind
+// of their aggregate or by the aggregate. They may not create an aggregate, which only resources
+// do.
 var decisions = map[string][]string{
 	string(eventlog.KindRun):   {"paused", "resumed", "aborted", "rollback-started", "ended", "task-paused", "task-released", "edge-expired", "decided", "defined", "migrated"},
 	string(eventlog.KindMove):  {"resolved", "target-abandoned", "abort-requested", "log-lost", "abandoned"},
 	trust.Aggregate().String(): {"reconciled"},
 }
 
-// checkAppend rejects events that clients of the listener may not append: events with a daemon or a resource as the actor, events that are not decisions,
-// and events that this daemon cannot read, because it could not follow the aggregate any further.
+// checkAppend rejects events that clients of the listener may not append: events with a daemon or a
+// resource as the actor, events that are not decisions, and events that this daemon cannot read,
+// because it could not follow the aggregate any further.
 func checkAppend(of eventlog.Aggregate, events []eventlog.Event) error {
 	if len(events) == 0 {
 		return errors.New("the commit has no events")

@@ -50,9 +50,9 @@ func openListening(t *testing.T) (daemons, asOperator *eventlog.Log) {
 	return daemons, asOperator
 }
 
-// newForgedRun returns the daemon's runner with a run that a client wrote directly to the log, as a user of an external NATS
-// server can. The run applies an object as a ServiceAccount of kube-system. forged also returns the run's digest and
-// the number of API server calls.
+// newForgedRun returns the daemon's runner with a run that a client wrote directly to the log, as a
+// user of an external NATS server can. The run applies an object as a ServiceAccount of
+// kube-system. forged also returns the run's digest and the number of API server calls.
 func newForgedRun(t *testing.T, id string) (r *runner.Runner, digest string, calls *atomic.Int64) {
 	t.Helper()
 	calls = new(atomic.Int64)

@@ -198,8 +198,9 @@ func auditViolated() *prometheus.Desc {
 	return prometheus.NewDesc("scute_audit_violated", "1 if the event log differs from what was sealed, according to the log itself or to a published place.", []string{"place"}, nil)
 }
 
-// states returns the states of the log, of the sealing and of each destination if this process is the leader. A seal or checkpoint that was not
-// published yet counts from the start of the leadership, because a missing metric would cause no alert.
+// states returns the states of the log, of the sealing and of each destination if this process is
+// the leader. A seal or checkpoint that was not published yet counts from the start of the
+// leadership, because a missing metric would cause no alert.
 func (s *sealing) states() map[string]evidence.State {
 	s.mu.Lock()
 	p, since := s.publisher, s.since

@@ -13,8 +13,9 @@ import (
 // viewWait is how long a query about the log waits until the view has caught up.
 const viewWait = 30 * time.Second
 
-// remediationLister returns a function that lists the unfinished remediations in the log. A move calls it after it was requested, so that a remediation that
-// starts later finds the move in the log.
+// remediationLister returns a function that lists the unfinished remediations in the log. A move
+// calls it after it was requested, so that a remediation that starts later finds the move in the
+// log.
 func (d *daemon) remediationLister(head func(context.Context) (uint64, error), driven bool) func(context.Context) ([]transfer.Remediation, error) {
 	return func(ctx context.Context) ([]transfer.Remediation, error) {
 		ctx, cancel := context.WithTimeout(ctx, viewWait)
@@ -34,7 +35,8 @@ func (d *daemon) remediationLister(head func(context.Context) (uint64, error), d
 	}
 }
 
-// remediationsForMove returns the remediations of one owner, for a move. driven is true if this daemon runs the remediator.
+// remediationsForMove returns the remediations of one owner, for a move. driven is true if this
+// daemon runs the remediator.
 func remediationsForMove(b remediations.Ongoing, driven bool) []transfer.Remediation {
 	if b.Err != nil {
 		return []transfer.Remediation{{

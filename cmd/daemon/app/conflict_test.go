@@ -47,8 +47,8 @@ func TestAMoveSeesWhatTheLogHolds(t *testing.T) {
 	}
 }
 
-// TestACommitOfAMoveInProgressLooksForNoOwner checks that only the end of a move looks through the owners of machines: a move appends many commits, and
-// the view waits meanwhile.
+// TestACommitOfAMoveInProgressLooksForNoOwner checks that only the end of a move looks through the
+// owners of machines: a move appends many commits, and the view waits meanwhile.
 func TestACommitOfAMoveInProgressLooksForNoOwner(t *testing.T) {
 	log := logtest.Open(t)
 	v := newViews(usageLimits{})

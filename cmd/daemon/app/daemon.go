@@ -213,8 +213,9 @@ func (d *daemon) base(k *driven) resource.Base {
 	}
 }
 
-// registerKind registers the controller and the supervisor of a kind. Both start when this process leads and the gate has opened. open returns the
-// objects whose resources are looked for at the start.
+// registerKind registers the controller and the supervisor of a kind. Both start when this process
+// leads and the gate has opened. open returns the objects whose resources are looked for at the
+// start.
 func (d *daemon) registerKind(
 	kind string, list client.ObjectList, k *driven,
 	setup func(manager.Manager) error, run func(context.Context), open func(namespace, name string) []string,

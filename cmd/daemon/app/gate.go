@@ -19,8 +19,9 @@ import (
 // gateInterval is the interval between checks of a log that may not be used yet.
 const gateInterval = 2 * time.Second
 
-// gate blocks all work until the log may be used: it must be the log that was used last on this management cluster, and contain all commits that it
-// acknowledged. The gate opens once. If the log loses commits later, the process ends.
+// gate blocks all work until the log may be used: it must be the log that was used last on this
+// management cluster, and contain all commits that it acknowledged. The gate opens once. If the log
+// loses commits later, the process ends.
 type gate struct {
 	log  *eventlog.Log
 	view *trust.View
@@ -73,7 +74,8 @@ func (g *gate) run(ctx context.Context) error {
 	return nil
 }
 
-// announce logs why nothing is driven and records an event, once per reason. It also writes the reason into the statuses of the objects that wait.
+// announce logs why nothing is driven and records an event, once per reason. It also writes the
+// reason into the statuses of the objects that wait.
 func (g *gate) announce(ctx context.Context, fault *trust.Fault) error {
 	if fault == nil {
 		return nil
@@ -89,7 +91,8 @@ func (g *gate) announce(ctx context.Context, fault *trust.Fault) error {
 	return g.report.writeStalled(ctx, fault)
 }
 
-// check returns why the log may not be used. If it may, judge binds the log to this cluster, and the mark follows the log from then on.
+// check returns why the log may not be used. If it may, judge binds the log to this cluster, and
+// the mark follows the log from then on.
 func (g *gate) check(ctx context.Context) (*trust.Fault, error) {
 	cluster, err := clusterID(ctx, g.reader)
 	if err != nil {
@@ -164,8 +167,8 @@ func watchOthers(ctx context.Context, other func() error, every time.Duration, s
 	return nil
 }
 
-// surveyAge is how long the result of a survey is reused, because a survey reads all objects, and a log that may not be used is checked every two
-// seconds.
+// surveyAge is how long the result of a survey is reused, because a survey reads all objects, and a
+// log that may not be used is checked every two seconds.
 const surveyAge = 30 * time.Second
 
 // survey reads the log's high-water mark from the statuses of scute's resources.

@@ -31,7 +31,8 @@ type home struct {
 	// holder without waiting until the Lease expires.
 	holder          string
 	previousHolders []string
-	// access authorizes the clients of an embedded log's listener. If it is nil, every client is authorized, or there is no listener.
+	// access authorizes the clients of an embedded log's listener. If it is nil, every client is
+	// authorized, or there is no listener.
 	access *embedded.Access
 }
 
@@ -75,8 +76,9 @@ func openLog(ctx context.Context, o logOptions, logger *slog.Logger) (*home, err
 	return h, nil
 }
 
-// maxHolders is the number of earlier holders of a folder that are stored. The holder of the Lease need not be the last of them, because a process that
-// cannot reach the API server ends without requesting the Lease.
+// maxHolders is the number of earlier holders of a folder that are stored. The holder of the Lease
+// need not be the last of them, because a process that cannot reach the API server ends without
+// requesting the Lease.
 const maxHolders = 100
 
 // recordHolder appends this process to the list of processes that opened the log's folder, and

@@ -24,15 +24,15 @@ import (
 const (
 	// leaseTimeout is the timeout of one request for the Lease.
 	leaseTimeout = 5 * time.Second
-	// offerAfter is how long the holder of the Lease must have been unable to reach the log before it offers the Lease. Most interruptions of a
-	// server are shorter.
+	// offerAfter is how long the holder of the Lease must have been unable to reach the log before
+	// it offers the Lease. Most interruptions of a server are shorter.
 	offerAfter = time.Minute
 )
 
 var errYielded = errors.New("the event log cannot be reached, and another process that can reach it requests the Lease")
 
-// lease is the Lease of leader election. Its holder also writes the log's high-water mark into it: at each renewal, so that the mark needs no
-// separate request, and by raise.
+// lease is the Lease of leader election. Its holder also writes the log's high-water mark into it:
+// at each renewal, so that the mark needs no separate request, and by raise.
 type lease struct {
 	client coordination.LeaseInterface
 	// holder is the identity of this process in the Lease; logID and installation describe it.
@@ -48,7 +48,8 @@ type lease struct {
 
 	mu   sync.Mutex
 	last *coordinationv1.Lease // as last read or written
-	// lost is true if the last read returned a Lease of another process and leader election has not read that Lease yet.
+	// lost is true if the last read returned a Lease of another process and leader election has not
+	// read that Lease yet.
 	lost bool
 	// trusted is true if the log is the log of the mark, so that the mark may be raised.
 	trusted bool
@@ -79,7 +80,8 @@ func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []
 	return record, raw, err
 }
 
-// requestLease requests the Lease from a holder that cannot reach the log, if this process can reach it. It retries at the next read.
+// requestLease requests the Lease from a holder that cannot reach the log, if this process can
+// reach it. It retries at the next read.
 func (l *lease) requestLease(ctx context.Context) {
 	if l.last.Annotations[trust.RequestedAnnotation] == *l.last.Spec.HolderIdentity || l.checkHealth(ctx) != nil {
 		return
@@ -91,8 +93,8 @@ func (l *lease) requestLease(ctx context.Context) {
 	}
 }
 
-// yield releases the Lease for a process that requested it, if the log is still unreachable. This process then stops acting and does not renew the
-// Lease, so that leader election ends it.
+// yield releases the Lease for a process that requested it, if the log is still unreachable. This
+// process then stops acting and does not renew the Lease, so that leader election ends it.
 func (l *lease) yield() {
 	if l.isUnreachable() && l.last.Annotations[trust.RequestedAnnotation] == l.holder {
 		l.yielded = true
@@ -109,8 +111,9 @@ func (l *lease) checkHealth(ctx context.Context) error {
 	return l.health(ctx)
 }
 
-// monitorHealth checks whether the log is reachable. If it has been unreachable for offerAfter, this process offers the Lease to a process that can reach the
-// log, because all others wait for the holder.
+// monitorHealth checks whether the log is reachable. If it has been unreachable for offerAfter,
+// this process offers the Lease to a process that can reach the log, because all others wait for
+// the holder.
 func (l *lease) monitorHealth(ctx context.Context, logger *slog.Logger) error {
 	said := false
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
@@ -127,7 +130,8 @@ func (l *lease) monitorHealth(ctx context.Context, logger *slog.Logger) error {
 	return nil
 }
 
-// recordReachability records whether the log is unreachable, and reports whether it has been unreachable for offerAfter.
+// recordReachability records whether the log is unreachable, and reports whether it has been
+// unreachable for offerAfter.
 func (l *lease) recordReachability(away bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -181,9 +185,11 @@ func (l *lease) Create(ctx context.Context, record resourcelock.LeaderElectionRe
 	return err
 }
 
-// Update implements resourcelock.Interface. Before leader election releases the Lease, it reads it again. After a failed renewal, that can be the
-// Lease of another process, which Update does not change; this process stops acting in any case. Leader election also renews the Lease without
-// reading it. If raise has read a Lease of another process since, the renewal would overwrite that Lease, and Update rejects it.
+// Update implements resourcelock.Interface. Before leader election releases the Lease, it reads it
+// again. After a failed renewal, that can be the Lease of another process, which Update does not
+// change; this process stops acting in any case. Leader election also renews the Lease without
+// reading it. If raise has read a Lease of another process since, the renewal would overwrite that
+// Lease, and Update rejects it.
 func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -223,7 +229,8 @@ func (l *lease) update(ctx context.Context, spec coordinationv1.LeaseSpec) error
 	return err
 }
 
-// leaseDuration returns how long this process holds a Lease that it has just written. It returns 0 for a Lease that was released.
+// leaseDuration returns how long this process holds a Lease that it has just written. It returns 0
+// for a Lease that was released.
 func (l *lease) leaseDuration(spec coordinationv1.LeaseSpec) time.Duration {
 	if spec.LeaseDurationSeconds == nil || spec.HolderIdentity == nil || *spec.HolderIdentity != l.holder || l.yielded {
 		return 0
@@ -271,8 +278,8 @@ func (l *lease) watermark(ctx context.Context) (watermark trust.Watermark, recon
 	return trust.WatermarkOf(l.last.Annotations), l.last.Annotations[trust.ReconciledAnnotation], nil
 }
 
-// setWatermark sets the mark to this log and its head, even if the mark was higher. From then on the mark is raised with this log. reconciled is when the
-// log was reconciled, or "".
+// setWatermark sets the mark to this log and its head, even if the mark was higher. From then on
+// the mark is raised with this log. reconciled is when the log was reconciled, or "".
 func (l *lease) setWatermark(ctx context.Context, head uint64, reconciled string) error {
 	return l.write(ctx, func(o *coordinationv1.Lease) bool {
 		trust.SetWatermark(o.Annotations, trust.Watermark{LogID: l.logID, Sequence: head})
@@ -282,8 +289,9 @@ func (l *lease) setWatermark(ctx context.Context, head uint64, reconciled string
 	})
 }
 
-// raiseWatermark writes the mark if it is lower than seq. It writes the current head of the log, because a process that starts appends many claims at once,
-// and the renewal must not wait for one write per claim.
+// raiseWatermark writes the mark if it is lower than seq. It writes the current head of the log,
+// because a process that starts appends many claims at once, and the renewal must not wait for one
+// write per claim.
 func (l *lease) raiseWatermark(ctx context.Context, seq uint64) error {
 	return l.write(ctx, func(o *coordinationv1.Lease) bool {
 		old := trust.WatermarkOf(o.Annotations)
@@ -295,7 +303,8 @@ func (l *lease) raiseWatermark(ctx context.Context, seq uint64) error {
 	})
 }
 
-// write changes the Lease while this process holds it. If another client has written the Lease, write reads it again and retries.
+// write changes the Lease while this process holds it. If another client has written the Lease,
+// write reads it again and retries.
 func (l *lease) write(ctx context.Context, alter func(*coordinationv1.Lease) bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

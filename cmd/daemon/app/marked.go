@@ -72,8 +72,8 @@ func (m *watermarkLog) recordSequence(seq uint64) {
 // head returns the highest sequence that is known to be acknowledged.
 func (m *watermarkLog) head() uint64 { return m.acked.Load() }
 
-// appends measures the commits that this process appends to the event log. Each process counts only its own commits, so that sums over replicas are
-// right.
+// appends measures the commits that this process appends to the event log. Each process counts only
+// its own commits, so that sums over replicas are right.
 type appends struct {
 	duration prometheus.Histogram
 	failures *prometheus.CounterVec

@@ -14,8 +14,8 @@ import (
 	"scute.dev/mover"
 )
 
-// registerMetrics registers scute's metrics beside those of the controllers: moves, runs and remediations by phase, tasks by state, and the size of
-// the log.
+// registerMetrics registers scute's metrics beside those of the controllers: moves, runs and
+// remediations by phase, tasks by state, and the size of the log.
 func registerMetrics(v *views, log *eventlog.Log, stored *resourceCounter, shut func() *trust.Fault, version string) {
 	c := newCollector(v, log, stored)
 	c.fault, c.version = shut, version

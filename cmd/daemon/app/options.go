@@ -37,15 +37,17 @@ type Options struct {
 	MoveWorkers     int
 	RunConcurrency  int
 	RunParallel     int
-	// NamespaceEvents and NamespaceBytes limit what the runs and moves of one namespace may append to the log within an hour; 0 is no limit.
+	// NamespaceEvents and NamespaceBytes limit what the runs and moves of one namespace may append
+	// to the log within an hour; 0 is no limit.
 	NamespaceEvents, NamespaceBytes int
 	// Remediation enables the repair of machines that RepairPolicies select.
 	Remediation            bool
 	RemediationConcurrency int
 	// AllowAddresses are non-public addresses and ranges that the daemon may connect to for Moves and WorkflowRuns.
 	AllowAddresses []string
-	// ShareCredentialsWith are the namespaces whose Moves and BackupSchedules include objects of other namespaces: Secrets that cluster-scoped
-	// identities own, ClusterClasses and their templates. "*" is all namespaces.
+	// ShareCredentialsWith are the namespaces whose Moves and BackupSchedules include objects of
+	// other namespaces: Secrets that cluster-scoped identities own, ClusterClasses and their
+	// templates. "*" is all namespaces.
 	ShareCredentialsWith []string
 	// Backups configure BackupSchedules.
 	Backups backupOptions
@@ -54,10 +56,11 @@ type Options struct {
 	// DefaultFailurePolicy is the failure policy of runs that name none; "" is Abort.
 	DefaultFailurePolicy string
 
-	// Config is the configuration for the management cluster. If it is nil, it is loaded as kubectl does, or from the pod.
+	// Config is the configuration for the management cluster. If it is nil, it is loaded as kubectl
+	// does, or from the pod.
 	Config *rest.Config
-	// WrapTransport wraps every connection to an API server. WrapLog wraps the log to which moves, runs and remediations append. They are for fault
-	// tests.
+	// WrapTransport wraps every connection to an API server. WrapLog wraps the log to which moves,
+	// runs and remediations append. They are for fault tests.
 	WrapTransport func(http.RoundTripper) http.RoundTripper
 	WrapLog       func(aggregate.Log) aggregate.Log
 }
@@ -65,7 +68,8 @@ type Options struct {
 // logOptions configure the event log: embedded in a folder, or an external NATS.
 type logOptions struct {
 	Dir, Listen string
-	// Access, NAMESPACE/NAME, names the Secrets with the tokens for Listen. If it is empty, Listen requires no authentication.
+	// Access, NAMESPACE/NAME, names the Secrets with the tokens for Listen. If it is empty, Listen
+	// requires no authentication.
 	Access         string
 	MaxBytes       int64
 	URL, Creds, CA string
@@ -73,7 +77,8 @@ type logOptions struct {
 	Replicas       int
 }
 
-// defaultPolicyVariable is the environment variable for the default of --default-failure-policy, of scuted and scutectl.
+// defaultPolicyVariable is the environment variable for the default of --default-failure-policy, of
+// scuted and scutectl.
 const defaultPolicyVariable = "SCUTE_DEFAULT_FAILURE_POLICY"
 
 // New returns the default options.

@@ -41,8 +41,8 @@ type readiness struct {
 	since        time.Time
 }
 
-// register adds /readyz to the manager, and the runnable that ends the process when a frozen log can be opened again. Both are needed, because a
-// frozen log is only opened by a new process.
+// register adds /readyz to the manager, and the runnable that ends the process when a frozen log
+// can be opened again. Both are needed, because a frozen log is only opened by a new process.
 func (r *readiness) register(m interface {
 	Add(run manager.Runnable) error
 	AddReadyzCheck(name string, check healthz.Checker) error
@@ -92,8 +92,9 @@ type store interface {
 	CheckWritable() error
 }
 
-// monitorStore watches an embedded log, which freezes when a write to its disk fails. Only a new process can open the log again, so mind ends this process.
-// It first waits until the disk accepts writes, because a new process would otherwise freeze at its first commit.
+// monitorStore watches an embedded log, which freezes when a write to its disk fails. Only a new
+// process can open the log again, so mind ends this process. It first waits until the disk accepts
+// writes, because a new process would otherwise freeze at its first commit.
 func monitorStore(ctx context.Context, log store, every time.Duration, logger *slog.Logger) error {
 	frozen := false
 	err := wait.PollUntilContextCancel(ctx, every, false, func(ctx context.Context) (bool, error) {

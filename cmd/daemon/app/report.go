@@ -36,7 +36,8 @@ func (r *report) event(reason, note string) {
 	r.recorder.Eventf(about, nil, corev1.EventTypeWarning, reason, "Act", "%s", resource.TruncateNote(note))
 }
 
-// writeStalled writes into all unfinished objects why nothing is done about them. When the gate opens, the controllers replace these conditions.
+// writeStalled writes into all unfinished objects why nothing is done about them. When the gate
+// opens, the controllers replace these conditions.
 func (r *report) writeStalled(ctx context.Context, f *trust.Fault) (err error) {
 	lists := []client.ObjectList{&v1alpha1.MoveList{}, &v1alpha1.WorkflowRunList{}, &v1alpha1.PauseList{}, &v1alpha1.BackupScheduleList{}}
 	if r.remediation {

@@ -36,7 +36,8 @@ func Run(ctx context.Context, o Options) error {
 	ctrllog.SetLogger(logr.FromSlogHandler(handler))
 	klog.SetSlogLogger(logger) // client-go's log lines, in the same format
 
-	// With a memory limit, the garbage collector runs more often before the kernel would end the process at the container's limit.
+	// With a memory limit, the garbage collector runs more often before the kernel would end the
+	// process at the container's limit.
 	if _, err := memlimit.Set(); err != nil {
 		logger.Warn("the memory limit of the container is unknown: after a burst of work the daemon may run out of memory", "error", err)
 	}
@@ -104,8 +105,8 @@ func (o *Options) wrap(held *tenure) func(http.RoundTripper) http.RoundTripper {
 	}
 }
 
-// newManager returns the manager of the controllers. They write through acting. Events go through config, because a process that is not the leader
-// records an event about that.
+// newManager returns the manager of the controllers. They write through acting. Events go through
+// config, because a process that is not the leader records an event about that.
 func newManager(o Options, config, acting *rest.Config, lock *lease, logger *slog.Logger) (manager.Manager, error) {
 	scheme, err := newScheme()
 	if err != nil {

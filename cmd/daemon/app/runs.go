@@ -24,10 +24,12 @@ import (
 	"scute.dev/workflow/tasks"
 )
 
-// runPages bounds the pages of lists that runs hold in memory at once, for this cluster and, separately, for all other clusters.
+// runPages bounds the pages of lists that runs hold in memory at once, for this cluster and,
+// separately, for all other clusters.
 const runPages = 2
 
-// newEnv returns the environment of runs. Their tasks act with the permissions of the run's ServiceAccount, never with the daemon's permissions.
+// newEnv returns the environment of runs. Their tasks act with the permissions of the run's
+// ServiceAccount, never with the daemon's permissions.
 func newEnv(o Options, config *rest.Config, held *tenure, g *guard.Guard, log aggregate.Log, incarnation string) *manifest.Env {
 	clusters := &access.Clusters{
 		Own: func() (*rest.Config, error) { return config, nil }, Guard: g, Wrap: held.fence, Pages: fair.NewSlots(runPages), OtherPages: fair.NewSlots(runPages),
@@ -48,7 +50,8 @@ func newRunner(o Options, env *manifest.Env, log aggregate.Log, incarnation stri
 		Kinds: func(ctx context.Context, h workflow.Header) (task.Kinds, error) {
 			kinds, err := env.KindsFor(ctx, h)
 			if err == nil && !o.EnableExec {
-				// A run from another program may have such tasks. It waits for a daemon that may run them, and does not fail here.
+				// A run from another program may have such tasks. It waits for a daemon that may
+				// run them, and does not fail here.
 				kinds = maps.Clone(kinds)
 				delete(kinds, "Exec")
 			}
@@ -57,8 +60,8 @@ func newRunner(o Options, env *manifest.Env, log aggregate.Log, incarnation stri
 	}
 }
 
-// runDir returns the folder of a run's files, next to the embedded log. It returns "" with an external log, because the run's next process may be on
-// another machine.
+// runDir returns the folder of a run's files, next to the embedded log. It returns "" with an
+// external log, because the run's next process may be on another machine.
 func (o *Options) runDir(id string) string {
 	if o.Log.Dir == "" {
 		return ""

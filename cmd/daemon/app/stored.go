@@ -91,7 +91,8 @@ func (t *tally) add(o runtime.Object) {
 	}
 }
 
-// statusOf returns the conditions of a scute resource, which callers may change only in a copy, and whether the resource needs no further work.
+// statusOf returns the conditions of a scute resource, which callers may change only in a copy, and
+// whether the resource needs no further work.
 func statusOf(o runtime.Object) (conditions *[]metav1.Condition, finished bool) {
 	switch o := o.(type) {
 	case *v1alpha1.Move:

@@ -10,10 +10,11 @@ import (
 	"scute.dev/view"
 )
 
-// tenure determines whether this process certainly holds the Lease. A process that was suspended, or that cannot reach the API server, notices late
-// that another process is the leader: leader election ends it up to ten seconds after it resumes. With its own clock it knows when another process
-// may have acquired the Lease, and from then on it appends nothing and writes to no cluster. A nil tenure, of a process without leader election,
-// always holds the Lease.
+// tenure determines whether this process certainly holds the Lease. A process that was suspended,
+// or that cannot reach the API server, notices late that another process is the leader: leader
+// election ends it up to ten seconds after it resumes. With its own clock it knows when another
+// process may have acquired the Lease, and from then on it appends nothing and writes to no
+// cluster. A nil tenure, of a process without leader election, always holds the Lease.
 type tenure struct {
 	now     func() time.Time // nil is time.Now
 	renewed atomic.Pointer[renewal]
@@ -25,8 +26,8 @@ type renewal struct {
 	duration    time.Duration
 }
 
-// safeFraction is the part of the Lease's duration during which no other process can hold it. The rest allows for clocks of different speeds and for
-// requests in flight.
+// safeFraction is the part of the Lease's duration during which no other process can hold it. The
+// rest allows for clocks of different speeds and for requests in flight.
 const safeFraction = 0.8
 
 func (t *tenure) clock() time.Time {
@@ -36,7 +37,8 @@ func (t *tenure) clock() time.Time {
 	return time.Now()
 }
 
-// beginRenewal returns a function to call when a write of the Lease has succeeded. begin is called before the write. lasts is 0 if the Lease was released.
+// beginRenewal returns a function to call when a write of the Lease has succeeded. begin is called
+// before the write. lasts is 0 if the Lease was released.
 func (t *tenure) beginRenewal() (written func(lasts time.Duration)) {
 	if t == nil {
 		return func(time.Duration) {}
@@ -63,7 +65,8 @@ func (t *tenure) check() error {
 	return fmt.Errorf("this process may no longer hold Lease %s/%s, which it renewed %s ago", trust.LeaseNamespace, trust.LeaseName, view.Duration(age.Round(time.Millisecond)))
 }
 
-// fence wraps a transport so that it sends requests that may change a cluster only while this process certainly holds the Lease.
+// fence wraps a transport so that it sends requests that may change a cluster only while this
+// process certainly holds the Lease.
 func (t *tenure) fence(next http.RoundTripper) http.RoundTripper {
 	if t == nil {
 		return next

@@ -27,9 +27,11 @@ const (
 // closeTimeout is the timeout for closing the connection to the collector.
 const closeTimeout = 5 * time.Second
 
-// tracingOptions enable the export of the log as spans. OpenTelemetry's environment variables configure the collector and the attributes.
+// tracingOptions enable the export of the log as spans. OpenTelemetry's environment variables
+// configure the collector and the attributes.
 type tracingOptions struct {
-	// Position is the ConfigMap, NAMESPACE/NAME, that stores the position up to which spans were sent. If it is empty, no spans are sent.
+	// Position is the ConfigMap, NAMESPACE/NAME, that stores the position up to which spans were
+	// sent. If it is empty, no spans are sent.
 	Position string
 }
 

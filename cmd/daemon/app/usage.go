@@ -22,7 +22,8 @@ type usageLimits struct {
 	Events, Bytes int
 }
 
-// usage is a view of the log. It counts the commits about runs, moves, pauses and backup schedules by namespace, which is the prefix of their ID.
+// usage is a view of the log. It counts the commits about runs, moves, pauses and backup schedules
+// by namespace, which is the prefix of their ID.
 type usage struct {
 	limits     usageLimits
 	mu         sync.Mutex
@@ -72,7 +73,8 @@ func (u *usage) count(namespace string, at time.Time, events, bytes int) {
 	s.bytes[i] += bytes
 }
 
-// drop deletes the spaces without commits in the last hour. It waits until their number has doubled, because namespaces are created and deleted.
+// drop deletes the spaces without commits in the last hour. It waits until their number has
+// doubled, because namespaces are created and deleted.
 func (u *usage) drop(now int64) {
 	if len(u.namespaces) < 2*u.kept+usageSlots {
 		return
@@ -103,7 +105,8 @@ func (u *usage) Exceeded(namespace string, now time.Time) string {
 	return ""
 }
 
-// exceeded reports whether a limit is reached. until is when it is no longer reached if the namespace appends nothing more.
+// exceeded reports whether a limit is reached. until is when it is no longer reached if the
+// namespace appends nothing more.
 func (s *namespaceUsage) exceeded(limit int, used *[usageSlots]int, now time.Time) (until time.Time, exceeded bool) {
 	if limit <= 0 {
 		return until, false

@@ -13,9 +13,10 @@ import (
 	runs "scute.dev/workflow/runner"
 )
 
-// views contains the views of all domains, which one replay of the log fills. If one of them cannot read a commit, only the commit's aggregate is set
-// aside. With every sweepEvery-th commit the views delete the objects that ended first, which are then read from the log. This depends only on the
-// commits, so that every replay produces the same views.
+// views contains the views of all domains, which one replay of the log fills. If one of them cannot
+// read a commit, only the commit's aggregate is set aside. With every sweepEvery-th commit the
+// views delete the objects that ended first, which are then read from the log. This depends only on
+// the commits, so that every replay produces the same views.
 type views struct {
 	Moves        *moves.Moves
 	Runs         *runs.Runs
@@ -44,8 +45,9 @@ func newViews(limits usageLimits) *views {
 	return v
 }
 
-// Objects that have ended are kept for callers that need them soon, above all for the controller that writes their final status. keptBytes is the
-// size in the log of the ended objects of a kind that are kept. They are checked with every sweepEvery-th commit.
+// Objects that have ended are kept for callers that need them soon, above all for the controller
+// that writes their final status. keptBytes is the size in the log of the ended objects of a kind
+// that are kept. They are checked with every sweepEvery-th commit.
 const (
 	keptBytes  = 16 << 20
 	sweepEvery = 1024
@@ -91,7 +93,8 @@ func (k *driven) changed(id string, seq uint64) {
 	k.changes.Add(id)
 }
 
-// enqueue enqueues each open object, to check that its resource exists: removing a finalizer by hand triggers no reconcile.
+// enqueue enqueues each open object, to check that its resource exists: removing a finalizer by
+// hand triggers no reconcile.
 func (k *driven) enqueue(open func(namespace, name string) []string) {
 	for _, id := range open("", "") {
 		k.changes.Add(id)

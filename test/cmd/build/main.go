@@ -1,5 +1,5 @@
-// Command build builds the programs that the tests and the demo run. It writes them to bin/test of the checkout, runs one go
-// command for each module, and reports its progress on standard error.
+// Command build builds the programs that the tests and the demo run. It writes them to bin/test of
+// the checkout, runs one go command for each module, and reports its progress on standard error.
 //
 //	build demo    the programs of the demo
 //	build stack   the programs of the test bed

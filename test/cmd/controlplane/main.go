@@ -2,8 +2,8 @@
 // name. The three share most of their packages, and in one program these are compiled and linked
 // once.
 //
-// etcd and kube-apiserver are complete, with their flags. kube-controller-manager has only the controllers that the test bed
-// needs: see manager.go.
+// etcd and kube-apiserver are complete, with their flags. kube-controller-manager has only the
+// controllers that the test bed needs: see manager.go.
 package main
 
 import (

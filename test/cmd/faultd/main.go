@@ -8,8 +8,8 @@
 //	SCUTE_FAULT=before:1:bookkeeping  kills itself before the first claim, status or finalizer is written
 //	SCUTE_FAULT_JOURNAL=file          records "reached", "done" and "counted", each with the class and the write
 //
-// Or it stops the moves of some namespaces, each at a write, and continues to run. After that, nothing of these moves is
-// written.
+// Or it stops the moves of some namespaces, each at a write, and continues to run. After that,
+// nothing of these moves is written.
 //
 //	SCUTE_FAULT_HOLD="fleet after 5 DELETE"   a move of namespace fleet stops after its fifth deletion; one line for each namespace
 //

@@ -56,7 +56,8 @@ func startDaemon(ctx context.Context, dir string) (time.Duration, error) {
 	return at.Sub(start), err
 }
 
-// domains are the daemon's views of the domains that the log contains, which delete ended objects as the daemon's views do.
+// domains are the daemon's views of the domains that the log contains, which delete ended objects
+// as the daemon's views do.
 type domains struct {
 	moves        *moves.Moves
 	runs         *runs.Runs

@@ -52,8 +52,8 @@ func run() error {
 	return w.Flush()
 }
 
-// inputs are the types of the inputs of all kinds, which are the roots, and the types that they lead to. The inputs of a kind
-// with a separate package are its type With.
+// inputs are the types of the inputs of all kinds, which are the roots, and the types that they
+// lead to. The inputs of a kind with a separate package are its type With.
 func inputs() (all *types, roots []string, titles map[string]string, err error) {
 	titles = make(map[string]string)
 	const shared = "scute.dev/workflow/task/access"

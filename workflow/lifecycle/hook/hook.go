@@ -10,8 +10,9 @@ import (
 	"scute.dev/workflow"
 )
 
-// Handler is the function of a hook. It must observe before it acts, because it is called again after a crash. It must return soon after its context
-// ends, because a process that stops waits for it. It must not write secrets to the log, by its context.
+// Handler is the function of a hook. It must observe before it acts, because it is called again
+// after a crash. It must return soon after its context ends, because a process that stops waits for
+// it. It must not write secrets to the log, by its context.
 type Handler[C any] func(c *C) error
 
 // Task is the name of a task of a named workflow. Before and After are the contexts that are known before and after it.
@@ -76,8 +77,8 @@ func (b *Binder) Err() error {
 // OnFailure returns the failure handlers, in the order in which they were bound.
 func (b *Binder) OnFailure() []Hook { return b.HooksAt("", false) }
 
-// Before binds a handler that runs before a task. If it fails, the task fails without having started. undo, at most one, undoes
-// the handler's work when the run is rolled back.
+// Before binds a handler that runs before a task. If it fails, the task fails without having
+// started. undo, at most one, undoes the handler's work when the run is rolled back.
 func Before[B, A any](b *Binder, t Task[B, A], run Handler[B], undo ...Handler[B]) error {
 	return bind(b, t.Point(), false, run, undo)
 }
@@ -87,9 +88,10 @@ func After[B, A any](b *Binder, t Task[B, A], run Handler[A], undo ...Handler[A]
 	return bind(b, t.Point(), true, run, undo)
 }
 
-// OnFailure binds a handler that runs once for each task that failed for good, and once when the run ends by a failure. C is the context with
-// which the workflow begins; the handler can read the rest from the log. A failure of the handler is recorded and changes nothing. The handler
-// is not undone.
+// OnFailure binds a handler that runs once for each task that failed for good, and once when the
+// run ends by a failure. C is the context with which the workflow begins; the handler can read the
+// rest from the log. A failure of the handler is recorded and changes nothing. The handler is not
+// undone.
 func OnFailure[C any](b *Binder, run Handler[C]) error {
 	if run == nil {
 		return b.refuse(" to failures: the handler is nil")
@@ -126,8 +128,9 @@ func (b *Binder) refuse(format string, args ...any) error {
 	return err
 }
 
-// name returns the name of the next hook of the registrar. Failure handlers are numbered separately, so that the names of hooks stay the same
-// when a later version of the program adds such handlers.
+// name returns the name of the next hook of the registrar. Failure handlers are numbered
+// separately, so that the names of hooks stay the same when a later version of the program adds
+// such handlers.
 func (b *Binder) name(task string) string {
 	n := 1
 	for _, h := range b.hooks {
@@ -146,7 +149,8 @@ func (b *Binder) names() string {
 	return strings.Join(names, ", ")
 }
 
-// Bind calls bind for all registrars of a program, and for the provider if it is a registrar. It returns a problem for each error.
+// Bind calls bind for all registrars of a program, and for the provider if it is a registrar. It
+// returns a problem for each error.
 func Bind[R interface{ Name() string }](registrars []R, provider any, points []Point, bind func(R, *Binder) error) (*Binder, []workflow.Problem) {
 	b := NewBinder(points...)
 	if r, ok := provider.(R); ok {

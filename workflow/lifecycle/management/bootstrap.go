@@ -13,15 +13,17 @@ import (
 
 // Bootstrap is the temporary cluster that manages a management cluster while it is created, upgraded or deleted.
 type Bootstrap interface {
-	// Create creates the cluster, or continues with the cluster of an earlier attempt of this run, and waits until its API server is ready. It
-	// returns a reference, because the log never contains a kubeconfig.
+	// Create creates the cluster, or continues with the cluster of an earlier attempt of this run,
+	// and waits until its API server is ready. It returns a reference, because the log never
+	// contains a kubeconfig.
 	Create(c *provider.Context) (access.ClusterRef, error)
 }
 
 // temporaryBootstrap is a Bootstrap that creates a cluster, which is deleted in the end.
 type temporaryBootstrap interface {
 	Bootstrap
-	// Delete deletes what Create created, and keeps everything that existed before. A cluster that does not exist counts as deleted.
+	// Delete deletes what Create created, and keeps everything that existed before. A cluster that
+	// does not exist counts as deleted.
 	Delete(c *provider.Context) error
 	// Exists reports whether the cluster exists, even if it does not respond.
 	Exists(c *provider.Context) (bool, error)

@@ -6,8 +6,8 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Specified is the context while neither a bootstrap cluster nor a management cluster exists: at the beginning of the create workflow and at the end
-// of the delete workflow.
+// Specified is the context while neither a bootstrap cluster nor a management cluster exists: at
+// the beginning of the create workflow and at the end of the delete workflow.
 type Specified struct {
 	provider.Context
 	// Cluster is the cluster to create, to upgrade to this version, or to delete.
@@ -70,14 +70,15 @@ type DeleteProvider interface {
 	provider.ComponentInstaller
 }
 
-// Configurer installs the user's configuration on the cluster, which manages itself by then. The rules of package provider apply to its methods.
+// Configurer installs the user's configuration on the cluster, which manages itself by then. The
+// rules of package provider apply to its methods.
 type Configurer interface {
 	InstallConfiguration(c *provider.Context, on access.ClusterRef) error
 	UninstallConfiguration(c *provider.Context, on access.ClusterRef) error
 }
 
-// HookRegistrar binds hooks to the tasks of the workflows. It must bind the same hooks each time, because a workflow is constructed again when its
-// run is resumed.
+// HookRegistrar binds hooks to the tasks of the workflows. It must bind the same hooks each time,
+// because a workflow is constructed again when its run is resumed.
 type HookRegistrar interface {
 	// Name is the prefix of its hooks' names in the log: lower case letters, digits and dashes.
 	Name() string

@@ -19,7 +19,8 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Kind creates a cluster in Docker with the program kind. Its name is derived from the run, so that this run created every cluster with this name.
+// Kind creates a cluster in Docker with the program kind. Its name is derived from the run, so that
+// this run created every cluster with this name.
 type Kind struct {
 	// Image of the nodes, for example kindest/node:v1.36.0. Default: the image of kind.
 	Image string `json:"image,omitempty"`
@@ -37,7 +38,8 @@ const (
 	kindGrace = 20 * time.Second
 )
 
-// Create creates the cluster. It first deletes an incomplete cluster of an earlier attempt, but never a cluster that has responded before.
+// Create creates the cluster. It first deletes an incomplete cluster of an earlier attempt, but
+// never a cluster that has responded before.
 func (k *Kind) Create(c *provider.Context) (access.ClusterRef, error) {
 	name := clusterName(c.Call().RunKey())
 	ref := access.ClusterRef{Kubeconfig: k.kubeconfig(name)}

@@ -100,8 +100,9 @@ func (d *Deps) createBootstrap(c *provider.Context) (provider.Access, error) {
 	return provider.Access{Cluster: &ref}, err
 }
 
-// deleteBootstrap deletes the bootstrap cluster if it does not manage the cluster any more. It keeps a bootstrap cluster that exists and does not
-// respond, because the objects of the cluster could be lost with it.
+// deleteBootstrap deletes the bootstrap cluster if it does not manage the cluster any more. It
+// keeps a bootstrap cluster that exists and does not respond, because the objects of the cluster
+// could be lost with it.
 func (d *Deps) deleteBootstrap(t provider.Target) error {
 	boot, temporary := d.Bootstrap.(temporaryBootstrap)
 	if !temporary {
@@ -125,8 +126,9 @@ func (d *Deps) deleteBootstrap(t provider.Target) error {
 	return boot.Delete(t.Context)
 }
 
-// undoBootstrap undoes createBootstrap. It makes the same check as deleteBootstrap, because the bootstrap cluster may have the only copy of the
-// cluster after an operator has marked the move back as undone. A bootstrap cluster whose creation never finished has no copy.
+// undoBootstrap undoes createBootstrap. It makes the same check as deleteBootstrap, because the
+// bootstrap cluster may have the only copy of the cluster after an operator has marked the move
+// back as undone. A bootstrap cluster whose creation never finished has no copy.
 func (d *Deps) undoBootstrap(c *Specified, made *provider.Access) error {
 	if made != nil && made.Cluster != nil {
 		return d.deleteBootstrap(provider.Target{Context: &c.Context, Manager: *made.Cluster, Cluster: c.Cluster})
@@ -137,8 +139,9 @@ func (d *Deps) undoBootstrap(c *Specified, made *provider.Access) error {
 	return nil
 }
 
-// recreateBootstrap undoes deleteBootstrap, because the undo of earlier tasks needs the bootstrap cluster. It keeps a bootstrap cluster that exists,
-// because it was not deleted and may still manage the cluster.
+// recreateBootstrap undoes deleteBootstrap, because the undo of earlier tasks needs the bootstrap
+// cluster. It keeps a bootstrap cluster that exists, because it was not deleted and may still
+// manage the cluster.
 func (d *Deps) recreateBootstrap(t provider.Target, p provider.ComponentInstaller) error {
 	boot, temporary := d.Bootstrap.(temporaryBootstrap)
 	if !temporary {
@@ -178,7 +181,8 @@ func (d *Deps) pivot(from, to provider.Target) error {
 	return to.WaitAvailable()
 }
 
-// undoPivot rolls back a move that is in progress, or moves the cluster back after a completed move. back reports whether it moved the cluster back.
+// undoPivot rolls back a move that is in progress, or moves the cluster back after a completed
+// move. back reports whether it moved the cluster back.
 func (d *Deps) undoPivot(from, to provider.Target) (back bool, err error) {
 	if !from.Started(pivotPart) {
 		return false, nil

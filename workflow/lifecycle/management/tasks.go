@@ -7,43 +7,47 @@ const (
 	// PreCreate does nothing. Bind hooks before the workflow to it.
 	PreCreate hook.Task[Specified, Specified] = "pre-create"
 
-	// CreateBootstrapCluster creates the temporary cluster, or uses an existing one, and waits for its API server. It installs nothing. Undo: deletes
-	// the cluster if this run created it.
+	// CreateBootstrapCluster creates the temporary cluster, or uses an existing one, and waits for
+	// its API server. It installs nothing. Undo: deletes the cluster if this run created it.
 	CreateBootstrapCluster hook.Task[Specified, Bootstrapped] = "create-bootstrap-cluster"
 
-	// InstallBootstrapComponents installs Cluster API and the provider's components on the bootstrap cluster, and waits until they work. It creates
-	// no cluster. Undo: removes what it installed.
+	// InstallBootstrapComponents installs Cluster API and the provider's components on the
+	// bootstrap cluster, and waits until they work. It creates no cluster. Undo: removes what it
+	// installed.
 	InstallBootstrapComponents hook.Task[Bootstrapped, Bootstrapped] = "install-bootstrap-components"
 
-	// CreateManagementCluster converts the specification with the provider, applies the objects on the bootstrap cluster, waits until the control
-	// plane serves requests, and stores the kubeconfig. Nodes need not be ready, because the network is missing. Undo: deletes the cluster and waits
-	// until all its machines are gone.
+	// CreateManagementCluster converts the specification with the provider, applies the objects on
+	// the bootstrap cluster, waits until the control plane serves requests, and stores the
+	// kubeconfig. Nodes need not be ready, because the network is missing. Undo: deletes the
+	// cluster and waits until all its machines are gone.
 	CreateManagementCluster hook.Task[Bootstrapped, Paired] = "create-management-cluster"
 
-	// InstallNetworking installs the network with the provider, and waits until the cluster is available and all nodes are ready. Undo: removes the
-	// network.
+	// InstallNetworking installs the network with the provider, and waits until the cluster is
+	// available and all nodes are ready. Undo: removes the network.
 	InstallNetworking hook.Task[Paired, Paired] = "install-networking"
 
 	// InstallManagementComponents is InstallBootstrapComponents on the management cluster.
 	InstallManagementComponents hook.Task[Paired, Paired] = "install-management-components"
 
-	// PivotToManagement moves the cluster's objects from the bootstrap cluster to the management cluster with a Move, which acknowledges pauses and
-	// verifies the result. It waits until the cluster is available there. Undo: moves them back.
+	// PivotToManagement moves the cluster's objects from the bootstrap cluster to the management
+	// cluster with a Move, which acknowledges pauses and verifies the result. It waits until the
+	// cluster is available there. Undo: moves them back.
 	PivotToManagement hook.Task[Paired, Paired] = "pivot-to-management"
 
 	// InstallClusterConfiguration installs the user's configuration with the provider. Undo: removes it.
 	InstallClusterConfiguration hook.Task[Paired, Paired] = "install-cluster-configuration"
 
-	// DeleteBootstrapCluster deletes the bootstrap cluster if this run created it. It fails while the bootstrap cluster still manages the cluster.
-	// Undo: creates the bootstrap cluster again, with its components.
+	// DeleteBootstrapCluster deletes the bootstrap cluster if this run created it. It fails while
+	// the bootstrap cluster still manages the cluster. Undo: creates the bootstrap cluster again,
+	// with its components.
 	DeleteBootstrapCluster hook.Task[Paired, Managed] = "delete-bootstrap-cluster"
 
 	// PostCreate does nothing. Bind hooks after the workflow to it; one of them writes the applied configuration.
 	PostCreate hook.Task[Managed, Managed] = "post-create"
 )
 
-// The tasks of the upgrade and delete workflows that move the cluster to a bootstrap cluster. The first two are tasks of the create workflow with
-// other contexts.
+// The tasks of the upgrade and delete workflows that move the cluster to a bootstrap cluster. The
+// first two are tasks of the create workflow with other contexts.
 const (
 	// AddBootstrapCluster is CreateBootstrapCluster while a management cluster exists.
 	AddBootstrapCluster hook.Task[Managed, Paired] = "create-bootstrap-cluster"
@@ -51,49 +55,56 @@ const (
 	// AddBootstrapComponents is InstallBootstrapComponents while a management cluster exists.
 	AddBootstrapComponents hook.Task[Paired, Paired] = "install-bootstrap-components"
 
-	// PivotToBootstrap moves the cluster's objects to the bootstrap cluster, so that no controller replaces the machine on which it runs. It waits
-	// until the cluster is available there. Undo: moves them back.
+	// PivotToBootstrap moves the cluster's objects to the bootstrap cluster, so that no controller
+	// replaces the machine on which it runs. It waits until the cluster is available there. Undo:
+	// moves them back.
 	PivotToBootstrap hook.Task[Paired, Paired] = "pivot-to-bootstrap"
 )
 
-// The tasks of the upgrade workflow, in addition to PivotToManagement and DeleteBootstrapCluster of the create workflow.
+// The tasks of the upgrade workflow, in addition to PivotToManagement and DeleteBootstrapCluster of
+// the create workflow.
 const (
-	// PreUpgrade checks that the cluster exists, that its version is not newer, and that the provider converts its specification. Its output is the
-	// decision what the upgrade changes. Bind hooks before the workflow to it.
+	// PreUpgrade checks that the cluster exists, that its version is not newer, and that the
+	// provider converts its specification. Its output is the decision what the upgrade changes.
+	// Bind hooks before the workflow to it.
 	PreUpgrade hook.Task[Managed, Managed] = "pre-upgrade"
 
-	// UpgradeManagementComponents upgrades Cluster API and the provider's components on the management cluster, and waits until they work. It changes
-	// no machine. Undo: the provider's, if it has one.
+	// UpgradeManagementComponents upgrades Cluster API and the provider's components on the
+	// management cluster, and waits until they work. It changes no machine. Undo: the provider's,
+	// if it has one.
 	UpgradeManagementComponents hook.Task[Managed, Managed] = "upgrade-management-components"
 
 	// UpgradeNetworking upgrades the network of the management cluster with the provider. Undo: the provider's.
 	UpgradeNetworking hook.Task[Managed, Managed] = "upgrade-networking"
 
-	// UpgradeInstallManagementComponents installs the components that the new version needs and the management cluster does not have. There may be
-	// none. Undo: removes what it installed.
+	// UpgradeInstallManagementComponents installs the components that the new version needs and the
+	// management cluster does not have. There may be none. Undo: removes what it installed.
 	UpgradeInstallManagementComponents hook.Task[Managed, Managed] = "install-management-components"
 
-	// UpgradeCluster applies the provider's objects for the new version on the bootstrap cluster, and waits until all machines have this version,
-	// none is being deleted, and etcd is healthy with all its members. It cannot be undone. If pre-upgrade found nothing to upgrade it only waits,
-	// and fails if the template has changed since.
+	// UpgradeCluster applies the provider's objects for the new version on the bootstrap cluster,
+	// and waits until all machines have this version, none is being deleted, and etcd is healthy
+	// with all its members. It cannot be undone. If pre-upgrade found nothing to upgrade it only
+	// waits, and fails if the template has changed since.
 	UpgradeCluster hook.Task[Paired, Paired] = "upgrade-cluster"
 
-	// WriteClusterConfig writes the applied objects of the upgraded cluster to params.writeConfig. Undo: restores the previous content.
+	// WriteClusterConfig writes the applied objects of the upgraded cluster to params.writeConfig.
+	// Undo: restores the previous content.
 	WriteClusterConfig hook.Task[Managed, Managed] = "write-cluster-config"
 
-	// PostUpgrade does nothing. Bind hooks after the workflow to it. Controllers that the upgrade has paused stay paused until these hooks have
-	// ended.
+	// PostUpgrade does nothing. Bind hooks after the workflow to it. Controllers that the upgrade
+	// has paused stay paused until these hooks have ended.
 	PostUpgrade hook.Task[Managed, Managed] = "post-upgrade"
 )
 
 // The tasks of the delete workflow.
 const (
-	// PreDelete checks that the management cluster has no other Clusters, because nothing would manage their machines any more. Bind hooks before the
-	// workflow to it.
+	// PreDelete checks that the management cluster has no other Clusters, because nothing would
+	// manage their machines any more. Bind hooks before the workflow to it.
 	PreDelete hook.Task[Managed, Managed] = "pre-delete"
 
-	// DeleteCluster checks again like PreDelete, deletes the cluster on the bootstrap cluster, waits until all its machines are gone, and then
-	// deletes the objects from which it was created. It cannot be undone.
+	// DeleteCluster checks again like PreDelete, deletes the cluster on the bootstrap cluster,
+	// waits until all its machines are gone, and then deletes the objects from which it was
+	// created. It cannot be undone.
 	DeleteCluster hook.Task[Paired, Bootstrapped] = "delete-cluster"
 
 	// DeleteLastBootstrapCluster is DeleteBootstrapCluster after the management cluster is gone.

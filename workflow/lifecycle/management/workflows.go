@@ -32,7 +32,8 @@ func NewCreate(d Deps, p CreateProvider, spec provider.Cluster) (task.NamedWorkf
 	return provider.Bind(alone, d.Registrars, p, HookRegistrar.BindManagementCreate)
 }
 
-// NewUpgrade constructs the workflow that upgrades a management cluster to the specification's version. The result depends only on the arguments.
+// NewUpgrade constructs the workflow that upgrades a management cluster to the specification's
+// version. The result depends only on the arguments.
 func NewUpgrade(d Deps, p UpgradeProvider, spec provider.Cluster, management access.ClusterRef) (task.NamedWorkflow, []workflow.Problem) {
 	s := provider.Begin(d.Clusters, Managed{Specified: Specified{Cluster: spec}, Management: management})
 	s = provider.Then(s, preUpgrade(p))
@@ -90,7 +91,8 @@ func NewDelete(d Deps, p DeleteProvider, spec provider.Cluster, management acces
 	return provider.Bind(nothing, d.Registrars, p, HookRegistrar.BindManagementDelete)
 }
 
-// checkNoOtherClusters returns an error if the management cluster manages other Clusters, because nothing would manage their machines any more.
+// checkNoOtherClusters returns an error if the management cluster manages other Clusters, because
+// nothing would manage their machines any more.
 func checkNoOtherClusters(c *Managed) error {
 	others, err := c.onManagement().OtherClusters()
 	if err != nil || len(others) == 0 {
@@ -101,8 +103,8 @@ func checkNoOtherClusters(c *Managed) error {
 		len(others), view.First(others)))
 }
 
-// recheckNoOtherClusters checks again, because hours may pass between pre-delete and the deletion. It does not check if an operator has ignored a failure of
-// pre-delete.
+// recheckNoOtherClusters checks again, because hours may pass between pre-delete and the deletion.
+// It does not check if an operator has ignored a failure of pre-delete.
 func recheckNoOtherClusters(c *Paired) error {
 	if _, passed := c.Call().Inputs[string(PreDelete)]; !passed {
 		return nil

@@ -22,9 +22,10 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// StoreKubeconfig returns how a run reaches the cluster's API server: by the reference that the provider returns, or by a copy of the
-// kubeconfig that Cluster API wrote on the manager. A local run stores the copy in a file in folder, the daemon in a Secret
-// of the run's namespace. The Secret that Cluster API wrote cannot be used, because it moves with the cluster.
+// StoreKubeconfig returns how a run reaches the cluster's API server: by the reference that the
+// provider returns, or by a copy of the kubeconfig that Cluster API wrote on the manager. A local
+// run stores the copy in a file in folder, the daemon in a Secret of the run's namespace. The
+// Secret that Cluster API wrote cannot be used, because it moves with the cluster.
 func (t Target) StoreKubeconfig(from any, folder string) (Access, error) {
 	if a, ok := from.(Accessor); ok {
 		ref, known, err := a.Access(t.Context, t.Manager, t.Cluster)
@@ -86,7 +87,8 @@ func (t Target) waitForKubeconfig() (data []byte, err error) {
 	return data, nil
 }
 
-// kubeconfigPath returns the path of the cluster's kubeconfig. It is unique for the run, because clusters of different managers may have the same name.
+// kubeconfigPath returns the path of the cluster's kubeconfig. It is unique for the run, because
+// clusters of different managers may have the same name.
 func (t Target) kubeconfigPath(folder string) string {
 	run := sha256.Sum256([]byte(t.Call().RunKey()))
 	return filepath.Join(folder, fmt.Sprintf("%s-%s-%x.kubeconfig", t.Namespace, t.Name, run[:4]))
@@ -106,7 +108,8 @@ func (t Target) writeKubeconfigFile(path string, data []byte) error {
 
 func (t Target) secretName() string { return t.Name + "-access" }
 
-// clusterAnnotation is the annotation with the cluster whose kubeconfig is in a Secret. Clusters of other namespaces or managers may have the same name.
+// clusterAnnotation is the annotation with the cluster whose kubeconfig is in a Secret. Clusters of
+// other namespaces or managers may have the same name.
 const clusterAnnotation = "scute.dev/cluster"
 
 func (t Target) clusterAnnotationValue() string {
@@ -135,8 +138,9 @@ func (t Target) writeKubeconfigSecret(data []byte) error {
 	})
 }
 
-// WriteOwn creates an object in the run's namespace, or updates an object that this or another run has created: the annotation StepKeyAnnotation has the key
-// of the run that wrote it last. fill sets the content.
+// WriteOwn creates an object in the run's namespace, or updates an object that this or another run
+// has created: the annotation StepKeyAnnotation has the key of the run that wrote it last. fill
+// sets the content.
 func WriteOwn(c *Context, kind string, o client.Object, fill func() error) error {
 	on, err := c.Open(access.ClusterRef{})
 	if err != nil {
@@ -155,7 +159,8 @@ func WriteOwn(c *Context, kind string, o client.Object, fill func() error) error
 	})
 }
 
-// RemoveOwn deletes a core object in the run's namespace if own returns true for its annotations. An object that does not exist counts as deleted.
+// RemoveOwn deletes a core object in the run's namespace if own returns true for its annotations.
+// An object that does not exist counts as deleted.
 func RemoveOwn(c *Context, kind, name string, own func(annotations map[string]string) bool) error {
 	on, err := c.Open(access.ClusterRef{})
 	if err != nil {

@@ -33,8 +33,9 @@ type clusterRecord struct {
 	Existed bool `json:"existed,omitempty"`
 }
 
-// applyObjects applies the objects of the cluster, without waiting until they are ready. A local run also creates the namespace
-// if it is missing. In the daemon the namespace exists, and a run may not create one.
+// applyObjects applies the objects of the cluster, without waiting until they are ready. A local
+// run also creates the namespace if it is missing. In the daemon the namespace exists, and a run
+// may not create one.
 func (t Target) applyObjects(apply task.Kind, objects []*unstructured.Unstructured) error {
 	if err := check(t.Cluster, objects); err != nil {
 		return task.Final(err)
@@ -62,8 +63,9 @@ func (t Target) applyObjects(apply task.Kind, objects []*unstructured.Unstructur
 	return err
 }
 
-// removeObjects undoes applyObjects. It deletes the Cluster and its machines first, while the objects that their controllers need exist,
-// and then the other objects. It keeps a cluster that existed before the run. made reports whether the run created the cluster.
+// removeObjects undoes applyObjects. It deletes the Cluster and its machines first, while the
+// objects that their controllers need exist, and then the other objects. It keeps a cluster that
+// existed before the run. made reports whether the run created the cluster.
 func (t Target) removeObjects(apply task.Kind) (made bool, err error) {
 	var before clusterRecord
 	noted, err := t.Recorded(clusterPart, &before)
@@ -78,7 +80,8 @@ func (t Target) removeObjects(apply task.Kind) (made bool, err error) {
 	return made, t.Revert(objectsPart, apply, ApplyWith{Cluster: t.Manager, Namespace: t.Namespace})
 }
 
-// removeOwnCluster deletes the Cluster that the run created. It fails if another Cluster has this name, because it may use the same objects.
+// removeOwnCluster deletes the Cluster that the run created. It fails if another Cluster has this
+// name, because it may use the same objects.
 func (t Target) removeOwnCluster() error {
 	on, err := t.open()
 	if err != nil {
@@ -105,8 +108,9 @@ func (t Target) removeOwnCluster() error {
 	return t.checkNameFree(on)
 }
 
-// isOwn reports whether the run created a Cluster: the Cluster has the annotation of the run, or, if all objects were applied, the recorded UID.
-// A Cluster without them may have been created by another client after the run first read it.
+// isOwn reports whether the run created a Cluster: the Cluster has the annotation of the run, or,
+// if all objects were applied, the recorded UID. A Cluster without them may have been created by
+// another client after the run first read it.
 func (t Target) isOwn(u *unstructured.Unstructured) (bool, error) {
 	marked, err := t.Created(objectsPart, u)
 	if err != nil {
@@ -134,8 +138,8 @@ func (t Target) isOwn(u *unstructured.Unstructured) (bool, error) {
 	return marked, nil
 }
 
-// RestoreAnnotation sets the annotation of the run on a Cluster that the task by created and a move has brought back. The copies that a move makes have
-// neither the annotation nor the UID.
+// RestoreAnnotation sets the annotation of the run on a Cluster that the task by created and a move
+// has brought back. The copies that a move makes have neither the annotation nor the UID.
 func (t Target) RestoreAnnotation(by string) error {
 	on, err := t.open()
 	if err != nil {

@@ -4,8 +4,9 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// Create applies the objects of the cluster, waits until its control plane serves requests, and stores its kubeconfig. It does not downgrade
-// a cluster that exists, and scales it only if the specification has replicas.
+// Create applies the objects of the cluster, waits until its control plane serves requests, and
+// stores its kubeconfig. It does not downgrade a cluster that exists, and scales it only if the
+// specification has replicas.
 func (t Target) Create(p Converter, apply task.Kind, folder string) (Access, error) {
 	s, err := t.read()
 	if err != nil {
@@ -32,7 +33,8 @@ func (t Target) Create(p Converter, apply task.Kind, folder string) (Access, err
 	return t.StoreKubeconfig(p, folder)
 }
 
-// UndoCreate undoes Create. It keeps the kubeconfig Secret of a cluster that existed before, because the Secret may belong to the run that created it.
+// UndoCreate undoes Create. It keeps the kubeconfig Secret of a cluster that existed before,
+// because the Secret may belong to the run that created it.
 func (t Target) UndoCreate(apply task.Kind, folder string) error {
 	made, err := t.removeObjects(apply)
 	if err != nil || !made && !t.Local() {

@@ -22,7 +22,8 @@ import (
 type Decision struct {
 	// Needed reports whether the cluster or components change.
 	Needed bool `json:"needed"`
-	// UpgradeCluster reports whether the cluster itself changes. If not, the tasks that move and upgrade it are skipped.
+	// UpgradeCluster reports whether the cluster itself changes. If not, the tasks that move and
+	// upgrade it are skipped.
 	UpgradeCluster bool `json:"upgradeCluster"`
 	// Reason the cluster changes.
 	Reason string `json:"reason,omitempty"`
@@ -34,7 +35,8 @@ type Decision struct {
 
 const notNeededReason = "pre-upgrade found nothing to upgrade: the cluster has the version, and its objects match the template"
 
-// Decide compares the cluster with its specification. It fails if there is no such cluster, or if it cannot be upgraded to this version.
+// Decide compares the cluster with its specification. It fails if there is no such cluster, or if
+// it cannot be upgraded to this version.
 func (t Target) Decide(p Upgrader) (d Decision, err error) {
 	objects, s, err := t.upgradeObjects(p)
 	if err != nil {
@@ -59,8 +61,9 @@ func checksum(objects []*unstructured.Unstructured) (string, error) {
 	return fmt.Sprintf("%x", sha256.Sum256(data)), err
 }
 
-// WaitUnchanged waits until the cluster is settled for which pre-upgrade found nothing to upgrade: components that were upgraded since may have replaced
-// its machines. It fails if the template or the version has changed since pre-upgrade, because the change would not be applied.
+// WaitUnchanged waits until the cluster is settled for which pre-upgrade found nothing to upgrade:
+// components that were upgraded since may have replaced its machines. It fails if the template or
+// the version has changed since pre-upgrade, because the change would not be applied.
 func (t Target) WaitUnchanged(p Upgrader) error {
 	objects, _, err := t.upgradeObjects(p)
 	if err != nil {
@@ -98,7 +101,8 @@ func (d *Decision) Compare(c *Context, p any, on access.ClusterRef) error {
 	return err
 }
 
-// oldVersion returns the version of a machine, or of the Cluster's topology, that differs from the new version. It returns "" if there is none.
+// oldVersion returns the version of a machine, or of the Cluster's topology, that differs from the
+// new version. It returns "" if there is none.
 func oldVersion(s settled.State, version string) string {
 	for _, m := range machines(s) {
 		if have, _, _ := unstructured.NestedString(m.Object, "spec", "version"); have != "" && have != version {
@@ -151,8 +155,8 @@ func ChangedObjects(c *Context, ref access.ClusterRef, namespace string, objects
 	return names, nil
 }
 
-// decisionOf returns the decision of the task pre-upgrade. Without one the upgrade is needed: an operator may have ignored the failure of the task, or
-// an earlier version of scute ran it.
+// decisionOf returns the decision of the task pre-upgrade. Without one the upgrade is needed: an
+// operator may have ignored the failure of the task, or an earlier version of scute ran it.
 func decisionOf(call *task.Call) Decision {
 	d := Decision{Needed: true, UpgradeCluster: true}
 	_ = json.Unmarshal(call.Inputs["pre-upgrade"], &d)

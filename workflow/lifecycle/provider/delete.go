@@ -28,8 +28,9 @@ type deletionRecord struct {
 	UID types.UID `json:"uid,omitempty"`
 }
 
-// Delete deletes the cluster and waits until it and all its machines are gone. If the provider is a Cleaner, it then deletes the other objects of
-// the cluster that Cluster API does not delete. A cluster that does not exist counts as deleted. Delete calls allowed before it begins the
+// Delete deletes the cluster and waits until it and all its machines are gone. If the provider is a
+// Cleaner, it then deletes the other objects of the cluster that Cluster API does not delete. A
+// cluster that does not exist counts as deleted. Delete calls allowed before it begins the
 // deletion, and not when it continues one.
 func (t Target) Delete(p any, allowed func() error) error {
 	var objects []*unstructured.Unstructured
@@ -99,8 +100,9 @@ func (t Target) Delete(p any, allowed func() error) error {
 	return nil
 }
 
-// usedByOthers returns the ClusterClasses among the objects that other Clusters use, and the templates of these classes. Cluster API denies the deletion
-// of such a class, but permits the deletion of its templates.
+// usedByOthers returns the ClusterClasses among the objects that other Clusters use, and the
+// templates of these classes. Cluster API denies the deletion of such a class, but permits the
+// deletion of its templates.
 func usedByOthers(c *Context, on *access.Cluster, objects []*unstructured.Unstructured) (map[object.Ref]bool, error) {
 	shared := make(map[object.Ref]bool)
 	for _, o := range objects {
@@ -131,8 +133,9 @@ func usedByOthers(c *Context, on *access.Cluster, objects []*unstructured.Unstru
 	return shared, nil
 }
 
-// usageReason returns why a ClusterClass must be kept, or "". If the Clusters of all namespaces cannot be listed, it tries the deletion: Cluster API, which
-// knows all Clusters, denies the deletion of a class that Clusters use.
+// usageReason returns why a ClusterClass must be kept, or "". If the Clusters of all namespaces
+// cannot be listed, it tries the deletion: Cluster API, which knows all Clusters, denies the
+// deletion of a class that Clusters use.
 func usageReason(ctx context.Context, on *access.Cluster, class *unstructured.Unstructured) (why string, err error) {
 	users, all, err := usersOf(ctx, on, class)
 	switch {

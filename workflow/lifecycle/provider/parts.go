@@ -12,7 +12,8 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// part is a part of a step's record. A step may consist of several parts: notes of the step, and the kinds of tasks that it performs.
+// part is a part of a step's record. A step may consist of several parts: notes of the step, and
+// the kinds of tasks that it performs.
 type part struct {
 	Name    string          `json:"name"`
 	Adopted bool            `json:"adopted,omitempty"`
@@ -52,8 +53,8 @@ func (c *Context) putPart(p part) error {
 	return c.call.Prepare(c.Context, r, adopted)
 }
 
-// Record records under a name what the step will change and the state before. The record is durable when Record returns. adopted means that everything
-// existed already: a rollback keeps it.
+// Record records under a name what the step will change and the state before. The record is durable
+// when Record returns. adopted means that everything existed already: a rollback keeps it.
 func (c *Context) Record(name string, value any, adopted bool) error {
 	data, err := json.Marshal(value)
 	if err != nil {

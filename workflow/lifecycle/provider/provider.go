@@ -15,21 +15,23 @@ type Cluster struct {
 	Name      string `json:"name"`
 	// Version of Kubernetes, for example v1.36.0. In an upgrade: the new version.
 	Version string `json:"version,omitempty"`
-	// ControlPlaneReplicas and WorkerReplicas are numbers of machines. Default: 1 and 0; in an upgrade the numbers of the cluster, or nil if its
-	// worker objects have different numbers.
+	// ControlPlaneReplicas and WorkerReplicas are numbers of machines. Default: 1 and 0; in an
+	// upgrade the numbers of the cluster, or nil if its worker objects have different numbers.
 	ControlPlaneReplicas *int `json:"controlPlaneReplicas,omitempty"`
 	WorkerReplicas       *int `json:"workerReplicas,omitempty"`
 	// Variables are variables for the provider.
 	Variables map[string]string `json:"variables,omitempty"`
 }
 
-// Every method of the interfaces below is called with the context of one attempt. It observes, does the missing work, waits until the result is in
-// effect or the context ends, and returns. It is called again after a failure and after a crash at any point, and then continues its unfinished work.
-// It records a change before it makes it (Context's Perform and Record), and its undo uses these records. The undo keeps everything that
-// existed before the run; it is also called if nothing was done yet.
+// Every method of the interfaces below is called with the context of one attempt. It observes, does
+// the missing work, waits until the result is in effect or the context ends, and returns. It is
+// called again after a failure and after a crash at any point, and then continues its unfinished
+// work. It records a change before it makes it (Context's Perform and Record), and its undo uses
+// these records. The undo keeps everything that existed before the run; it is also called if
+// nothing was done yet.
 
-// ComponentInstaller installs the provider's controllers on a bootstrap cluster, or on a management cluster that has none or some of them. It does
-// not upgrade installed controllers.
+// ComponentInstaller installs the provider's controllers on a bootstrap cluster, or on a management
+// cluster that has none or some of them. It does not upgrade installed controllers.
 type ComponentInstaller interface {
 	InstallComponents(c *Context, on access.ClusterRef) error
 	UninstallComponents(c *Context, on access.ClusterRef) error
@@ -42,8 +44,8 @@ type ComponentUpgrader interface {
 	RestoreComponents(c *Context, on access.ClusterRef) error
 }
 
-// NetworkInstaller installs the network of a new cluster, on which only the control plane runs. It does not wait for nodes, because the workflow
-// does.
+// NetworkInstaller installs the network of a new cluster, on which only the control plane runs. It
+// does not wait for nodes, because the workflow does.
 type NetworkInstaller interface {
 	InstallNetworking(c *Context, on access.ClusterRef) error
 	UninstallNetworking(c *Context, on access.ClusterRef) error
@@ -64,8 +66,9 @@ type Converter interface {
 	ClusterObjects(c *Context, cluster Cluster) ([]*unstructured.Unstructured, error)
 }
 
-// Upgrader converts the specification of a running cluster with a new version into objects. They are applied over the existing objects, so an object
-// that cannot be changed in place (a machine template) needs a new name.
+// Upgrader converts the specification of a running cluster with a new version into objects. They
+// are applied over the existing objects, so an object that cannot be changed in place (a machine
+// template) needs a new name.
 type Upgrader interface {
 	UpgradeObjects(c *Context, cluster Cluster) ([]*unstructured.Unstructured, error)
 }
@@ -77,31 +80,35 @@ type Component struct {
 	NewVersion string `json:"newVersion,omitempty"`
 }
 
-// Comparer returns the components of a cluster that an upgrade changes. If a provider does not implement it, no components are listed.
+// Comparer returns the components of a cluster that an upgrade changes. If a provider does not
+// implement it, no components are listed.
 type Comparer interface {
 	Differences(c *Context, on access.ClusterRef) ([]Component, error)
 }
 
-// Reader reads, before the first task of a workflow, the files and objects of the run's own cluster that other methods will read later. It calls
-// failed for each parameter that it cannot read, for example "cluster.template.file".
+// Reader reads, before the first task of a workflow, the files and objects of the run's own cluster
+// that other methods will read later. It calls failed for each parameter that it cannot read, for
+// example "cluster.template.file".
 type Reader interface {
 	Read(c *Context, workflow string, failed func(parameter string, err error))
 }
 
-// Cleaner returns the objects of a cluster that are not deleted with its Cluster, such as machine templates. If a provider does not implement it,
-// they are not deleted.
+// Cleaner returns the objects of a cluster that are not deleted with its Cluster, such as machine
+// templates. If a provider does not implement it, they are not deleted.
 type Cleaner interface {
 	RemainingObjects(c *Context, cluster Cluster) ([]*unstructured.Unstructured, error)
 }
 
-// Accessor returns the API server of a new cluster. If a provider does not implement it, the workflow uses the kubeconfig that Cluster API wrote to
-// the Secret NAME-kubeconfig on the managing cluster.
+// Accessor returns the API server of a new cluster. If a provider does not implement it, the
+// workflow uses the kubeconfig that Cluster API wrote to the Secret NAME-kubeconfig on the managing
+// cluster.
 type Accessor interface {
 	// Access is called when the control plane is initialized. ok is false to use the Secret.
 	Access(c *Context, manager access.ClusterRef, cluster Cluster) (ref access.ClusterRef, ok bool, err error)
 }
 
-// Access is the output of a step that creates a cluster: a reference to its API server. The log never contains the kubeconfig.
+// Access is the output of a step that creates a cluster: a reference to its API server. The log
+// never contains the kubeconfig.
 type Access struct {
 	Cluster *access.ClusterRef `json:"cluster"`
 	// Skipped is why no cluster was created. Then Cluster is an existing cluster.

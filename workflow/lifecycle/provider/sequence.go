@@ -33,7 +33,8 @@ type plan struct {
 	named    task.NamedWorkflow
 	hooks    hooks
 	problems []workflow.Problem
-	// points are the tasks that hooks may be bound to. addHooks add the hooks that are bound, in the order of the tasks.
+	// points are the tasks that hooks may be bound to. addHooks add the hooks that are bound, in
+	// the order of the tasks.
 	points   []hook.Point
 	addHooks []func(*hook.Binder)
 }
@@ -53,8 +54,9 @@ func Begin[C any](clusters *access.Clusters, start C) Sequence[C] {
 	return Sequence[C]{plan: p, restore: restore}
 }
 
-// Then adds a step. The step needs the success of the previous one. If the step extends the context, the hooks after it run
-// first before the next step, because their context needs its output in the log.
+// Then adds a step. The step needs the success of the previous one. If the step extends the
+// context, the hooks after it run first before the next step, because their context needs its
+// output in the log.
 func Then[A, B, O any](s Sequence[A], step Step[A, B, O]) Sequence[B] {
 	p, name, i := s.plan, string(step.Task), len(s.plan.named.Tasks)
 	k := &kind[A, B, O]{step: step, restore: s.restore}
@@ -96,8 +98,8 @@ func Convert[A, B any](s Sequence[A], to func(A) B) Sequence[B] {
 	}}
 }
 
-// WithPause adds a task of the kind Pause with these inputs, which pauses other controllers until the run ends, including the hooks after the last task.
-// It adds nothing if with is nil.
+// WithPause adds a task of the kind Pause with these inputs, which pauses other controllers until
+// the run ends, including the hooks after the last task. It adds nothing if with is nil.
 func WithPause[C any](s Sequence[C], with json.RawMessage) Sequence[C] {
 	if len(with) > 0 {
 		s.plan.add(v1alpha1.TaskSpec{StepSpec: v1alpha1.StepSpec{Name: "pause-controllers", Kind: "Pause", With: &apiextensionsv1.JSON{Raw: with}}})
@@ -105,7 +107,8 @@ func WithPause[C any](s Sequence[C], with json.RawMessage) Sequence[C] {
 	return s
 }
 
-// Bind returns the workflow with the hooks of all registrars, and of the provider if it is a registrar, and its problems.
+// Bind returns the workflow with the hooks of all registrars, and of the provider if it is a
+// registrar, and its problems.
 func Bind[C any, R interface{ Name() string }](
 	s Sequence[C], registrars []R, provider any, bind func(R, *hook.Binder) error,
 ) (task.NamedWorkflow, []workflow.Problem) {
@@ -137,8 +140,8 @@ func (p *plan) problem(task, message string) {
 	p.problems = append(p.problems, workflow.Problem{Task: task, Field: "spec.workflow", Message: message})
 }
 
-// hooks is the kind of hooks and failure handlers. Its input is the name of the hook or handler. It never runs a hook as a failure handler, or a
-// handler as a hook.
+// hooks is the kind of hooks and failure handlers. Its input is the name of the hook or handler. It
+// never runs a hook as a failure handler, or a handler as a hook.
 type hooks map[hookKey]boundHook
 
 type hookKey struct {
@@ -154,7 +157,8 @@ type hookWith struct {
 	Hook string `json:"hook"`
 }
 
-// hookSpecs returns the steps for the hooks of a task, or for failure handlers if name is "". A failure handler has the first context of the workflow.
+// hookSpecs returns the steps for the hooks of a task, or for failure handlers if name is "". A
+// failure handler has the first context of the workflow.
 func hookSpecs[C any](p *plan, name string, list []hook.Hook, restore restore[C]) []v1alpha1.HookSpec {
 	var specs []v1alpha1.HookSpec
 	for _, h := range list {

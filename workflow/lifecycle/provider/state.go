@@ -78,9 +78,10 @@ func members(s settled.State, kinds ...string) (list []*unstructured.Unstructure
 	return list
 }
 
-// outdatedReasons returns the reasons why the upgrade of a cluster to a version is not complete. It is complete when the cluster is
-// settled, all its machines have the version, and the control plane provider reports that etcd and the control plane's
-// components are healthy: until then etcd may lack members, and nothing else may be changed.
+// outdatedReasons returns the reasons why the upgrade of a cluster to a version is not complete. It
+// is complete when the cluster is settled, all its machines have the version, and the control plane
+// provider reports that etcd and the control plane's components are healthy: until then etcd may
+// lack members, and nothing else may be changed.
 func outdatedReasons(s settled.State, version string) []string {
 	why := s.Problems()
 	for _, m := range machines(s) {
@@ -103,7 +104,8 @@ func outdatedReasons(s settled.State, version string) []string {
 	return append(why, object.UntrueConditions(cp, healthy...)...)
 }
 
-// newestVersion returns the newest of the versions in the specs of a cluster and the given version. It ignores versions that cannot be parsed.
+// newestVersion returns the newest of the versions in the specs of a cluster and the given version.
+// It ignores versions that cannot be parsed.
 func newestVersion(s settled.State, than string) string {
 	specs := map[*unstructured.Unstructured][]string{s.Object: {"spec", "topology", "version"}, s.ControlPlane: {"spec", "version"}}
 	for _, u := range workers(s) {
@@ -161,8 +163,8 @@ func (t Target) WaitAvailable() error {
 	return t.wait("to be available", settled.State.Problems, checkPresent)
 }
 
-// wait reads the cluster until missing returns nothing, or never returns the reason why the wait cannot succeed. It retries failed reads, because API
-// servers restart while a cluster is created.
+// wait reads the cluster until missing returns nothing, or never returns the reason why the wait
+// cannot succeed. It retries failed reads, because API servers restart while a cluster is created.
 func (t Target) wait(what string, missing func(settled.State) []string, never func(settled.State, Cluster) error) error {
 	on, err := t.open()
 	if err != nil {
@@ -189,8 +191,8 @@ func checkPresent(s settled.State, spec Cluster) error {
 	}
 }
 
-// poll calls read until it returns nothing missing or a final error. When the context ends, the error names what is still missing. While it waits,
-// other runs may use the worker of this run.
+// poll calls read until it returns nothing missing or a final error. When the context ends, the
+// error names what is still missing. While it waits, other runs may use the worker of this run.
 func (t Target) poll(what string, read func() (missing []string, err error)) error {
 	last := "waiting for " + what
 	return access.Poll(t, t.Call(), func(context.Context) (string, error) {

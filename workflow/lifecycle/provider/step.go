@@ -13,24 +13,26 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Step is one task of a workflow. A is the context before it, B is the context after it, and O is its output in the log.
+// Step is one task of a workflow. A is the context before it, B is the context after it, and O is
+// its output in the log.
 type Step[A, B, O any] struct {
 	// Task is the name of the step. Its kind in policies is the same name in one word.
 	Task hook.Task[A, B]
 	// Timeout is the timeout of an attempt if neither the manifest nor its deadline sets one.
 	Timeout time.Duration
-	// Skip is called instead of Run, with the reason, if pre-upgrade found nothing to upgrade. The hooks and the undo of the step are skipped then. A step
-	// without Skip always runs.
+	// Skip is called instead of Run, with the reason, if pre-upgrade found nothing to upgrade. The
+	// hooks and the undo of the step are skipped then. A step without Skip always runs.
 	Skip func(c *A, reason string) (O, error)
 	// PointOfNoReturn means that nothing is rolled back after the step has started.
 	PointOfNoReturn bool
 
-	// Run observes, does the missing work, and waits until the result is in effect. It returns the task's output, which contains references, never a
-	// secret.
+	// Run observes, does the missing work, and waits until the result is in effect. It returns the
+	// task's output, which contains references, never a secret.
 	Run func(*A) (O, error)
 	// Next returns the context after the step. It only combines its arguments.
 	Next func(A, O) B
-	// Undo reverts the work of all attempts. out is nil if no attempt ended. A nil Undo means that there is nothing to undo.
+	// Undo reverts the work of all attempts. out is nil if no attempt ended. A nil Undo means that
+	// there is nothing to undo.
 	Undo func(c *A, out *O) error
 }
 
@@ -148,8 +150,9 @@ func (k *kind[A, B, O]) withTimeout(ctx context.Context) (context.Context, conte
 	return context.WithTimeout(ctx, k.step.Timeout)
 }
 
-// withoutRecords returns a call that stores no records, because the log accepts none from an undo or from a failure handler. So a step that performs
-// kinds of tasks to undo another, such as a move back, finds its unfinished work only by their keys.
+// withoutRecords returns a call that stores no records, because the log accepts none from an undo
+// or from a failure handler. So a step that performs kinds of tasks to undo another, such as a move
+// back, finds its unfinished work only by their keys.
 func withoutRecords(call *task.Call) *task.Call {
 	c := *call
 	c.Record = func(context.Context, json.RawMessage, bool) error { return nil }
@@ -188,7 +191,8 @@ func (k *kind[A, B, O]) contextAfter(ctx context.Context, call *task.Call) (b B,
 	return k.step.Next(a, out), nil
 }
 
-// missingOutputError returns the error for a missing output: an operator ignored a failure, or supplied an incomplete output.
+// missingOutputError returns the error for a missing output: an operator ignored a failure, or
+// supplied an incomplete output.
 func missingOutputError(call *task.Call, name, why string) error {
 	return task.Final(fmt.Errorf("the output of task %s is required, but %s: set it with `scutectl decide run %s -n %s --task %s --action succeed "+
 		"--output '{...}' --reason ...`",

@@ -15,7 +15,8 @@ type Deps struct {
 	Apply task.Kind
 	// Folder is the folder for the kubeconfigs of a local run.
 	Folder string
-	// Pause are the inputs of a Pause task, which pauses other controllers on the management cluster during an upgrade; nil for none.
+	// Pause are the inputs of a Pause task, which pauses other controllers on the management
+	// cluster during an upgrade; nil for none.
 	Pause []byte
 	// WriteConfig writes the configuration of an upgraded cluster, and RestoreConfig restores the previous content.
 	WriteConfig   func(Target) error
@@ -43,7 +44,8 @@ func CreateStep[A, B any](
 	}
 }
 
-// NetworkStep returns the step that installs the network on a new cluster, and waits until the cluster is available where it is managed.
+// NetworkStep returns the step that installs the network on a new cluster, and waits until the
+// cluster is available where it is managed.
 func NetworkStep[C any](
 	name hook.Task[C, C], p NetworkInstaller, on, of func(*C) Target,
 ) Step[C, C, None] {
@@ -58,8 +60,8 @@ func NetworkStep[C any](
 	return s
 }
 
-// UpgradeStep returns the step that upgrades a cluster. If pre-upgrade found nothing to upgrade, the step only waits until the cluster is settled, where unmoved
-// finds it.
+// UpgradeStep returns the step that upgrades a cluster. If pre-upgrade found nothing to upgrade,
+// the step only waits until the cluster is settled, where unmoved finds it.
 func UpgradeStep[C any](name hook.Task[C, C], d *Deps, p Upgrader, of, unmoved func(*C) Target) Step[C, C, None] {
 	s := Do(name, upgradeTimeout,
 		func(c *C) error { return of(c).Upgrade(p, d.Apply) },

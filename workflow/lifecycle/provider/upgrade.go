@@ -10,9 +10,10 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// Upgrade applies the objects of a running cluster with the new version, and waits until the cluster is settled, all its
-// machines have that version, and etcd and the control plane's components are healthy. It forces the ownership of the fields
-// that it sets, because other clients, for example a move, may own them.
+// Upgrade applies the objects of a running cluster with the new version, and waits until the
+// cluster is settled, all its machines have that version, and etcd and the control plane's
+// components are healthy. It forces the ownership of the fields that it sets, because other
+// clients, for example a move, may own them.
 func (t Target) Upgrade(p Upgrader, apply task.Kind) error {
 	objects, _, err := t.upgradeObjects(p)
 	if err != nil {
@@ -30,8 +31,9 @@ func (t Target) waitUpToDate() error {
 	return t.wait("to have version "+t.Version, func(s settled.State) []string { return outdatedReasons(s, t.Version) }, checkUpgradePossible)
 }
 
-// upgradeObjects returns the objects with the specification's version, and the state of the cluster. It fails if the Cluster does not exist, is being
-// deleted, or has a newer version already.
+// upgradeObjects returns the objects with the specification's version, and the state of the
+// cluster. It fails if the Cluster does not exist, is being deleted, or has a newer version
+// already.
 func (t Target) upgradeObjects(p Upgrader) ([]*unstructured.Unstructured, settled.State, error) {
 	s, err := t.read()
 	switch {
@@ -62,7 +64,8 @@ func (t Target) AppliedObjects(p Upgrader) ([]*unstructured.Unstructured, error)
 	return p.UpgradeObjects(t.Context, withReplicas(s, t.Cluster))
 }
 
-// checkUpgradePossible returns an error if a Cluster will never have the specification's version, because it is lost or has a newer version.
+// checkUpgradePossible returns an error if a Cluster will never have the specification's version,
+// because it is lost or has a newer version.
 func checkUpgradePossible(s settled.State, spec Cluster) error {
 	if err := checkPresent(s, spec); err != nil {
 		return err
@@ -80,7 +83,8 @@ func checkDowngrade(s settled.State, spec Cluster, parameter string) error {
 		spec.fullName(), newer, spec.Version, parameter))
 }
 
-// UndoUpgrade undoes Upgrade. It returns an error if the run has changed anything, because Kubernetes does not support downgrades.
+// UndoUpgrade undoes Upgrade. It returns an error if the run has changed anything, because
+// Kubernetes does not support downgrades.
 func (t Target) UndoUpgrade() error {
 	if !t.Started(objectsPart) {
 		return nil

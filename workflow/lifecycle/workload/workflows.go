@@ -27,7 +27,8 @@ func NewCreate(d Deps, p CreateProvider, spec provider.Cluster, management acces
 	return provider.Bind(s, d.Registrars, p, HookRegistrar.BindWorkloadCreate)
 }
 
-// NewUpgrade constructs the workflow that upgrades a workload cluster to the specification's version. The result depends only on the arguments.
+// NewUpgrade constructs the workflow that upgrades a workload cluster to the specification's
+// version. The result depends only on the arguments.
 func NewUpgrade(d Deps, p UpgradeProvider, spec provider.Cluster, management access.ClusterRef) (task.NamedWorkflow, []workflow.Problem) {
 	s := provider.Then(provider.Begin(d.Clusters, Managed{Cluster: spec, Management: management}), preUpgrade(d.Folder, p))
 	s = provider.WithPause(s, d.Pause)

@@ -46,11 +46,12 @@ type UpgradeProvider interface {
 	provider.Upgrader
 }
 
-// DeleteProvider is the provider interface of the delete workflow: it has no methods. A provider may implement provider.Cleaner.
+// DeleteProvider is the provider interface of the delete workflow: it has no methods. A provider
+// may implement provider.Cleaner.
 type DeleteProvider any
 
-// HookRegistrar binds hooks to the tasks of the workflows. It must bind the same hooks each time, because a workflow is constructed again when its
-// run is resumed.
+// HookRegistrar binds hooks to the tasks of the workflows. It must bind the same hooks each time,
+// because a workflow is constructed again when its run is resumed.
 type HookRegistrar interface {
 	// Name is the prefix of its hooks' names in the log: lower case letters, digits and dashes.
 	Name() string

@@ -25,8 +25,8 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// ClusterRef selects the API server of a task. The zero value is the run's own cluster: the management cluster of the daemon, or the current context
-// of the operator's kubeconfig.
+// ClusterRef selects the API server of a task. The zero value is the run's own cluster: the
+// management cluster of the daemon, or the current context of the operator's kubeconfig.
 type ClusterRef struct {
 	// Kubeconfig is a file, for local runs. Context is one of its contexts.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
@@ -65,10 +65,11 @@ type Cluster struct {
 type Clusters struct {
 	// Own returns the configuration of the run's own cluster; nil if there is none.
 	Own func() (*rest.Config, error)
-	// Local is true for local runs, which use the operator's credentials and may use kubeconfig files. In the daemon all requests impersonate the
-	// run's ServiceAccount.
+	// Local is true for local runs, which use the operator's credentials and may use kubeconfig
+	// files. In the daemon all requests impersonate the run's ServiceAccount.
 	Local bool
-	// Guard restricts the addresses that tasks of the daemon may reach, apart from the run's own cluster. Local runs are not restricted.
+	// Guard restricts the addresses that tasks of the daemon may reach, apart from the run's own
+	// cluster. Local runs are not restricted.
 	Guard *guard.Guard
 	// Wrap wraps the connections of the daemon to other clusters; may be nil.
 	Wrap func(http.RoundTripper) http.RoundTripper
@@ -87,8 +88,9 @@ type Clusters struct {
 // IsLocal reports whether the tasks belong to a local run. It returns false if cs is nil.
 func (cs *Clusters) IsLocal() bool { return cs != nil && cs.Local }
 
-// AsDaemon returns Clusters that open the run's own cluster with the daemon's permissions instead of the ServiceAccount's. Use it only to
-// release objects that the run has annotated as held, because the ServiceAccount may have lost its permissions. ok is false in a local run and for
+// AsDaemon returns Clusters that open the run's own cluster with the daemon's permissions instead
+// of the ServiceAccount's. Use it only to release objects that the run has annotated as held,
+// because the ServiceAccount may have lost its permissions. ok is false in a local run and for
 // other clusters.
 func (cs *Clusters) AsDaemon(ref ClusterRef) (in *Clusters, ok bool) {
 	if cs.Local || !ref.isOwn() {
@@ -97,7 +99,8 @@ func (cs *Clusters) AsDaemon(ref ClusterRef) (in *Clusters, ok bool) {
 	return &Clusters{Own: cs.Own, daemon: true}, true
 }
 
-// Open returns clients for a cluster. An error is either about an input, and names the field, or from the cluster that contains the Secret.
+// Open returns clients for a cluster. An error is either about an input, and names the field, or
+// from the cluster that contains the Secret.
 func (cs *Clusters) Open(ctx context.Context, c *task.Call, ref ClusterRef) (*Cluster, error) {
 	config, err := cs.config(ctx, c, ref)
 	if err != nil {
@@ -143,7 +146,8 @@ func (cs *Clusters) config(ctx context.Context, c *task.Call, ref ClusterRef) (*
 	}
 }
 
-// ownConfig returns the configuration of the run's own cluster. In the daemon it has the permissions of the run's ServiceAccount.
+// ownConfig returns the configuration of the run's own cluster. In the daemon it has the
+// permissions of the run's ServiceAccount.
 func (cs *Clusters) ownConfig(c *task.Call) (*rest.Config, error) {
 	if cs.Own == nil {
 		return nil, errors.New("with.cluster: no cluster is configured: set KUBECONFIG, or name a kubeconfig")
@@ -201,8 +205,8 @@ func (cs *Clusters) configFromSecret(ctx context.Context, c *task.Call, ref *Sec
 // cachedKinds bounds the number of namespaces for which the kinds of the own cluster are cached.
 const cachedKinds = 32
 
-// connectOwn connects to the run's own cluster. The runs of a namespace share the discovered kinds, which take hundreds of KiB for as long as a task
-// waits.
+// connectOwn connects to the run's own cluster. The runs of a namespace share the discovered kinds,
+// which take hundreds of KiB for as long as a task waits.
 func (cs *Clusters) connectOwn(ctx context.Context, config *rest.Config, c *task.Call) (*Cluster, error) {
 	if cs.Local {
 		return connectLocal(ctx, config, c.Dir)
@@ -236,8 +240,9 @@ func connect(config *rest.Config, kinds meta.RESTMapper) (*Cluster, error) {
 	return &Cluster{Config: k.Config, Client: c, Kube: k}, nil
 }
 
-// exactKinds refuses a kind that is not spelled as the API server spells it. The mapper of client-go also finds kinds in lower case, but the objects keep
-// that spelling: "secret" would not be treated as a Secret.
+// exactKinds refuses a kind that is not spelled as the API server spells it. The mapper of
+// client-go also finds kinds in lower case, but the objects keep that spelling: "secret" would not
+// be treated as a Secret.
 type exactKinds struct{ meta.RESTMapper }
 
 func newExactKinds(config *rest.Config, client *http.Client) (meta.RESTMapper, error) {

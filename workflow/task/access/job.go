@@ -12,7 +12,8 @@ import (
 	"scute.dev/view"
 )
 
-// JobEnd returns the condition that ended a Job, and its reason and message. It returns "" for a Job that has not ended.
+// JobEnd returns the condition that ended a Job, and its reason and message. It returns "" for a
+// Job that has not ended.
 func JobEnd(u *unstructured.Unstructured) (end batchv1.JobConditionType, why string) {
 	for _, kind := range []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed} {
 		if status, reason, message := object.Condition(u, string(kind)); status == object.True {
@@ -37,8 +38,8 @@ func IsShortLived(u *unstructured.Unstructured) bool {
 	return RefOf(u).isKind("batch", "Job") && set && err == nil && ttl < MinTTL
 }
 
-// FinalState returns the final condition of a Job or the final phase of a pod. It returns "" if the Job or pod has not ended, and for objects of other
-// kinds.
+// FinalState returns the final condition of a Job or the final phase of a pod. It returns "" if the
+// Job or pod has not ended, and for objects of other kinds.
 func FinalState(ref ObjectRef, u *unstructured.Unstructured) string {
 	switch {
 	case ref.isKind("batch", "Job"):

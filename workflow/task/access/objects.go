@@ -37,7 +37,8 @@ func (cl *Cluster) Merge(ctx context.Context, ref ObjectRef, patch map[string]an
 	return err
 }
 
-// Create creates an object. If the object exists already, Create reads it into u, because an earlier request without a response may have created it.
+// Create creates an object. If the object exists already, Create reads it into u, because an
+// earlier request without a response may have created it.
 func (cl *Cluster) Create(ctx context.Context, ref ObjectRef, u *unstructured.Unstructured) error {
 	err := cl.Kube.Do(ctx, "create "+ref.String(), func(ctx context.Context) error {
 		return cl.Client.Create(ctx, u, client.FieldOwner(kube.FieldManager))
@@ -56,7 +57,8 @@ func (cl *Cluster) Create(ctx context.Context, ref ObjectRef, u *unstructured.Un
 	return nil
 }
 
-// Mapping returns the mapping of a kind. known is false if the API server does not have the kind, which may be installed later.
+// Mapping returns the mapping of a kind. known is false if the API server does not have the kind,
+// which may be installed later.
 func (cl *Cluster) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (m *meta.RESTMapping, known bool, err error) {
 	err = cl.Kube.Do(ctx, "discover its kinds", func(context.Context) error {
 		m, err = cl.Client.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
@@ -68,8 +70,8 @@ func (cl *Cluster) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (m 
 	return m, known, FinalIfRefused(err)
 }
 
-// Qualify sets the namespace of a reference: to the default if the kind is namespaced and the namespace is empty, to "" if the kind is
-// cluster-scoped.
+// Qualify sets the namespace of a reference: to the default if the kind is namespaced and the
+// namespace is empty, to "" if the kind is cluster-scoped.
 func (cl *Cluster) Qualify(ctx context.Context, ref ObjectRef, namespace string) (_ ObjectRef, known bool, err error) {
 	m, known, err := cl.Mapping(ctx, ref.GVK())
 	if err != nil || !known {
@@ -129,7 +131,8 @@ func (cl *Cluster) Get(ctx context.Context, ref object.Ref) (*unstructured.Unstr
 	})
 }
 
-// notFoundIfUnserved converts the mapper's error for an unknown kind into NotFound, because it would otherwise be retried as transient.
+// notFoundIfUnserved converts the mapper's error for an unknown kind into NotFound, because it
+// would otherwise be retried as transient.
 func notFoundIfUnserved(err error) error {
 	var none *meta.NoKindMatchError
 	if errors.As(err, &none) {
@@ -138,7 +141,8 @@ func notFoundIfUnserved(err error) error {
 	return err
 }
 
-// Remove deletes the object with this UID, and waits until it is gone if wait is set. It ignores another object with the same name.
+// Remove deletes the object with this UID, and waits until it is gone if wait is set. It ignores
+// another object with the same name.
 func (cl *Cluster) Remove(ctx context.Context, c *task.Call, ref ObjectRef, uid types.UID, propagation metav1.DeletionPropagation, wait bool) error {
 	err := Poll(ctx, c, func(ctx context.Context) (string, error) {
 		u, err := cl.Find(ctx, ref)
@@ -167,7 +171,8 @@ func (cl *Cluster) Remove(ctx context.Context, c *task.Call, ref ObjectRef, uid 
 	return nil
 }
 
-// Delete deletes the object with this UID. It ignores that the object is gone or that its name belongs to another object.
+// Delete deletes the object with this UID. It ignores that the object is gone or that its name
+// belongs to another object.
 func (cl *Cluster) Delete(ctx context.Context, ref ObjectRef, uid types.UID, propagation metav1.DeletionPropagation) error {
 	u := ref.object()
 	err := cl.Kube.Do(ctx, "delete "+ref.String(), func(ctx context.Context) error {

@@ -11,8 +11,8 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// Pinned is the recorded cluster of a task. The kubeconfig in the Secret may be replaced by that of another cluster, in which the same names mean
-// other objects.
+// Pinned is the recorded cluster of a task. The kubeconfig in the Secret may be replaced by that of
+// another cluster, in which the same names mean other objects.
 type Pinned struct {
 	ClusterRef
 	// UID of namespace kube-system of the Secret's cluster; "" if it could not be read.
@@ -21,8 +21,8 @@ type Pinned struct {
 	Execution int `json:"execution,omitempty"`
 }
 
-// errOtherCluster is returned if the inputs changed to another cluster, because the record has one cluster and the undo on the other cluster would be
-// lost.
+// errOtherCluster is returned if the inputs changed to another cluster, because the record has one
+// cluster and the undo on the other cluster would be lost.
 var errOtherCluster = errors.New("with.cluster: it has changed, but an earlier attempt used another cluster: restore it, or roll back the task first")
 
 // Pin opens a cluster, and returns the identity of the cluster that an attempt must record before

@@ -75,7 +75,8 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// isTransient reports whether an error of look may be transient: kube.IsTransient, Unauthorized, or the end of a request's context.
+// isTransient reports whether an error of look may be transient: kube.IsTransient, Unauthorized, or
+// the end of a request's context.
 func isTransient(err error) bool {
 	var failed *failedObjectError
 	if errors.As(err, &failed) {
@@ -84,7 +85,8 @@ func isTransient(err error) bool {
 	return kube.IsTransient(err) || apierrors.IsUnauthorized(err) || errors.Is(err, context.Canceled)
 }
 
-// failedObjectError is the error for an object whose status reports a failure. Waiting does not help, but another attempt may.
+// failedObjectError is the error for an object whose status reports a failure. Waiting does not
+// help, but another attempt may.
 type failedObjectError struct{ err error }
 
 func (f *failedObjectError) Error() string { return f.err.Error() }

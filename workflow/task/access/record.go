@@ -10,7 +10,8 @@ func StepKeyOf(u *unstructured.Unstructured) string { return u.GetAnnotations()[
 
 // The limits of a task's records about objects in the log.
 const (
-	// MaxObjects is the maximum number of objects in a record. MaxNamedObjects is the maximum number of objects that an output names.
+	// MaxObjects is the maximum number of objects in a record. MaxNamedObjects is the maximum
+	// number of objects that an output names.
 	MaxObjects      = 2000
 	MaxNamedObjects = 200
 	// MaxRecordBytes bounds the earlier states in one record in bytes, because a record is one message of the log.

@@ -49,7 +49,8 @@ func (r ObjectRef) Ref() object.Ref {
 
 func (r ObjectRef) isKind(group, kind string) bool { return r.Kind == kind && r.GVK().Group == group }
 
-// IsSecret reports whether the object is a Secret. It ignores case, because it is called before an API server can refuse another spelling.
+// IsSecret reports whether the object is a Secret. It ignores case, because it is called before an
+// API server can refuse another spelling.
 func (r ObjectRef) IsSecret() bool { return strings.EqualFold(r.Kind, "Secret") && r.GVK().Group == "" }
 
 // IsDefinition reports whether the object is a CustomResourceDefinition.

@@ -17,8 +17,9 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// FinalIfRefused makes an error final if the server would respond the same way again: a missing permission, an invalid object, or an object that a policy
-// denies. Not final are a missing or terminating namespace, which may be created, and an exceeded quota, which may become available.
+// FinalIfRefused makes an error final if the server would respond the same way again: a missing
+// permission, an invalid object, or an object that a policy denies. Not final are a missing or
+// terminating namespace, which may be created, and an exceeded quota, which may become available.
 func FinalIfRefused(err error) error {
 	switch {
 	case err == nil || task.IsFinal(err):
@@ -38,7 +39,8 @@ func FinalIfRefused(err error) error {
 	}
 }
 
-// FinalIfObjectRefused returns FinalIfRefused for a write to an object. For a Secret it omits the server's message, which may quote values.
+// FinalIfObjectRefused returns FinalIfRefused for a write to an object. For a Secret it omits the
+// server's message, which may quote values.
 func FinalIfObjectRefused(ref ObjectRef, err error) error {
 	if names, fields := conflictingManagers(err); len(names) > 0 {
 		return task.Final(fmt.Errorf("%s: %s are owned by %s: remove them from the manifest, or set with.force: true to take them over",

@@ -24,8 +24,8 @@ type ownCluster struct {
 	Server string `json:"server"`
 }
 
-// CheckSameCluster returns an error if the local run with this folder has begun on another cluster than the current one. It returns nil if the cluster cannot be
-// read.
+// CheckSameCluster returns an error if the local run with this folder has begun on another cluster
+// than the current one. It returns nil if the cluster cannot be read.
 func (cs *Clusters) CheckSameCluster(ctx context.Context, dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, ownClusterFile)); err != nil {
 		return nil //nolint:nilerr // the run has not begun
@@ -38,8 +38,9 @@ func (cs *Clusters) CheckSameCluster(ctx context.Context, dir string) error {
 	return err
 }
 
-// connectLocal connects a local run to its own cluster, which must be the one on which the run began. The operator may resume the run with another
-// kubeconfig or context. In another cluster the names would mean other objects, and an undo would find nothing.
+// connectLocal connects a local run to its own cluster, which must be the one on which the run
+// began. The operator may resume the run with another kubeconfig or context. In another cluster the
+// names would mean other objects, and an undo would find nothing.
 func connectLocal(ctx context.Context, config *rest.Config, dir string) (*Cluster, error) {
 	own, err := connect(config, nil)
 	if err != nil || dir == "" {

@@ -47,7 +47,8 @@ func (s *ObjectSelector) Check(field string) (problems task.Problems) {
 	return problems
 }
 
-// EachOf calls fn for each of the named objects or, if selector is not nil, for each object that Each finds. A named object that does not exist is nil.
+// EachOf calls fn for each of the named objects or, if selector is not nil, for each object that
+// Each finds. A named object that does not exist is nil.
 func (cl *Cluster) EachOf(ctx context.Context, named []ObjectRef, selector *ObjectSelector, namespace string, fn func(context.Context, ObjectRef, *unstructured.Unstructured) error) error {
 	if selector != nil {
 		return cl.Each(ctx, selector, namespace, func(ctx context.Context, u *unstructured.Unstructured) error { return fn(ctx, RefOf(u), u) })
@@ -73,10 +74,12 @@ func (cl *Cluster) EachOf(ctx context.Context, named []ObjectRef, selector *Obje
 // pageTimeout is how long a page may stay in memory while other callers wait.
 const pageTimeout = 10 * time.Second
 
-// Each calls fn for each selected object, page by page, because all objects may not fit into memory. It does nothing if the kind does not exist.
+// Each calls fn for each selected object, page by page, because all objects may not fit into
+// memory. It does nothing if the kind does not exist.
 //
-// The context of fn ends when the page has been in memory for pageTimeout. Then the object for which fn fails and the remaining objects of the page are
-// read again one by one, and fn is called for each of them with ctx.
+// The context of fn ends when the page has been in memory for pageTimeout. Then the object for
+// which fn fails and the remaining objects of the page are read again one by one, and fn is called
+// for each of them with ctx.
 func (cl *Cluster) Each(ctx context.Context, s *ObjectSelector, namespace string, fn func(context.Context, *unstructured.Unstructured) error) error {
 	ref, known, err := cl.Qualify(ctx, s.ref(), namespace)
 	if err != nil || !known {

@@ -16,7 +16,8 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// UnsettledReason returns why an object is not settled, or "". A Cluster API kind with machines must be rolled out; every other object must be ready.
+// UnsettledReason returns why an object is not settled, or "". A Cluster API kind with machines
+// must be rolled out; every other object must be ready.
 func (cl *Cluster) UnsettledReason(ctx context.Context, ref ObjectRef, u *unstructured.Unstructured) (missing string, err error) {
 	kind := ref.GVK().GroupKind()
 	if u == nil || !settled.Supports(kind) {
@@ -33,7 +34,8 @@ func (cl *Cluster) UnsettledReason(ctx context.Context, ref ObjectRef, u *unstru
 	}
 }
 
-// UnreadyReason returns why an object is not ready according to kstatus, or "". It returns an error if the object has failed.
+// UnreadyReason returns why an object is not ready according to kstatus, or "". It returns an error
+// if the object has failed.
 func UnreadyReason(ref ObjectRef, u *unstructured.Unstructured) (missing string, err error) {
 	if u == nil {
 		return ref.String() + " does not exist", nil

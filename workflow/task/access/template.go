@@ -19,8 +19,9 @@ var ErrTemplate = errors.New("the variables of the template expand to too much t
 // maxExpansion bounds the text to which all variables of a template expand, including intermediate results, in bytes.
 const maxExpansion = 8 << 20
 
-// TemplateProcessor replaces the variables of a template as clusterctl does. It refuses a template that expands to too much text: a short template may use a
-// long variable many times, or replace many parts of it.
+// TemplateProcessor replaces the variables of a template as clusterctl does. It refuses a template
+// that expands to too much text: a short template may use a long variable many times, or replace
+// many parts of it.
 type TemplateProcessor struct{ *yamlprocessor.SimpleProcessor }
 
 // NewTemplateProcessor returns a TemplateProcessor.

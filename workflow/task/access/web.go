@@ -12,9 +12,10 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// HTTPClient returns a client for one request of a task. In the daemon it only connects to addresses that the guard allows, because the author of a
-// WorkflowRun must not reach the daemon's log or the machine's metadata service. The response header is bounded, and HTTP/2 is off because its
-// client buffers MiBs of unread data.
+// HTTPClient returns a client for one request of a task. In the daemon it only connects to
+// addresses that the guard allows, because the author of a WorkflowRun must not reach the daemon's
+// log or the machine's metadata service. The response header is bounded, and HTTP/2 is off because
+// its client buffers MiBs of unread data.
 func (cs *Clusters) HTTPClient() *http.Client {
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: 15 * time.Second, DisableKeepAlives: true, MaxResponseHeaderBytes: headerLimit,

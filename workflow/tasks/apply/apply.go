@@ -18,19 +18,21 @@ import (
 
 // Kind applies Kubernetes objects by server-side apply, and waits until they are ready.
 //
-// It reads every object before it writes any. It records which objects it will create, and the state of those that it will
-// change. The undo deletes exactly the objects that this run created. It restores exactly the fields that this run changed
-// and that no other client has changed since. An object that matched its manifest is neither written nor rolled back.
+// It reads every object before it writes any. It records which objects it will create, and the
+// state of those that it will change. The undo deletes exactly the objects that this run created.
+// It restores exactly the fields that this run changed and that no other client has changed since.
+// An object that matched its manifest is neither written nor rolled back.
 //
-// The content of Secrets is never recorded: the undo cannot restore a Secret that was changed, and returns an error for it.
+// The content of Secrets is never recorded: the undo cannot restore a Secret that was changed, and
+// returns an error for it.
 type Kind struct {
 	Clusters *access.Clusters
 }
 
 // With are the inputs of Apply. The objects come from exactly one of manifests, from and files.
 type With struct {
-	// Manifests are the objects: a list of them, or a string of YAML documents. No Secret with content may be among them:
-	// what is in a manifest is kept in the log forever.
+	// Manifests are the objects: a list of them, or a string of YAML documents. No Secret with
+	// content may be among them: what is in a manifest is kept in the log forever.
 	Manifests *Manifests `json:"manifests,omitempty"`
 	// From names a ConfigMap or a Secret whose key holds the manifests. It is read when the task runs.
 	From *ManifestSource `json:"from,omitempty"`
@@ -42,8 +44,8 @@ type With struct {
 	Cluster access.ClusterRef `json:"cluster,omitzero"`
 	// Namespace of objects without a namespace; the run's by default.
 	Namespace string `json:"namespace,omitempty"`
-	// Wait until the objects are settled: objects of Cluster API that have machines are rolled out, all others are ready as
-	// kstatus defines it. Default: true.
+	// Wait until the objects are settled: objects of Cluster API that have machines are rolled out,
+	// all others are ready as kstatus defines it. Default: true.
 	Wait *bool `json:"wait,omitempty"`
 	// Force becomes the owner of fields that another field manager owns. Default: false, a conflict fails the task.
 	Force bool `json:"force,omitempty"`
@@ -246,7 +248,8 @@ type workItem struct {
 	// live is the object that was found; nil if it is missing.
 	live *unstructured.Unstructured
 	uid  types.UID
-	// needsWrite reports whether the object must be written; later, whether todo is decided after its definition was written.
+	// needsWrite reports whether the object must be written; later, whether todo is decided after
+	// its definition was written.
 	needsWrite, deferred bool
 	// removed are the fields that the write removes.
 	removed []string

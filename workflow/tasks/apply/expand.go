@@ -81,8 +81,9 @@ func expandable(base *v1alpha1.TaskSpec) (*With, []workflow.Problem) {
 	return &with, nil
 }
 
-// partWith returns the inputs of one part. They contain an inline object. They name an object from another source, which is
-// read when the part runs, because it may be a Secret, and the definition of a run is kept forever.
+// partWith returns the inputs of one part. They contain an inline object. They name an object from
+// another source, which is read when the part runs, because it may be a Secret, and the definition
+// of a run is kept forever.
 func partWith(base *With, u *unstructured.Unstructured) (json.RawMessage, error) {
 	with := *base
 	with.Expand = false
@@ -98,7 +99,8 @@ func partWith(base *With, u *unstructured.Unstructured) (json.RawMessage, error)
 	return json.Marshal(with)
 }
 
-// partNames returns BASE/kind-name for each object. It adds the namespace if that name is not unique, and then the group.
+// partNames returns BASE/kind-name for each object. It adds the namespace if that name is not
+// unique, and then the group.
 func partNames(base string, objects []*unstructured.Unstructured) ([]string, []workflow.Problem) {
 	forms := []func(access.ObjectRef) string{
 		func(r access.ObjectRef) string { return r.Kind + "-" + r.Name },

@@ -76,8 +76,9 @@ var separator = regexp.MustCompile(`(?m)^(---|\.\.\.)`)
 // mentionsSecret matches text that may be the manifest of a Secret.
 var mentionsSecret = regexp.MustCompile(`(?i)kind["']?\s*:\s*["']?secret`)
 
-// secrets returns the names of the Secrets whose content is in the manifests. It also finds Secrets in manifests with references to outputs, and in
-// manifests that cannot be applied. unreadable reports whether a document that may be a Secret cannot be parsed.
+// secrets returns the names of the Secrets whose content is in the manifests. It also finds Secrets
+// in manifests with references to outputs, and in manifests that cannot be applied. unreadable
+// reports whether a document that may be a Secret cannot be parsed.
 func (m *Manifests) secrets() (names []string, unreadable bool) {
 	var text string
 	if json.Unmarshal(m.raw, &text) != nil {
@@ -112,8 +113,8 @@ func decodeLoosely(text string) (objects []map[string]any, err error) {
 	return objects, nil
 }
 
-// appendSecrets appends the name of a Secret with content, or the names of such Secrets among the items of a list. An item without a kind has the kind of
-// a typed list: Secret for SecretList.
+// appendSecrets appends the name of a Secret with content, or the names of such Secrets among the
+// items of a list. An item without a kind has the kind of a typed list: Secret for SecretList.
 func appendSecrets(object map[string]any, list access.ObjectRef, names []string) []string {
 	u := &unstructured.Unstructured{Object: object}
 	ref := access.RefOf(u)
@@ -132,8 +133,8 @@ func appendSecrets(object map[string]any, list access.ObjectRef, names []string)
 	return names
 }
 
-// parseManifests decodes documents of YAML or JSON. An error has the number of the document and does not quote it, because it may
-// be a Secret.
+// parseManifests decodes documents of YAML or JSON. An error has the number of the document and
+// does not quote it, because it may be a Secret.
 func parseManifests(text []byte) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	i := 0
@@ -165,8 +166,8 @@ func parseManifest(raw []byte) ([]*unstructured.Unstructured, error) {
 	return flatten(u)
 }
 
-// flatten returns the objects of a list, and of the lists in it, and checks each. Like kubectl, it sets the kind of an item without a kind from a
-// typed list: Secret for SecretList.
+// flatten returns the objects of a list, and of the lists in it, and checks each. Like kubectl, it
+// sets the kind of an item without a kind from a typed list: Secret for SecretList.
 func flatten(u *unstructured.Unstructured) (objects []*unstructured.Unstructured, err error) {
 	if items, ok := u.Object["items"].([]any); ok {
 		for i, item := range items {
@@ -204,7 +205,8 @@ func flatten(u *unstructured.Unstructured) (objects []*unstructured.Unstructured
 	return []*unstructured.Unstructured{u}, nil
 }
 
-// ManifestSource is where manifests are read from when the task runs: a key of a ConfigMap or a Secret of the run's namespace on the run's cluster.
+// ManifestSource is where manifests are read from when the task runs: a key of a ConfigMap or a
+// Secret of the run's namespace on the run's cluster.
 type ManifestSource struct {
 	ConfigMapRef *access.SecretKey `json:"configMapRef,omitempty"`
 	SecretRef    *access.SecretKey `json:"secretRef,omitempty"`

@@ -81,7 +81,8 @@ func (w *applying) compareDeferred(ctx context.Context, item *workItem) error {
 	return w.call.Prepare(ctx, w.record, false)
 }
 
-// getSettled returns an object, or nil if it does not exist. It first waits until an object that is being deleted is gone.
+// getSettled returns an object, or nil if it does not exist. It first waits until an object that is
+// being deleted is gone.
 func (w *applying) getSettled(ctx context.Context, ref access.ObjectRef) (*unstructured.Unstructured, error) {
 	live, err := w.cluster.Find(ctx, ref)
 	if err != nil {
@@ -129,12 +130,13 @@ func (w *applying) compare(ctx context.Context, item *workItem, entry *recordEnt
 	return nil
 }
 
-// neverCurrent is a resourceVersion that no object has. A write with it creates an object, or conflicts if the object exists. Other runs have the
-// same field manager, so their fields do not conflict.
+// neverCurrent is a resourceVersion that no object has. A write with it creates an object, or
+// conflicts if the object exists. Other runs have the same field manager, so their fields do not
+// conflict.
 const neverCurrent = "1"
 
-// apply applies one object. If observe found the object, apply sends its UID, so that it neither changes another object of that name nor creates
-// the object again.
+// apply applies one object. If observe found the object, apply sends its UID, so that it neither
+// changes another object of that name nor creates the object again.
 func (w *applying) apply(ctx context.Context, item *workItem, options ...client.ApplyOption) (*unstructured.Unstructured, error) {
 	options = append(options, client.FieldOwner(kube.FieldManager))
 	if w.with.Force {
@@ -174,7 +176,8 @@ func isOwnEntry(e metav1.ManagedFieldsEntry) bool {
 	return e.Manager == kube.FieldManager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""
 }
 
-// hasOtherManagers reports whether another manager owns fields of an object. If the task has just created the object, it existed before.
+// hasOtherManagers reports whether another manager owns fields of an object. If the task has just
+// created the object, it existed before.
 func hasOtherManagers(u *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(u.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
 		return e.Manager != kube.FieldManager && e.Subresource == ""

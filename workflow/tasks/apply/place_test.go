@@ -37,8 +37,8 @@ func (s *slot) attach(c *task.Call) *task.Call {
 	return c
 }
 
-// fakeServer is an API server with the given objects. An object that a step waits for appears, or disappears, when the step
-// reports that it only waits.
+// fakeServer is an API server with the given objects. An object that a step waits for appears, or
+// disappears, when the step reports that it only waits.
 type fakeServer struct {
 	t       *testing.T
 	slot    slot // of the step

@@ -15,8 +15,8 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// record is what Apply records before it acts. It grows from attempt to attempt. A later attempt never overwrites how an
-// earlier attempt found an object.
+// record is what Apply records before it acts. It grows from attempt to attempt. A later attempt
+// never overwrites how an earlier attempt found an object.
 type record struct {
 	Cluster access.Pinned  `json:"cluster,omitzero"`
 	Objects []*recordEntry `json:"objects"`
@@ -29,11 +29,13 @@ type recordEntry struct {
 	Created bool `json:"created,omitempty"`
 	// UID of an object that existed.
 	UID types.UID `json:"uid,omitempty"`
-	// Before is the merge patch that restores the changed fields; empty if no field changes. After has the same fields with
-	// fingerprints of their new values, by which the undo finds out whether a field still has the value that the task set.
+	// Before is the merge patch that restores the changed fields; empty if no field changes. After
+	// has the same fields with fingerprints of their new values, by which the undo finds out
+	// whether a field still has the value that the task set.
 	Before json.RawMessage `json:"before,omitempty"`
 	After  json.RawMessage `json:"after,omitempty"`
-	// Planned reports whether After is from a dry run, which does not allocate ports, for example. The API server's answer to the write replaces it.
+	// Planned reports whether After is from a dry run, which does not allocate ports, for example.
+	// The API server's answer to the write replaces it.
 	Planned bool `json:"planned,omitempty"`
 	// Managed reports whether scute owned fields of the object before. If it did not, the undo releases the ownership.
 	Managed bool `json:"managed,omitempty"`
@@ -128,7 +130,8 @@ func (e *recordEntry) patches(live, then map[string]any) (before, after []byte, 
 	return before, after, err
 }
 
-// recordWrite records the object that the API server returned for a change, and reports whether the record must be stored again.
+// recordWrite records the object that the API server returned for a change, and reports whether the
+// record must be stored again.
 func (r *record) recordWrite(item *workItem, u *unstructured.Unstructured) (changed bool, err error) {
 	e := r.find(item.ref)
 	if e == nil || len(e.Before) == 0 {
@@ -139,8 +142,8 @@ func (r *record) recordWrite(item *workItem, u *unstructured.Unstructured) (chan
 	return true, err
 }
 
-// removedFields returns the paths of the fields that scute has set in an object and that a manifest lacks. Applying the manifest removes these fields.
-// It ignores the items of lists.
+// removedFields returns the paths of the fields that scute has set in an object and that a manifest
+// lacks. Applying the manifest removes these fields. It ignores the items of lists.
 func removedFields(live, want *unstructured.Unstructured) []string {
 	for _, e := range live.GetManagedFields() {
 		var owned map[string]any
@@ -180,8 +183,9 @@ func fingerprints(patch []byte) ([]byte, error) {
 	return json.Marshal(fingerprint(fields))
 }
 
-// fingerprint keeps the structure of a value and replaces its leaves by hashes, because a value may come from a Secret. A hash
-// is so short that many values have it, so that a value cannot be guessed from it.
+// fingerprint keeps the structure of a value and replaces its leaves by hashes, because a value may
+// come from a Secret. A hash is so short that many values have it, so that a value cannot be
+// guessed from it.
 func fingerprint(value any) any {
 	switch value := value.(type) {
 	case nil:

@@ -22,8 +22,9 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Undo deletes the objects that this step created, in reverse order, waits until each is gone, and restores the fields that
-// it changed. It undoes all that it can before it returns an error for what cannot be undone.
+// Undo deletes the objects that this step created, in reverse order, waits until each is gone, and
+// restores the fields that it changed. It undoes all that it can before it returns an error for
+// what cannot be undone.
 func (a *Kind) Undo(ctx context.Context, c *task.Call) error {
 	record, err := task.Recorded[record](c)
 	if err != nil || len(record.Objects) == 0 {
@@ -72,8 +73,9 @@ func (a *Kind) Undo(ctx context.Context, c *task.Call) error {
 
 var clusterClassKind = schema.GroupKind{Group: object.CoreGroup, Kind: "ClusterClass"} //nolint:gochecknoglobals // Go has no constants of this type
 
-// undoOrder orders a Cluster before its ClusterClass, and a ClusterClass before its templates. Cluster API denies the deletion of a class that
-// Clusters of any namespace use, but permits the deletion of its templates.
+// undoOrder orders a Cluster before its ClusterClass, and a ClusterClass before its templates.
+// Cluster API denies the deletion of a class that Clusters of any namespace use, but permits the
+// deletion of its templates.
 func undoOrder(ref access.ObjectRef) int {
 	switch kind := ref.GVK().GroupKind(); {
 	case kind.Group == object.CoreGroup && kind.Kind == "Cluster":
@@ -85,8 +87,9 @@ func undoOrder(ref access.ObjectRef) int {
 	}
 }
 
-// keepTemplates handles a ClusterClass that still exists after its undo: it adds to stay the objects that this step created and the class refers to.
-// failed is the error of the undo; if it is nil, another client has changed the class since, or created it again.
+// keepTemplates handles a ClusterClass that still exists after its undo: it adds to stay the
+// objects that this step created and the class refers to. failed is the error of the undo; if it is
+// nil, another client has changed the class since, or created it again.
 func (r *record) keepTemplates(ctx context.Context, cluster *access.Cluster, e *recordEntry, stay map[object.Ref]bool, failed error) error {
 	live, err := cluster.Find(ctx, e.ObjectRef)
 	if err != nil {
@@ -164,8 +167,9 @@ func (a *Kind) undoChange(ctx context.Context, cluster *access.Cluster, e *recor
 	}
 }
 
-// restorePatch returns the patch that restores the fields that still have the values of this step, nil if there is none, and the paths of the fields
-// that have other values. If scute owned no field before, the patch also releases its ownership.
+// restorePatch returns the patch that restores the fields that still have the values of this step,
+// nil if there is none, and the paths of the fields that have other values. If scute owned no field
+// before, the patch also releases its ownership.
 func (e *recordEntry) restorePatch(live *unstructured.Unstructured) (patch map[string]any, left []string, err error) {
 	var before, after map[string]any
 	if err := json.Unmarshal(e.Before, &before); err != nil {
@@ -199,8 +203,9 @@ func (e *recordEntry) restorePatch(live *unstructured.Unstructured) (patch map[s
 	return patch, left, nil
 }
 
-// revertPatch returns the part of the merge patch before whose fields still have, in now, the value whose fingerprint is in after. It adds to left the
-// paths of fields that have neither this value nor the value before.
+// revertPatch returns the part of the merge patch before whose fields still have, in now, the value
+// whose fingerprint is in after. It adds to left the paths of fields that have neither this value
+// nor the value before.
 func revertPatch(before, after, now map[string]any, path string, left *[]string) map[string]any {
 	patch := make(map[string]any)
 	for _, field := range slices.Sorted(maps.Keys(before)) {
@@ -228,8 +233,9 @@ func revertPatch(before, after, now map[string]any, path string, left *[]string)
 	return patch
 }
 
-// Verify returns a reason to run the task again: an object is gone, is being deleted, or was created again. It returns "" if another task of the
-// run, such as a Delete or a Move, has removed an object, because the run wants it to be gone.
+// Verify returns a reason to run the task again: an object is gone, is being deleted, or was
+// created again. It returns "" if another task of the run, such as a Delete or a Move, has removed
+// an object, because the run wants it to be gone.
 func (a *Kind) Verify(ctx context.Context, c *task.Call) (reason string, err error) {
 	record, err := task.Recorded[record](c)
 	if err != nil {
@@ -264,7 +270,8 @@ func (a *Kind) Verify(ctx context.Context, c *task.Call) (reason string, err err
 	return "", nil
 }
 
-// outputObjects decodes the objects of an output. It returns none if the output cannot be decoded, because an operator may have set any output.
+// outputObjects decodes the objects of an output. It returns none if the output cannot be decoded,
+// because an operator may have set any output.
 func outputObjects(recorded json.RawMessage) map[access.ObjectRef]outputObject {
 	objects := make(map[access.ObjectRef]outputObject)
 	var out output

@@ -14,7 +14,8 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// errCreatedByOther is the error for an object that another client created after observe found it missing. The undo must not delete it.
+// errCreatedByOther is the error for an object that another client created after observe found it
+// missing. The undo must not delete it.
 var errCreatedByOther = errors.New("was created by another client just before this task created it")
 
 // errChangedByOther is the error for an object that another client changed after observe recorded it.
@@ -26,7 +27,8 @@ const maxRaces = 3
 // serveTimeout is how long an API server may take to serve a kind whose definition it has established.
 const serveTimeout = 30 * time.Second
 
-// write applies the objects that must be written: namespaces, then definitions until they are served, then all others in their order.
+// write applies the objects that must be written: namespaces, then definitions until they are
+// served, then all others in their order.
 func (w *applying) write(ctx context.Context) error {
 	var definitions []*workItem
 	established := false
@@ -94,7 +96,8 @@ func (w *applying) writeOne(ctx context.Context, item *workItem) error {
 	return nil
 }
 
-// checkUnchanged returns errChangedByOther if an object has changed since observe read it. Otherwise the record would attribute that change to the task.
+// checkUnchanged returns errChangedByOther if an object has changed since observe read it.
+// Otherwise the record would attribute that change to the task.
 func (w *applying) checkUnchanged(ctx context.Context, item *workItem) error {
 	live, err := w.cluster.Find(ctx, item.ref)
 	if err != nil {

@@ -21,8 +21,9 @@ import (
 //
 // If an object is created again under the name of a deleted one, later attempts keep it.
 //
-// Kind records the objects before it deletes them, so that the undo can create them again: with new UIDs, without status, and without dependents
-// that were deleted with them. It does not record Secrets and objects larger than 256 KiB; the undo of these returns an error.
+// Kind records the objects before it deletes them, so that the undo can create them again: with new
+// UIDs, without status, and without dependents that were deleted with them. It does not record
+// Secrets and objects larger than 256 KiB; the undo of these returns an error.
 type Kind struct {
 	Clusters *access.Clusters
 }
@@ -115,8 +116,9 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	}
 	propagation := cmp.Or(with.Propagation, metav1.DeletePropagationBackground)
 	wait := with.Wait == nil || *with.Wait
-	// All deletions are sent before the first wait, because objects may wait for each other. An object that an earlier attempt recorded and did not
-	// delete is only deleted if the inputs still select it, because an operator may have corrected them.
+	// All deletions are sent before the first wait, because objects may wait for each other. An
+	// object that an earlier attempt recorded and did not delete is only deleted if the inputs
+	// still select it, because an operator may have corrected them.
 	for _, e := range record.Objects {
 		if !asked[e.UID] {
 			continue

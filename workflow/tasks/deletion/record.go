@@ -32,8 +32,8 @@ type recordEntry struct {
 	Execution int `json:"execution,omitempty"`
 }
 
-// isRecreated reports whether an object has the name of a different object that an earlier attempt of this execution recorded. Another client created
-// it.
+// isRecreated reports whether an object has the name of a different object that an earlier attempt
+// of this execution recorded. Another client created it.
 func (r *record) isRecreated(u *unstructured.Unstructured, execution int) bool {
 	ref := access.RefOf(u).Ref()
 	return slices.ContainsFunc(r.Objects, func(e *recordEntry) bool {

@@ -20,11 +20,12 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Kind collects evidence of a failure: objects, their conditions, events, and the logs of pods that are not ready or have restarted. It is meant
-// for hooks.onFailure, and can also be a task.
+// Kind collects evidence of a failure: objects, their conditions, events, and the logs of pods that
+// are not ready or have restarted. It is meant for hooks.onFailure, and can also be a task.
 //
-// In a local run it writes files; in the daemon it writes one ConfigMap beside the WorkflowRun. Both are bounded, and the output reports how much
-// was omitted. It collects the keys of Secrets without their content, and redacts values that look like a key, a token or a password.
+// In a local run it writes files; in the daemon it writes one ConfigMap beside the WorkflowRun.
+// Both are bounded, and the output reports how much was omitted. It collects the keys of Secrets
+// without their content, and redacts values that look like a key, a token or a password.
 //
 // It is best effort: errors.txt lists what could not be collected. Undo does nothing.
 type Kind struct {
@@ -35,14 +36,15 @@ type Kind struct {
 type With struct {
 	// Namespace of the Cluster API objects, events and pods; the run's by default, unless only Objects are named.
 	Namespace string `json:"namespace,omitempty"`
-	// Clusters restricts the collection to the objects of these Cluster API Clusters. Default: all objects of the namespace.
+	// Clusters restricts the collection to the objects of these Cluster API Clusters. Default: all
+	// objects of the namespace.
 	Clusters []string `json:"clusters,omitempty"`
 	// Objects are collected in addition to the objects of a namespace, or instead of them.
 	Objects []access.ObjectRef `json:"objects,omitempty"`
 	// Cluster is the API server to read from; the run's by default.
 	Cluster access.ClusterRef `json:"cluster,omitzero"`
-	// Others are further API servers, whose objects of the same namespace are collected into the folders cluster-2 and so on. Empty references are
-	// ignored.
+	// Others are further API servers, whose objects of the same namespace are collected into the
+	// folders cluster-2 and so on. Empty references are ignored.
 	Others []access.ClusterRef `json:"others,omitempty"`
 	// To is the folder to write to; only a local run may set it. Default: that of the run.
 	To string `json:"to,omitempty"`
@@ -82,7 +84,8 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The daemon writes no folder, because its users cannot read the folder, which shares the volume with the event log.
+	// The daemon writes no folder, because its users cannot read the folder, which shares the
+	// volume with the event log.
 	folder := d.Clusters.Local && (c.Dir != "" || w.To != "")
 	limit := diagnoseFolderBytes
 	if !folder {
@@ -148,7 +151,8 @@ func (e *evidence) collect(ctx context.Context, c *task.Call, w *With) {
 	}
 }
 
-// collectNamespace collects a namespace's objects of Cluster API, its events, and its pods that are not ready or have restarted.
+// collectNamespace collects a namespace's objects of Cluster API, its events, and its pods that are
+// not ready or have restarted.
 func (e *evidence) collectNamespace(ctx context.Context, collectNamespace string, clusters []string) {
 	types, err := e.types(ctx)
 	if err != nil {
@@ -186,8 +190,8 @@ func (e *evidence) collectNamespace(ctx context.Context, collectNamespace string
 	e.collectPods(ctx, collectNamespace)
 }
 
-// types returns the kinds that belong to clusters. If listing CustomResourceDefinitions is forbidden, it returns the kinds of Cluster API's groups
-// that the API server serves.
+// types returns the kinds that belong to clusters. If listing CustomResourceDefinitions is
+// forbidden, it returns the kinds of Cluster API's groups that the API server serves.
 func (e *evidence) types(ctx context.Context) ([]kube.Type, error) {
 	types, _, err := e.cluster.Kube.MovableTypes(ctx)
 	if !apierrors.IsForbidden(err) {

@@ -58,7 +58,8 @@ func (e *evidence) addJSON(name string, v any) {
 	e.put(name, data)
 }
 
-// addObject adds an object. It omits an object that certainly exceeds the limits, because a namespace may be larger than the memory.
+// addObject adds an object. It omits an object that certainly exceeds the limits, because a
+// namespace may be larger than the memory.
 func (e *evidence) addObject(u *unstructured.Unstructured) {
 	data, err := u.MarshalJSON()
 	if err != nil || len(e.observed) >= diagnoseFiles || e.bufferedBytes+len(data) > diagnoseBufferBytes {

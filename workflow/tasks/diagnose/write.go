@@ -107,7 +107,8 @@ func (d *Kind) writeConfigMap(ctx context.Context, c *task.Call, e *evidence) (s
 	return c.Namespace + "/" + name, nil
 }
 
-// owner returns a reference to the run's WorkflowRun. It returns none if there is no WorkflowRun, or the run's ServiceAccount may not get it.
+// owner returns a reference to the run's WorkflowRun. It returns none if there is no WorkflowRun,
+// or the run's ServiceAccount may not get it.
 func owner(ctx context.Context, own *access.Cluster, c *task.Call) ([]metav1.OwnerReference, error) {
 	kind := v1alpha1.GroupVersion().WithKind("WorkflowRun")
 	run := kube.Type{Group: kind.Group, Kind: kind.Kind, Plural: "workflowruns", Versions: []string{kind.Version}, Namespaced: true}

@@ -27,8 +27,9 @@ import (
 // writes to the file SCUTE_OUTPUT is the output of the task. A failure handler reads the failure
 // from the file SCUTE_FAILURE.
 //
-// When an attempt is interrupted, the command and all processes of its group get SIGTERM, and SIGKILL 10 s later. On Linux the command is also
-// killed when scute is killed. Processes that a successful command started keep running.
+// When an attempt is interrupted, the command and all processes of its group get SIGTERM, and
+// SIGKILL 10 s later. On Linux the command is also killed when scute is killed. Processes that a
+// successful command started keep running.
 //
 // The manifest defines the inverse: `undo: {command: [...]}`.
 type Kind struct {

@@ -4,7 +4,8 @@ package exec
 
 import "syscall"
 
-// groupAttributes returns attributes with which a command gets a process group. Only Linux can kill it when this process dies.
+// groupAttributes returns attributes with which a command gets a process group. Only Linux can kill
+// it when this process dies.
 func groupAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

@@ -16,7 +16,8 @@ const (
 	tailBytes = 16 << 10
 )
 
-// attemptLog writes the output of a command to a file in the run's folder, if there is one, and keeps its end for a message.
+// attemptLog writes the output of a command to a file in the run's folder, if there is one, and
+// keeps its end for a message.
 type attemptLog struct {
 	mu      sync.Mutex
 	file    *os.File
@@ -36,7 +37,8 @@ func openLog(c *task.Call) (*attemptLog, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the attempt's log: %w", err)
 	}
-	// The file may exist: a retry with recreate undoes an attempt under its number, and a later rollback may use the same number.
+	// The file may exist: a retry with recreate undoes an attempt under its number, and a later
+	// rollback may use the same number.
 	info, err := file.Stat()
 	if err != nil {
 		file.Close()
@@ -45,7 +47,8 @@ func openLog(c *task.Call) (*attemptLog, error) {
 	return &attemptLog{file: file, written: int(info.Size())}, nil
 }
 
-// Write adds output to the file and to the tail. It never returns an error, because a full disk must not end the command.
+// Write adds output to the file and to the tail. It never returns an error, because a full disk
+// must not end the command.
 func (o *attemptLog) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 	"scute.dev/internal/redact"
 )
 
-// body is the part of an answer that a task keeps. It is limited to the size of an output, because many tasks read answers at the same time from
-// servers that are not trusted.
+// body is the part of an answer that a task keeps. It is limited to the size of an output, because
+// many tasks read answers at the same time from servers that are not trusted.
 type body struct {
 	// beginning contains up to httpBodyOutput bytes; truncated reports whether there were more.
 	beginning []byte
@@ -18,8 +18,8 @@ type body struct {
 	found bool
 }
 
-// readBody reads up to httpBodyLimit bytes and searches for a text in them. It reads that much even without a text, because a server may work until
-// its answer is read.
+// readBody reads up to httpBodyLimit bytes and searches for a text in them. It reads that much even
+// without a text, because a server may work until its answer is read.
 func readBody(from io.Reader, text string) (*body, error) {
 	const part = 4 << 10
 	b := &body{found: text == ""}
@@ -43,7 +43,8 @@ func readBody(from io.Reader, text string) (*body, error) {
 	}
 }
 
-// removeSecrets replaces the secrets in the beginning. If the answer was cut, it also drops the end, which may contain a part of a secret.
+// removeSecrets replaces the secrets in the beginning. If the answer was cut, it also drops the
+// end, which may contain a part of a secret.
 func (b *body) removeSecrets(secrets [][]byte) {
 	longest := 1 // in bytes
 	for _, secret := range secrets {

@@ -20,11 +20,12 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Kind makes one request and checks the answer. It follows redirects on the same host only, and sends the key of the task as Idempotency-Key, which
-// is the same in all attempts.
+// Kind makes one request and checks the answer. It follows redirects on the same host only, and
+// sends the key of the task as Idempotency-Key, which is the same in all attempts.
 //
-// A status of 400 to 499 is final, except for 408 and 429; after any other unexpected answer the task may be retried. In the daemon it cannot reach
-// the daemon's machine or link-local addresses. The manifest defines the inverse: `undo: {kind: HTTP, with: {...}}`.
+// A status of 400 to 499 is final, except for 408 and 429; after any other unexpected answer the
+// task may be retried. In the daemon it cannot reach the daemon's machine or link-local addresses.
+// The manifest defines the inverse: `undo: {kind: HTTP, with: {...}}`.
 type Kind struct {
 	Clusters *access.Clusters
 }
@@ -119,8 +120,8 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	return problems
 }
 
-// checkURLSecrets returns problems for secrets in a URL template. It checks the template with defaults filled in and with outputs filled in, because a
-// reference may hide the text after it.
+// checkURLSecrets returns problems for secrets in a URL template. It checks the template with
+// defaults filled in and with outputs filled in, because a reference may hide the text after it.
 func checkURLSecrets(templated string) []workflow.Problem {
 	literal := task.FillDefaults(templated)
 	outputs := workflow.ReplaceReferences(templated, func(workflow.Reference) string { return outputPlaceholder })
@@ -307,7 +308,8 @@ func (e *HTTPExpect) check(response *http.Response, kept *body, local bool) erro
 	return nil
 }
 
-// Undo returns a KeptError if the request may have changed something: the inverse is another request, which the manifest defines as undo.
+// Undo returns a KeptError if the request may have changed something: the inverse is another
+// request, which the manifest defines as undo.
 func (h *Kind) Undo(_ context.Context, c *task.Call) error {
 	if !h.Irreversible(c.With) {
 		return nil

@@ -26,9 +26,11 @@ import (
 
 // Kind runs a Kubernetes Job until it ends.
 //
-// If an interrupted attempt left an unfinished Job of this step, the next attempt waits for it. An attempt deletes a Job with other inputs, because
-// an operator has corrected them since. After a failed Job it creates another one. An attempt that times out deletes its Job; a cancelled attempt
-// keeps it for the next one. When a Job fails, the ends of its pods' logs are kept. The undo deletes all Jobs of the step.
+// If an interrupted attempt left an unfinished Job of this step, the next attempt waits for it. An
+// attempt deletes a Job with other inputs, because an operator has corrected them since. After a
+// failed Job it creates another one. An attempt that times out deletes its Job; a cancelled attempt
+// keeps it for the next one. When a Job fails, the ends of its pods' logs are kept. The undo
+// deletes all Jobs of the step.
 type Kind struct {
 	Clusters *access.Clusters
 }
@@ -63,7 +65,8 @@ const (
 	cleanupTimeout = 10 * time.Second
 )
 
-// Validate checks the inputs. Only Validate refuses a Job that is deleted soon after its end; Run does not, because the Job may exist already.
+// Validate checks the inputs. Only Validate refuses a Job that is deleted soon after its end; Run
+// does not, because the Job may exist already.
 func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	if problems := check(with); len(problems) > 0 {
 		return problems
@@ -123,8 +126,8 @@ func checkContainer(field string, c *corev1.Container) []workflow.Problem {
 	return append(problems, task.CheckScripts(field+"command", c.Command, field+"args", c.Args, "pass it by env, and use the variable in quotes, \"$NAME\"")...)
 }
 
-// publicValue matches the value of a variable that is not a secret, whatever its name is: a switch, or references to variables, which may come from
-// Secrets, after an optional scheme of a header.
+// publicValue matches the value of a variable that is not a secret, whatever its name is: a switch,
+// or references to variables, which may come from Secrets, after an optional scheme of a header.
 var publicValue = regexp.MustCompile(`(?i)^(yes|no|true|false|on|off|0|1|((bearer|basic) )?(\$\([^$()]+\))*)$`)
 
 // record is what Job records before it acts.
@@ -180,8 +183,9 @@ func (j *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return json.Marshal(output{Namespace: namespace, Name: job.GetName(), UID: string(job.GetUID()), Succeeded: int32(succeeded)}) //nolint:gosec // a count of pods
 }
 
-// findUnfinished returns a Job that an earlier attempt of this execution left and that has not failed, or nil. It first waits until Jobs that are being
-// deleted are gone, so that two Jobs never run at once.
+// findUnfinished returns a Job that an earlier attempt of this execution left and that has not
+// failed, or nil. It first waits until Jobs that are being deleted are gone, so that two Jobs never
+// run at once.
 func (j *Kind) findUnfinished(ctx context.Context, c *task.Call, cluster *access.Cluster, namespace string) (*unstructured.Unstructured, error) {
 	jobs, err := cluster.List(ctx, stepJobs(c, namespace), namespace)
 	if err != nil {
@@ -207,15 +211,16 @@ func (j *Kind) findUnfinished(ctx context.Context, c *task.Call, cluster *access
 	return nil, nil //nolint:nilnil // nil if there is none
 }
 
-// inputsHash returns a hash of the inputs in the log, with outputs filled in. It does not change with the version of scute or Kubernetes.
+// inputsHash returns a hash of the inputs in the log, with outputs filled in. It does not change
+// with the version of scute or Kubernetes.
 func inputsHash(c *task.Call) string { return task.Hash(string(c.With)) }
 
 func stepJobs(c *task.Call, namespace string) *access.ObjectSelector {
 	return &access.ObjectSelector{APIVersion: "batch/v1", Kind: "Job", Namespace: namespace, LabelSelector: jobLabel + "=" + task.Hash(c.Key())}
 }
 
-// createJob creates the Job of this attempt. Its name follows from the step and the attempt, so that an interrupted creation does not lead to a second
-// Job.
+// createJob creates the Job of this attempt. Its name follows from the step and the attempt, so
+// that an interrupted creation does not lead to a second Job.
 func (j *Kind) createJob(ctx context.Context, c *task.Call, cluster *access.Cluster, with *With, namespace string) (*unstructured.Unstructured, error) {
 	ref := access.ObjectRef{APIVersion: "batch/v1", Kind: "Job", Namespace: namespace, Name: jobName(c)}
 	job := &batchv1.Job{

@@ -26,9 +26,10 @@ const (
 	podInterval = 30 * time.Second
 )
 
-// podLogs saves the ends of the logs of a Job's pods in the folder of a local run, and returns the last lines for a message. If the logs cannot be
-// read, the message contains that, because the failure of the Job is more important. The daemon saves nothing, because its folder shares the volume
-// with the event log, and its users cannot read it.
+// podLogs saves the ends of the logs of a Job's pods in the folder of a local run, and returns the
+// last lines for a message. If the logs cannot be read, the message contains that, because the
+// failure of the Job is more important. The daemon saves nothing, because its folder shares the
+// volume with the event log, and its users cannot read it.
 func podLogs(ctx context.Context, cl *access.Cluster, c *task.Call, ref access.ObjectRef, local bool) string {
 	ctx, cancel := context.WithTimeout(ctx, podLogsTimeout)
 	defer cancel()
@@ -53,8 +54,8 @@ func podLogs(ctx context.Context, cl *access.Cluster, c *task.Call, ref access.O
 	}
 }
 
-// podSummary returns the name, the state and the last line of the newest pod of a Job for a message; "" if there is none. It omits parts that may not
-// be read.
+// podSummary returns the name, the state and the last line of the newest pod of a Job for a
+// message; "" if there is none. It omits parts that may not be read.
 func podSummary(ctx context.Context, cl *access.Cluster, ref access.ObjectRef) string {
 	clients, err := corev1client.NewForConfig(cl.Config)
 	if err != nil {

@@ -17,17 +17,18 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Kind moves Cluster API clusters from one management cluster to another. It runs a complete Move, with acknowledged pauses, a plan, a
-// verification, and every step in the log.
+// Kind moves Cluster API clusters from one management cluster to another. It runs a complete Move,
+// with acknowledged pauses, a plan, a verification, and every step in the log.
 //
-// In a local run this process drives the move, as a separate aggregate in the run's log. In the daemon the Kind creates a Move resource with the
-// run's ServiceAccount, and waits until it ends.
+// In a local run this process drives the move, as a separate aggregate in the run's log. In the
+// daemon the Kind creates a Move resource with the run's ServiceAccount, and waits until it ends.
 //
-// An attempt that is cancelled, times out or dies does not end the move, and the next attempt continues it. The next attempt only begins another
-// move if the last one was rolled back or refused.
+// An attempt that is cancelled, times out or dies does not end the move, and the next attempt
+// continues it. The next attempt only begins another move if the last one was rolled back or
+// refused.
 //
-// The undo rolls back a move that has not been verified. It does not move clusters back after that. A task that must do so needs `undo: {kind:
-// Move, with: ...}`, with from and to exchanged.
+// The undo rolls back a move that has not been verified. It does not move clusters back after that.
+// A task that must do so needs `undo: {kind: Move, with: ...}`, with from and to exchanged.
 type Kind struct {
 	Clusters *access.Clusters
 	// Log is the log of the run; Incarnation is the name of this process in it. Both are for local runs.
@@ -62,7 +63,8 @@ type MoveTimeouts struct {
 	Acknowledge workflow.Duration `json:"acknowledge,omitzero"`
 	// Create bounds the creation of all objects on the target. Default: 30m.
 	Create workflow.Duration `json:"create,omitzero"`
-	// Resume bounds the wait until every object's controller on the target has acknowledged that it resumed; the move ends after it. Default: 10m.
+	// Resume bounds the wait until every object's controller on the target has acknowledged that it
+	// resumed; the move ends after it. Default: 10m.
 	Resume workflow.Duration `json:"resume,omitzero"`
 }
 
@@ -170,8 +172,8 @@ func (m *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return m.runLocal(ctx, c, record, w)
 }
 
-// findBegun returns the move that an attempt would continue, and its spec; id is "" if the attempt would begin a move. It sets the number in the
-// record.
+// findBegun returns the move that an attempt would continue, and its spec; id is "" if the attempt
+// would begin a move. It sets the number in the record.
 func (m *Kind) findBegun(ctx context.Context, c *task.Call, record *moveRecord) (id string, spec mover.Spec, err error) {
 	if !m.Resource {
 		id, s, err := m.current(ctx, *record)
@@ -220,8 +222,9 @@ func (m *Kind) Undo(ctx context.Context, c *task.Call) error {
 	return m.undoLocal(ctx, c, record)
 }
 
-// Removes reports whether the step may have moved an object away: whether the object is in its namespace. It does not compare clusters, because the
-// same cluster can be reached in different ways.
+// Removes reports whether the step may have moved an object away: whether the object is in its
+// namespace. It does not compare clusters, because the same cluster can be reached in different
+// ways.
 func (*Kind) Removes(c *task.Call, o task.Object) bool {
 	var w With
 	err := json.Unmarshal(c.With, &w)

@@ -92,7 +92,8 @@ func (m *Kind) undoResource(ctx context.Context, c *task.Call, record moveRecord
 	return nil
 }
 
-// currentMove returns the first Move of a task that is unfinished or has succeeded, and its number. Without a UID, the Move must be created.
+// currentMove returns the first Move of a task that is unfinished or has succeeded, and its number.
+// Without a UID, the Move must be created.
 func currentMove(ctx context.Context, own *access.Cluster, c *task.Call, record moveRecord) (move *v1alpha1.Move, n int, err error) {
 	for n = max(1, record.Number); ; n++ {
 		move, err := getMove(ctx, own, c.Namespace, record.nth(n))

@@ -59,7 +59,8 @@ func restoreRecord(ctx context.Context, clusters *access.Clusters, c *task.Call,
 	return classifyError(h.restore(ctx))
 }
 
-// readState reads the state of all objects to pause. For objects that an earlier attempt has paused, it keeps the earlier record.
+// readState reads the state of all objects to pause. For objects that an earlier attempt has
+// paused, it keeps the earlier record.
 func (h *pauser) readState(ctx context.Context, w With, earlier Record) error {
 	if h.hold != nil {
 		found, err := h.hold.Inspect(ctx, earlier.Roots)

@@ -22,11 +22,13 @@ import (
 
 // Kind pauses the controllers of Cluster API, Flux and EKS Anywhere during a run.
 //
-// Before it pauses an object, it records the object's pause state and who had set it. An object that was paused before is not changed, and stays
-// paused. The engine undoes a Pause at the end of every run, whatever the outcome; a task Resume does it earlier.
+// Before it pauses an object, it records the object's pause state and who had set it. An object
+// that was paused before is not changed, and stays paused. The engine undoes a Pause at the end of
+// every run, whatever the outcome; a task Resume does it earlier.
 //
-// Only Cluster API's controllers acknowledge a pause. Flux and EKS Anywhere have no such signal: the Pause waits until no work is in progress on
-// their objects and they no longer change. The output lists them as settled, not as acknowledged.
+// Only Cluster API's controllers acknowledge a pause. Flux and EKS Anywhere have no such signal:
+// the Pause waits until no work is in progress on their objects and they no longer change. The
+// output lists them as settled, not as acknowledged.
 type Kind struct {
 	Clusters *access.Clusters
 }
@@ -83,7 +85,8 @@ type output struct {
 
 const (
 	acknowledgeTimeout = 5 * time.Minute
-	// resumeTimeout is the timeout for controllers to resume after a restore. Exceeding it is no failure, because the state of the objects is restored.
+	// resumeTimeout is the timeout for controllers to resume after a restore. Exceeding it is no
+	// failure, because the state of the objects is restored.
 	resumeTimeout = 20 * time.Second
 )
 
@@ -177,7 +180,8 @@ func (p *Kind) Undo(ctx context.Context, c *task.Call) error {
 	return nil
 }
 
-// classifyError makes errors final that another attempt cannot resolve, and adds the remedy of a final error of package transfer.
+// classifyError makes errors final that another attempt cannot resolve, and adds the remedy of a
+// final error of package transfer.
 func classifyError(err error) error {
 	var f *transfer.FinalError
 	switch {

@@ -47,7 +47,8 @@ func selectedSwitches(ctx context.Context, cluster *access.Cluster, c *task.Call
 	return selected, nil
 }
 
-// eksaConfigs returns the configurations of an EKS Anywhere Cluster that have separate controllers: its datacenter and its machine groups.
+// eksaConfigs returns the configurations of an EKS Anywhere Cluster that have separate controllers:
+// its datacenter and its machine groups.
 func eksaConfigs(cluster *unstructured.Unstructured) []object.Ref {
 	var refs []object.Ref
 	add := func(from map[string]any, path ...string) {

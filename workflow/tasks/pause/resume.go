@@ -10,8 +10,9 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// ResumeKind lifts the pause of a task Pause before the run ends. It restores exactly the state that the Pause recorded, so an object that was paused
-// before the run remains paused. Its undo pauses again.
+// ResumeKind lifts the pause of a task Pause before the run ends. It restores exactly the state
+// that the Pause recorded, so an object that was paused before the run remains paused. Its undo
+// pauses again.
 type ResumeKind struct {
 	Clusters *access.Clusters
 }
@@ -78,7 +79,8 @@ func (r *ResumeKind) Run(ctx context.Context, c *task.Call) (json.RawMessage, er
 	return json.Marshal(record)
 }
 
-// Undo pauses again for the Pause, whose undo lifts the pause later. It does not change objects that another client has paused or resumed since.
+// Undo pauses again for the Pause, whose undo lifts the pause later. It does not change objects
+// that another client has paused or resumed since.
 func (r *ResumeKind) Undo(ctx context.Context, c *task.Call) error {
 	if len(c.Undo) == 0 {
 		return nil

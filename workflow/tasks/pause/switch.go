@@ -110,8 +110,9 @@ func (h *pauser) setSwitch(ctx context.Context, s pausedSwitch, on bool) error {
 // settleTime is how long an object must be unchanged to count as settled.
 const settleTime = 2 * time.Second
 
-// waitSettled waits until the controllers do not work on the objects any more. They cannot acknowledge a pause, so settled checks that no work is in
-// progress and that the objects do not change.
+// waitSettled waits until the controllers do not work on the objects any more. They cannot
+// acknowledge a pause, so settled checks that no work is in progress and that the objects do not
+// change.
 func (h *pauser) waitSettled(ctx context.Context, limit time.Duration) error {
 	if len(h.switches) == 0 {
 		return nil

@@ -82,8 +82,8 @@ func (a *providerManager) plan(ctx context.Context, w With) (changeRecord, error
 	return record, nil
 }
 
-// install reads the components of a provider, to check that they are available and to find their namespace, and records which of them exist
-// already.
+// install reads the components of a provider, to check that they are available and to find their
+// namespace, and records which of them exist already.
 func (a *providerManager) install(ctx context.Context, want provider, namespace string) (installRecord, error) {
 	a.call.Progress("reading the components of " + want.String())
 	components, err := a.clusterctlClient.GetProviderComponents(ctx, want.Name+":"+want.Version, want.Type, clusterctl.ComponentsOptions{TargetNamespace: namespace})

@@ -123,7 +123,8 @@ func (e *redactedError) Error() string { return e.text }
 
 func (e *redactedError) Unwrap() error { return e.cause }
 
-// secretForms returns the forms in which an error may contain a value: the value and each line of it that is not very short, plain and quoted.
+// secretForms returns the forms in which an error may contain a value: the value and each line of
+// it that is not very short, plain and quoted.
 func secretForms(value string) (all []string) {
 	const short = 6
 	for i, part := range append([]string{value}, strings.Split(value, "\n")...) {
@@ -135,8 +136,8 @@ func secretForms(value string) (all []string) {
 	return all
 }
 
-// redactError returns the error without variables of the Secret, because an API server that refuses an object quotes its content. The result is final if
-// another attempt cannot help.
+// redactError returns the error without variables of the Secret, because an API server that refuses
+// an object quotes its content. The result is final if another attempt cannot help.
 func (a *providerManager) redactError(err error) error {
 	if err == nil {
 		return nil

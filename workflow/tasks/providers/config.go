@@ -20,8 +20,9 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// reader is clusterctl's configuration in memory: the content of a clusterctl.yaml, overridden by variables of a Secret. In a local run the
-// environment is the fallback. The daemon's environment and files are not used.
+// reader is clusterctl's configuration in memory: the content of a clusterctl.yaml, overridden by
+// variables of a Secret. In a local run the environment is the fallback. The daemon's environment
+// and files are not used.
 type reader struct {
 	values map[string]any
 	local  bool
@@ -104,8 +105,9 @@ func (p *Kind) reader(ctx context.Context, c *task.Call, w *With) (*reader, erro
 	return r, nil
 }
 
-// writeKubeconfig writes a kubeconfig for config, because clusterctl's library only reads a file. The file is in a folder that only this user can
-// read. It is deleted after the attempt, or after a crash by the next attempt.
+// writeKubeconfig writes a kubeconfig for config, because clusterctl's library only reads a file.
+// The file is in a folder that only this user can read. It is deleted after the attempt, or after a
+// crash by the next attempt.
 func writeKubeconfig(c *task.Call, config *rest.Config) (path string, remove func(), err error) {
 	user := &clientcmdapi.AuthInfo{
 		Token: config.BearerToken, TokenFile: config.BearerTokenFile, Username: config.Username, Password: config.Password,

@@ -24,8 +24,9 @@ const (
 	gitHubAPI = "https://api.github.com/repos/"
 )
 
-// gitHubRepository reads the releases of a GitHub repository. It replaces the one of clusterctl's library, which shares its cache between
-// namespaces, reads answers without a limit, and retries for a minute.
+// gitHubRepository reads the releases of a GitHub repository. It replaces the one of clusterctl's
+// library, which shares its cache between namespaces, reads answers without a limit, and retries
+// for a minute.
 type gitHubRepository struct {
 	files
 	name       string // OWNER/REPOSITORY

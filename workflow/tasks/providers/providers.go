@@ -21,10 +21,12 @@ import (
 
 // Kind installs and upgrades Cluster API providers with clusterctl's library and repositories.
 //
-// It first reads clusterctl's inventory, and skips providers with the requested version. Before it acts it records the inventory and the providers
-// to install. The undo of an install removes exactly the providers that this run installed. It keeps objects that existed before, for example a
-// namespace or the definitions of an earlier install. It also keeps a provider that another client installed between two attempts, because its
-// inventory entry lacks the annotation of the run. The undo of an upgrade fails once it has changed something, because components are not
+// It first reads clusterctl's inventory, and skips providers with the requested version. Before it
+// acts it records the inventory and the providers to install. The undo of an install removes
+// exactly the providers that this run installed. It keeps objects that existed before, for example
+// a namespace or the definitions of an earlier install. It also keeps a provider that another
+// client installed between two attempts, because its inventory entry lacks the annotation of the
+// run. The undo of an upgrade fails once it has changed something, because components are not
 // downgraded.
 type Kind struct {
 	Clusters *access.Clusters
@@ -43,8 +45,8 @@ type With struct {
 	RuntimeExtension []string `json:"runtimeExtension,omitempty"`
 	// Upgrade permits upgrading providers that are installed in another version.
 	Upgrade bool `json:"upgrade,omitempty"`
-	// Config is the content of a clusterctl.yaml: providers, images, cert-manager, and variables by name. It must not contain secrets: see
-	// VariablesFrom.
+	// Config is the content of a clusterctl.yaml: providers, images, cert-manager, and variables by
+	// name. It must not contain secrets: see VariablesFrom.
 	Config map[string]any `json:"config,omitempty"`
 	// ConfigFile is the path of a clusterctl.yaml; only a local run may set it. Config overrides it.
 	ConfigFile string `json:"configFile,omitempty"`
@@ -54,8 +56,8 @@ type With struct {
 	Cluster access.ClusterRef `json:"cluster,omitzero"`
 	// TargetNamespace is the namespace of the components; each provider has a default.
 	TargetNamespace string `json:"targetNamespace,omitempty"`
-	// SkipCertManager only checks that the kinds of cert-manager are served. Without it clusterctl installs or upgrades cert-manager, from the
-	// network unless config.cert-manager.url is set.
+	// SkipCertManager only checks that the kinds of cert-manager are served. Without it clusterctl
+	// installs or upgrades cert-manager, from the network unless config.cert-manager.url is set.
 	SkipCertManager bool `json:"skipCertManager,omitempty"`
 	// Wait until the providers' Deployments are available. Default: true.
 	Wait *bool `json:"wait,omitempty"`
@@ -93,7 +95,8 @@ type changeRecord struct {
 	Upgrade []upgradeRecord `json:"upgrade,omitempty"`
 }
 
-// upgradeRecord is an upgraded provider with the earlier replicas of its Deployments, because an upgrade begins by scaling them down.
+// upgradeRecord is an upgraded provider with the earlier replicas of its Deployments, because an
+// upgrade begins by scaling them down.
 type upgradeRecord struct {
 	provider
 	Replicas map[string]int32 `json:"replicas,omitempty"`
@@ -192,8 +195,8 @@ const overridesKey = "overridesFolder"
 
 type configURL struct{ field, url string }
 
-// configURLs returns the URLs of a configuration that clusterctl reads. It decodes the configuration as clusterctl does, which accepts a list as a
-// string, and fields in capitals.
+// configURLs returns the URLs of a configuration that clusterctl reads. It decodes the
+// configuration as clusterctl does, which accepts a list as a string, and fields in capitals.
 func configURLs(config map[string]any) (urls []configURL, err error) {
 	type place struct {
 		URL string `json:"url"`

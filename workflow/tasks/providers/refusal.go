@@ -15,8 +15,8 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// refusals stops clusterctl's library when an API server refuses an object. Otherwise the library retries for minutes, and then only reports a
-// timeout.
+// refusals stops clusterctl's library when an API server refuses an object. Otherwise the library
+// retries for minutes, and then only reports a timeout.
 type refusals struct {
 	mu   sync.Mutex
 	stop context.CancelFunc
@@ -56,7 +56,8 @@ func (r *refusals) override(err error) error {
 	return err
 }
 
-// refusalProxy makes every client of the library record refusals, and add the step's annotation to inventory entries that it creates.
+// refusalProxy makes every client of the library record refusals, and add the step's annotation to
+// inventory entries that it creates.
 type refusalProxy struct {
 	ctlcluster.Proxy
 	refusal *refusals

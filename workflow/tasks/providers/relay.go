@@ -18,11 +18,13 @@ import (
 // relayHeaderTimeout bounds how long the relay waits for the header of a request.
 const relayHeaderTimeout = 10 * time.Second
 
-// relay starts a proxy of an API server on this machine, because clusterctl's library accepts neither a dialer nor a transport. The proxy forwards
-// every request with the guard and the credentials of config. Its path is random, so that only this process can use it.
+// relay starts a proxy of an API server on this machine, because clusterctl's library accepts
+// neither a dialer nor a transport. The proxy forwards every request with the guard and the
+// credentials of config. Its path is random, so that only this process can use it.
 //
-// A redirect is an error, because the library would follow it without a check. relay calls cut with the error of an answer that ended early, which
-// the library sees as a closed connection, and with nil for a complete answer.
+// A redirect is an error, because the library would follow it without a check. relay calls cut with
+// the error of an answer that ended early, which the library sees as a closed connection, and with
+// nil for a complete answer.
 func relay(config *rest.Config, cut func(error)) (served *rest.Config, stop func(), err error) {
 	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// undoUpgrades undoes upgrades that have not changed a version yet, by restoring the replicas of Deployments. It returns the upgrades that cannot be
-// undone.
+// undoUpgrades undoes upgrades that have not changed a version yet, by restoring the replicas of
+// Deployments. It returns the upgrades that cannot be undone.
 func (a *providerManager) undoUpgrades(ctx context.Context, record changeRecord, there map[string]provider) (tooFar []string, err error) {
 	before := make(map[string]provider)
 	for _, p := range record.Before {
@@ -59,8 +59,9 @@ func (a *providerManager) undoUpgrades(ctx context.Context, record changeRecord,
 	return tooFar, nil
 }
 
-// ownInstalls returns the record without providers that another client has installed since: their inventory entries lack this run's annotation. A provider
-// without an entry is kept in the record, because clusterctl writes the entry last and may have been interrupted.
+// ownInstalls returns the record without providers that another client has installed since: their
+// inventory entries lack this run's annotation. A provider without an entry is kept in the record,
+// because clusterctl writes the entry last and may have been interrupted.
 func (a *providerManager) ownInstalls(record changeRecord, there map[string]provider) changeRecord {
 	record.Install = slices.DeleteFunc(slices.Clone(record.Install), func(p installRecord) bool {
 		entry, ok := there[p.label()]
@@ -73,7 +74,8 @@ func (a *providerManager) ownInstalls(record changeRecord, there map[string]prov
 	return record
 }
 
-// remove deletes the recorded providers, the last one installed first, and waits until they are gone. It keeps objects that existed before them.
+// remove deletes the recorded providers, the last one installed first, and waits until they are
+// gone. It keeps objects that existed before them.
 func (a *providerManager) remove(ctx context.Context, record changeRecord, there []provider) error {
 	for _, p := range slices.Backward(record.Install) {
 		shared := slices.ContainsFunc(there, func(q provider) bool {

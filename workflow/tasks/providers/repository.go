@@ -28,8 +28,9 @@ const (
 	fileTimeout  = time.Minute
 )
 
-// repositories returns a factory of repositories for clusterctl's library and the tasks of a namespace. In the daemon it enforces the allowed
-// addresses, however the configuration is written: https only, and only addresses that a task HTTP may reach.
+// repositories returns a factory of repositories for clusterctl's library and the tasks of a
+// namespace. In the daemon it enforces the allowed addresses, however the configuration is written:
+// https only, and only addresses that a task HTTP may reach.
 //
 // Files are not cached for other tasks, because they may have been read with the token of another namespace.
 func (p *Kind) repositories(namespace string) ctlcluster.RepositoryClientFactory {
@@ -65,13 +66,14 @@ func (p *Kind) repositories(namespace string) ctlcluster.RepositoryClientFactory
 	}
 }
 
-// repositoryClient is the library's client, except that it fills in the variables of components with the limits of all templates.
+// repositoryClient is the library's client, except that it fills in the variables of components
+// with the limits of all templates.
 type repositoryClient struct {
 	repository.Client
 	provider ctlconfig.Provider
 	config   ctlconfig.Client
-	// remote is set in the daemon, and read without the library, because the library first reads an override: a file on the daemon's machine, at a
-	// path that contains the version.
+	// remote is set in the daemon, and read without the library, because the library first reads an
+	// override: a file on the daemon's machine, at a path that contains the version.
 	remote repository.Repository
 }
 
@@ -204,8 +206,8 @@ func (f files) gitLab(ctx context.Context, u *url.URL, provider ctlconfig.Provid
 	return gitLabRepository{Repository: read, files: f, packages: "https://" + u.Host + strings.Join(parts[:8], "/"), header: header}, nil
 }
 
-// token returns a variable, or "" for a public repository. Like clusterctl, it also accepts the name in the environment: github-token or
-// GITHUB_TOKEN.
+// token returns a variable, or "" for a public repository. Like clusterctl, it also accepts the
+// name in the environment: github-token or GITHUB_TOKEN.
 func token(config ctlconfig.Client, name string) string {
 	for _, key := range []string{name, strings.ToUpper(strings.ReplaceAll(name, "-", "_"))} {
 		if value, err := config.Variables().Get(key); err == nil {

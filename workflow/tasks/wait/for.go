@@ -22,7 +22,8 @@ import (
 // +kubebuilder:validation:Schemaless
 // +kubebuilder:pruning:PreserveUnknownFields
 type WaitFor struct {
-	// State is "settled" (see package kube/settled; the same as ready for kinds that it does not cover), "ready" (as kstatus defines it) or "gone".
+	// State is "settled" (see package kube/settled; the same as ready for kinds that it does not
+	// cover), "ready" (as kstatus defines it) or "gone".
 	State string `json:"-"`
 	// Condition is a condition in status.conditions.
 	Condition *WaitCondition `json:"condition,omitempty"`

@@ -14,12 +14,14 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Kind waits until objects are in a state. It also waits while they do not exist or the API server cannot be reached. It fails when the task's
-// timeout has passed, or when an object that must become ready reports a failure. It changes nothing, so its undo does nothing.
+// Kind waits until objects are in a state. It also waits while they do not exist or the API server
+// cannot be reached. It fails when the task's timeout has passed, or when an object that must
+// become ready reports a failure. It changes nothing, so its undo does nothing.
 type Kind struct {
 	Clusters *access.Clusters
-	// Evaluations bounds the CEL expressions that are evaluated at once, because each may use a CPU for seconds; nil is no limit. The limit of the
-	// run does not bound them, because a waiting task does not count for it.
+	// Evaluations bounds the CEL expressions that are evaluated at once, because each may use a CPU
+	// for seconds; nil is no limit. The limit of the run does not bound them, because a waiting
+	// task does not count for it.
 	Evaluations *fair.Slots
 }
 
@@ -31,8 +33,8 @@ type With struct {
 	Selector *access.ObjectSelector `json:"selector,omitempty"`
 	// For is the state to wait for.
 	For WaitFor `json:"for"`
-	// AllowStale accepts a condition or status for an earlier generation of the object. Default: false, an observedGeneration, if there is one,
-	// must be the object's generation.
+	// AllowStale accepts a condition or status for an earlier generation of the object. Default:
+	// false, an observedGeneration, if there is one, must be the object's generation.
 	AllowStale bool `json:"allowStale,omitempty"`
 	// Count is how many of the selected objects must be in the state. Default: all of them.
 	Count int `json:"count,omitempty"`
