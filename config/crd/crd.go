@@ -4,6 +4,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"path"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
@@ -17,17 +18,17 @@ var Files embed.FS
 // Definitions returns the CustomResourceDefinitions in a folder, by kind.
 func Definitions(folder fs.FS) (map[string]*apiextensionsv1.CustomResourceDefinition, error) {
 	all := make(map[string]*apiextensionsv1.CustomResourceDefinition)
-	err := fs.WalkDir(folder, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
+	err := fs.WalkDir(folder, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || path.Ext(name) != ".yaml" {
 			return err
 		}
-		data, err := fs.ReadFile(folder, path)
+		data, err := fs.ReadFile(folder, name)
 		if err != nil {
 			return err
 		}
 		d := &apiextensionsv1.CustomResourceDefinition{}
 		if err := yaml.UnmarshalStrict(data, d); err != nil { //nolint:forbidigo // a file of this program
-			return fmt.Errorf("reading %s: %w", path, err)
+			return fmt.Errorf("reading %s: %w", name, err)
 		}
 		all[d.Spec.Names.Kind] = d
 		return nil
