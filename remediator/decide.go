@@ -114,7 +114,7 @@ func updateMarks(s *State, f *Facts, now time.Time) []Event {
 }
 
 // matches reports whether the recorded mark equals the present health. It ignores Since.
-func (u *UnhealthyMachine) matches(h health) bool {
+func (u *UnhealthyMachine) matches(h Health) bool {
 	mark := u.Mark
 	return mark.State == h.State && mark.Reason == h.Reason && mark.Source == h.Source &&
 		mark.Failing == h.Failing && maps.EqualFunc(mark.FailingSince, h.FailingSince, time.Time.Equal)

@@ -4,7 +4,6 @@ package remediator
 type (
 	Cause     = cause
 	MarkState = markState
-	Quorum    = quorum
 )
 
 const (

@@ -16,23 +16,23 @@ import (
 // to hand a machine over to its owner. Judge ignores such a condition.
 const HandOverReason = "MarkedByScute"
 
-// health is the health of a machine, as the mark that it should have. Its State is "" if the
+// Health is the health of a machine, as the mark that it should have. Its State is "" if the
 // machine is healthy. Since is zero when unknown.
-type health struct {
+type Health struct {
 	MachineMarked
 	// Remaining is the time until a failing check makes the machine unhealthy. For a healthy
 	// machine it is the time until a check may fail.
 	Remaining time.Duration
 }
 
-func healthOf(state markState, source source, reason string, since time.Time) health {
-	return health{MachineMarked: MachineMarked{State: state, Source: source, Reason: reason, Since: since}}
+func healthOf(state markState, source source, reason string, since time.Time) Health {
+	return Health{MachineMarked: MachineMarked{State: state, Source: source, Reason: reason, Since: since}}
 }
 
 // Judge returns the health of a machine. It does not decide how to respond. mark is the mark of the
 // machine in the log, or the zero value. It contains the times since which scute has observed
 // conditions of the Node.
-func Judge(m *Machine, mark MachineMarked, c Checks, now time.Time) health {
+func Judge(m *Machine, mark MachineMarked, c Checks, now time.Time) Health {
 	if m.Remediate {
 		return healthOf(Unhealthy, FromOperator, "annotation "+clusterv1.RemediateMachineAnnotation, time.Time{})
 	}
@@ -40,7 +40,7 @@ func Judge(m *Machine, mark MachineMarked, c Checks, now time.Time) health {
 		says, _ := healthCheck(m) // a request that was made before the exemption is still valid
 		return says
 	}
-	var worst health
+	var worst Health
 	all, seen := policyChecks(m, mark, c, now), map[string]time.Time(nil)
 	for _, check := range c.Node {
 		if h, fails := check.checkNode(m, mark, now); fails {
@@ -78,18 +78,18 @@ func Judge(m *Machine, mark MachineMarked, c Checks, now time.Time) health {
 		}
 	}
 	worst.FailingSince = seen
-	worst.Failing = worst.Source == FromNotice && slices.ContainsFunc(all, func(h health) bool { return h.State != "" && h.Source != FromNotice })
+	worst.Failing = worst.Source == FromNotice && slices.ContainsFunc(all, func(h Health) bool { return h.State != "" && h.Source != FromNotice })
 	return worst
 }
 
 // healthCheck returns the result of a MachineHealthCheck. It ignores a result without a request,
 // which may be outdated: a check that made no request never resets its condition. Neither does a
 // check that was deleted or no longer selects the machine.
-func healthCheck(m *Machine) (health, bool) {
+func healthCheck(m *Machine) (Health, bool) {
 	c := m.Conditions[clusterv1.MachineHealthCheckSucceededCondition]
 	if c.Status != object.False || c.Reason == HandOverReason || m.Request == nil || m.Request.Deleting ||
 		m.HealthChecksPass == object.Absent && m.OtherHealthCheck == "" && !m.Request.Manual {
-		return health{}, false
+		return Health{}, false
 	}
 	return healthOf(Unhealthy, FromHealthCheck, c.Reason, c.Since), true
 }
@@ -97,9 +97,9 @@ func healthCheck(m *Machine) (health, bool) {
 // policyChecks returns the results of the policy's checks. They do not depend on a
 // MachineHealthCheck, which stops at the first request that it finds, and may miss a second
 // unhealthy machine for minutes.
-func policyChecks(m *Machine, mark MachineMarked, c Checks, now time.Time) []health {
+func policyChecks(m *Machine, mark MachineMarked, c Checks, now time.Time) []Health {
 	if ready := m.Conditions[clusterv1.MachineNodeReadyCondition]; ready.Status == object.False && ready.Reason == clusterv1.MachineNodeDeletedReason && !m.Deleting && c.enabled() {
-		return []health{healthOf(Unhealthy, FromPolicy, "Node deleted", ready.Since)}
+		return []Health{healthOf(Unhealthy, FromPolicy, "Node deleted", ready.Since)}
 	}
 	all := c.checkStartup(m, mark, now)
 	look := func(label, condition string, check Check) {
@@ -128,7 +128,7 @@ func policyChecks(m *Machine, mark MachineMarked, c Checks, now time.Time) []hea
 }
 
 // checkStartup checks how long a machine takes to get a Node. It returns nothing for a machine that has one.
-func (c Checks) checkStartup(m *Machine, mark MachineMarked, now time.Time) []health {
+func (c Checks) checkStartup(m *Machine, mark MachineMarked, now time.Time) []Health {
 	if m.Node != "" || c.NodeStartup <= 0 {
 		return nil
 	}
@@ -139,11 +139,11 @@ func (c Checks) checkStartup(m *Machine, mark MachineMarked, now time.Time) []he
 	case over:
 		h.Since = since
 	case left > 0 && since.Equal(m.startupFrom()):
-		return []health{{Remaining: left}} // still starting
+		return []Health{{Remaining: left}} // still starting
 	case left > 0:
 		h.State, h.Since, h.Remaining = Failing, since, left
 	}
-	return []health{h}
+	return []Health{h}
 }
 
 // startupFrom returns the time from which the startup timeout counts: the machine's creation, or

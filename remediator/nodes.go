@@ -25,9 +25,9 @@ func (p Policy) ReadsNodes() bool {
 // if that is later. The times of a Node come from its own clock, which may be wrong by any amount.
 // If the Node cannot be read, its last observation counts, and the machine becomes neither healthy
 // nor worse.
-func (check Check) checkNode(m *Machine, mark MachineMarked, now time.Time) (h health, fails bool) {
+func (check Check) checkNode(m *Machine, mark MachineMarked, now time.Time) (h Health, fails bool) {
 	if check.Type == nodeReady || m.Node == "" {
-		return health{}, false
+		return Health{}, false
 	}
 	h = healthOf(Failing, FromPolicy, fmt.Sprintf("Node %s %s", check.Type, check.Status), time.Time{})
 	first, known := mark.FailingSince[h.Reason]
@@ -36,13 +36,13 @@ func (check Check) checkNode(m *Machine, mark MachineMarked, now time.Time) (h h
 	if m.nodeRead() {
 		seen, there := m.NodeFacts.Conditions[check.Type]
 		if !there || seen.Status != check.Status {
-			return health{}, false
+			return Health{}, false
 		}
 		if known && !over && seen.Since.After(h.Since) && !seen.Since.After(now) {
 			h.Since = seen.Since // it was healthy in between
 		}
 	} else if !known {
-		return health{}, false
+		return Health{}, false
 	}
 	h.Remaining = h.Since.Add(check.Timeout).Sub(now)
 	switch {
@@ -99,10 +99,10 @@ func (n Notice) String() string {
 
 // health returns the health of a machine according to the notice. there is false if the machine
 // does not have the notice.
-func (n Notice) health(m *Machine, mark MachineMarked, now time.Time) (h health, there bool) {
+func (n Notice) health(m *Machine, mark MachineMarked, now time.Time) (h Health, there bool) {
 	value, there := n.readValue(m, mark)
 	if !there || n.Value != "" && value != n.Value {
-		return health{}, false
+		return Health{}, false
 	}
 	h = healthOf(Unhealthy, FromNotice, n.String(), time.Time{})
 	if n.Timed {

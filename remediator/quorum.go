@@ -11,14 +11,14 @@ import (
 	"scute.dev/kube/object"
 )
 
-// quorum holds the numbers of etcd's members, and of the voters that answer.
+// Quorum holds the numbers of etcd's members, and of the voters that answer.
 //
 // A voter may be added if the answering voters stay a majority even if the new member fails. A
 // silent voter may be removed if the answering voters are a majority of the remaining ones. A
 // single voter may always get a second one, because the new member joins as a learner, and etcd
 // promotes it only when it has caught up (etcd: runtime reconfiguration guide,
 // strict-reconfig-check).
-type quorum struct {
+type Quorum struct {
 	Voters, Learners, Answering int
 	// Silent are the nodes of the voters that did not answer or could not be asked.
 	Silent []string
@@ -27,8 +27,8 @@ type quorum struct {
 func majority(voters int) int { return voters/2 + 1 }
 
 // Count returns the quorum of etcd's members.
-func Count(e *Etcd) quorum {
-	var q quorum
+func Count(e *Etcd) Quorum {
+	var q Quorum
 	if e == nil {
 		return q
 	}
@@ -48,27 +48,27 @@ func Count(e *Etcd) quorum {
 }
 
 // Lost reports whether the answering voters are not a majority.
-func (q quorum) Lost() bool { return q.Voters == 0 || q.Answering < majority(q.Voters) }
+func (q Quorum) Lost() bool { return q.Voters == 0 || q.Answering < majority(q.Voters) }
 
 // MayAdd reports whether quorum is kept even if a new member joins and fails.
-func (q quorum) MayAdd() bool {
+func (q Quorum) MayAdd() bool {
 	return !q.Lost() && (q.Voters == 1 || q.Answering >= majority(q.Voters+1))
 }
 
 // MayRemove reports whether quorum is kept when a voter is removed. answers reports whether this
 // voter answers.
-func (q quorum) MayRemove(answers bool) bool {
+func (q Quorum) MayRemove(answers bool) bool {
 	return !q.Lost() && q.Voters > 1 && q.Answering-boolToInt(answers) >= majority(q.Voters-1)
 }
 
 // MayStop reports whether quorum is kept while a voter is stopped, for a reboot. answers reports
 // whether this voter answers.
-func (q quorum) MayStop(answers bool) bool {
+func (q Quorum) MayStop(answers bool) bool {
 	return q.Answering-boolToInt(answers) >= majority(q.Voters)
 }
 
 // Tolerance returns the number of answering voters that may fail before quorum is lost, or -1 if it is lost.
-func (q quorum) Tolerance() int {
+func (q Quorum) Tolerance() int {
 	if q.Lost() {
 		return -1
 	}

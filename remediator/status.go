@@ -206,7 +206,7 @@ func quorumStatus(seen Evidence) *v1alpha1.QuorumStatus {
 	if seen.Voters == 0 && !seen.External {
 		return nil
 	}
-	q := quorum{Voters: seen.Voters, Answering: seen.Voters - len(seen.Silent)}
+	q := Quorum{Voters: seen.Voters, Answering: seen.Voters - len(seen.Silent)}
 	return &v1alpha1.QuorumStatus{Voters: q.Voters, Responding: q.Answering, Tolerates: q.Tolerance(), External: seen.External, Leader: seen.Leader, Learners: seen.Joining}
 }
 

@@ -50,7 +50,7 @@ func decideControlPlane(m *Machine, f *Facts, stranded []*Machine) Decision {
 type tableCase struct {
 	m       *Machine
 	f       *Facts
-	quorum  quorum
+	quorum  Quorum
 	answers bool     // the victim's etcd member answers, or etcd is external
 	broken  []string // broken components of the victim
 	others  []string // other machines with broken components

@@ -110,20 +110,20 @@ func (e *Env) Notef(format string, args ...any) {
 	}
 }
 
-// progress is a line on Err that is redrawn in place. It writes nothing if Err is not a terminal.
-type progress struct {
+// Progress is a line on Err that is redrawn in place. It writes nothing if Err is not a terminal.
+type Progress struct {
 	env   *Env
 	last  time.Time
 	shown bool
 }
 
 // Progress returns a new progress line.
-func (e *Env) Progress() *progress { return &progress{env: e, last: e.Now()} }
+func (e *Env) Progress() *Progress { return &Progress{env: e, last: e.Now()} }
 
 const progressEvery = 200 * time.Millisecond
 
 // Showf redraws the line, at most five times a second.
-func (p *progress) Showf(format string, args ...any) {
+func (p *Progress) Showf(format string, args ...any) {
 	now := p.env.Now()
 	if _, _, terminal := p.env.Size(p.env.Err); !terminal || now.Sub(p.last) < progressEvery {
 		return
@@ -133,7 +133,7 @@ func (p *progress) Showf(format string, args ...any) {
 }
 
 // Done clears the line.
-func (p *progress) Done() {
+func (p *Progress) Done() {
 	if p.shown {
 		fmt.Fprint(p.env.Err, "\r\x1b[2K")
 	}

@@ -33,9 +33,13 @@ type scuteKind struct {
 // kinds returns scute's kinds.
 func (v *diagnosis) kinds() []scuteKind {
 	return []scuteKind{
-		{"moves", "move", "Move", &v.moves}, {"workflows", "run", "WorkflowRun", &v.workflows}, {"pauses", "pause", "Pause", &v.pauses},
-		{"backups", "backupschedule", "BackupSchedule", &v1alpha1.BackupScheduleList{}}, {"", "policy", "RepairPolicy", &v1alpha1.RepairPolicyList{}},
-		{"", "", "RepairLimits", &v1alpha1.RepairLimitsList{}}, {"", "remediation", "SurgeRemediation", &v1alpha1.SurgeRemediationList{}},
+		{"moves", "move", "Move", &v.moves},
+		{"workflows", "run", "WorkflowRun", &v.workflows},
+		{"pauses", "pause", "Pause", &v.pauses},
+		{"backups", "backupschedule", "BackupSchedule", &v1alpha1.BackupScheduleList{}},
+		{"", "policy", "RepairPolicy", &v1alpha1.RepairPolicyList{}},
+		{"", "", "RepairLimits", &v1alpha1.RepairLimitsList{}},
+		{"", "remediation", "SurgeRemediation", &v1alpha1.SurgeRemediationList{}},
 		{"", "", "SurgeRemediationTemplate", &v1alpha1.SurgeRemediationTemplateList{}},
 	}
 }

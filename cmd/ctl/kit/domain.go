@@ -20,8 +20,8 @@ import (
 	"scute.dev/workflow"
 )
 
-// domain is a kind of aggregates in the log.
-type domain struct {
+// Domain is a kind of aggregates in the log.
+type Domain struct {
 	Kind eventlog.Kind
 	// Types are the event types that scute writes, with the Go type of their data.
 	Types    map[string]reflect.Type
@@ -30,11 +30,11 @@ type domain struct {
 
 // Domains returns all domains in the order in which users see them. A domain that is added to the
 // list appears in every command and on every page. The caller must not change it.
-func Domains() []domain { return domains() }
+func Domains() []Domain { return domains() }
 
 // domains builds the catalogs once, because each page lists the kinds.
-var domains = sync.OnceValue(func() []domain { //nolint:gochecknoglobals // immutable
-	return []domain{
+var domains = sync.OnceValue(func() []Domain { //nolint:gochecknoglobals // immutable
+	return []Domain{
 		define(eventlog.KindRun, workflow.NewCatalog(), workflow.Describe),
 		define(eventlog.KindMove, mover.NewCatalog(), mover.Describe),
 		define(eventlog.KindRemediation, remediator.NewCatalog(), func(e remediator.Event) view.Line {
@@ -46,8 +46,8 @@ var domains = sync.OnceValue(func() []domain { //nolint:gochecknoglobals // immu
 	}
 })
 
-func define[E any](kind eventlog.Kind, catalog *eventlog.Catalog[E], describe func(E) view.Line) domain {
-	return domain{Kind: kind, Types: catalog.Types(), describe: func(ev eventlog.Event) (view.Line, error) {
+func define[E any](kind eventlog.Kind, catalog *eventlog.Catalog[E], describe func(E) view.Line) Domain {
+	return Domain{Kind: kind, Types: catalog.Types(), describe: func(ev eventlog.Event) (view.Line, error) {
 		e, err := catalog.Decode(ev)
 		if err != nil {
 			return view.Line{}, err
@@ -79,7 +79,7 @@ func EventTypes() map[string]reflect.Type {
 // an unknown type is described by its type.
 func lineOf(kind eventlog.Kind, ev eventlog.Event) view.Line {
 	unknown := view.Line{Name: name(ev.Type), Detail: fmt.Sprintf("this scutectl does not know the type %s (%d bytes of data)", ev.Type, len(ev.Data))}
-	i := slices.IndexFunc(Domains(), func(d domain) bool { return d.Kind == kind })
+	i := slices.IndexFunc(Domains(), func(d Domain) bool { return d.Kind == kind })
 	if i < 0 {
 		return unknown
 	}

@@ -14,11 +14,11 @@ import (
 	"scute.dev/eventlog"
 )
 
-// logSource reads the objects of a noun from the event log.
-type logSource[T any] struct{ session *Session[T] }
+// LogSource reads the objects of a noun from the event log.
+type LogSource[T any] struct{ session *Session[T] }
 
 // LogSource returns a source that reads the log, which must be connected.
-func (p *Session[T]) LogSource() *logSource[T] { return &logSource[T]{p} }
+func (p *Session[T]) LogSource() *LogSource[T] { return &LogSource[T]{p} }
 
 // Fold is the state of an aggregate, computed from its commits.
 type Fold[T any] interface {
@@ -29,7 +29,7 @@ type Fold[T any] interface {
 }
 
 // Find returns the IDs of the aggregates of the kind, oldest first, and the log's last sequence. It decodes no commit.
-func (l *logSource[T]) Find(ctx context.Context) (ids []string, head uint64, err error) {
+func (l *LogSource[T]) Find(ctx context.Context) (ids []string, head uint64, err error) {
 	seen, progress := make(map[string]bool), l.session.Env.Progress()
 	defer progress.Done()
 	head, err = l.session.Log.Replay(ctx, 0, func(r eventlog.Record) error {
@@ -47,7 +47,7 @@ func (l *logSource[T]) Find(ctx context.Context) (ids []string, head uint64, err
 }
 
 // newest returns the last aggregate of each group that may contain the object, oldest first.
-func (l *logSource[T]) newest(ids []string, key types.NamespacedName) (latest []string) {
+func (l *LogSource[T]) newest(ids []string, key types.NamespacedName) (latest []string) {
 	n, seen := l.session.Noun, make(map[string]bool)
 	for _, id := range slices.Backward(ids) {
 		group := id
@@ -70,7 +70,7 @@ type loaded[T any] struct {
 }
 
 // load reads the aggregates that may contain the object, oldest first, and returns the log's last sequence.
-func (l *logSource[T]) load(ctx context.Context, key types.NamespacedName) (all []*loaded[T], head uint64, err error) {
+func (l *LogSource[T]) load(ctx context.Context, key types.NamespacedName) (all []*loaded[T], head uint64, err error) {
 	ids, head, err := l.Find(ctx)
 	if err != nil {
 		return nil, 0, err
@@ -90,7 +90,7 @@ func (l *logSource[T]) load(ctx context.Context, key types.NamespacedName) (all 
 	return all, head, nil
 }
 
-func (l *logSource[T]) apply(o *loaded[T], records ...eventlog.Record) error {
+func (l *LogSource[T]) apply(o *loaded[T], records ...eventlog.Record) error {
 	for _, r := range records {
 		if err := o.fold.Apply(r); err != nil {
 			return fmt.Errorf("reading %s %s: %w", l.session.Noun.Name, o.id, err)
@@ -100,7 +100,7 @@ func (l *logSource[T]) apply(o *loaded[T], records ...eventlog.Record) error {
 }
 
 // lookup finds the newest object of a name, and its aggregate.
-func (l *logSource[T]) lookup(ctx context.Context, key types.NamespacedName) (o *loaded[T], item T, head uint64, err error) {
+func (l *LogSource[T]) lookup(ctx context.Context, key types.NamespacedName) (o *loaded[T], item T, head uint64, err error) {
 	all, head, err := l.load(ctx, key)
 	if err != nil {
 		return nil, item, 0, err
@@ -125,13 +125,13 @@ func (l *logSource[T]) lookup(ctx context.Context, key types.NamespacedName) (o 
 }
 
 // Get reads the newest object of a name.
-func (l *logSource[T]) Get(ctx context.Context, key types.NamespacedName) (T, error) {
+func (l *LogSource[T]) Get(ctx context.Context, key types.NamespacedName) (T, error) {
 	_, item, _, err := l.lookup(ctx, key)
 	return item, err
 }
 
 // List reads the newest object of each name.
-func (l *logSource[T]) List(ctx context.Context, namespace string) ([]T, error) {
+func (l *LogSource[T]) List(ctx context.Context, namespace string) ([]T, error) {
 	all, _, err := l.load(ctx, types.NamespacedName{Namespace: namespace})
 	if err != nil {
 		return nil, err
@@ -140,7 +140,7 @@ func (l *logSource[T]) List(ctx context.Context, namespace string) ([]T, error) 
 }
 
 // values returns the newest object of each name, sorted by namespace and name.
-func (l *logSource[T]) values(all []*loaded[T], namespace string) []T {
+func (l *LogSource[T]) values(all []*loaded[T], namespace string) []T {
 	latest := make(map[types.NamespacedName]T)
 	for _, o := range all { // newest last
 		for _, i := range o.fold.Items() {
@@ -161,7 +161,7 @@ func (l *logSource[T]) values(all []*loaded[T], namespace string) []T {
 
 // Watch reads an object and follows new commits. A folder cannot be followed, so Watch returns
 // errNotDriven for an unfinished object.
-func (l *logSource[T]) Watch(ctx context.Context, key types.NamespacedName, fn func(T) bool) error {
+func (l *LogSource[T]) Watch(ctx context.Context, key types.NamespacedName, fn func(T) bool) error {
 	o, item, head, err := l.lookup(ctx, key)
 	if err != nil || fn(item) {
 		return err
@@ -182,7 +182,7 @@ func (l *logSource[T]) Watch(ctx context.Context, key types.NamespacedName, fn f
 }
 
 // WatchAll reads all objects and follows new commits.
-func (l *logSource[T]) WatchAll(ctx context.Context, namespace string, fn func([]T) bool) error {
+func (l *LogSource[T]) WatchAll(ctx context.Context, namespace string, fn func([]T) bool) error {
 	all, head, err := l.load(ctx, types.NamespacedName{Namespace: namespace})
 	if err != nil || fn(l.values(all, namespace)) {
 		return err
@@ -214,7 +214,7 @@ func endIf(enough bool) error {
 // follow calls fn with each commit of an aggregate, or of all if id is "", after a sequence, until
 // fn returns errEnough or another error. A folder cannot be followed: follow then returns an error
 // that begins with the text what.
-func (l *logSource[T]) follow(ctx context.Context, what, id string, after uint64, fn func(eventlog.Record) error) error {
+func (l *LogSource[T]) follow(ctx context.Context, what, id string, after uint64, fn func(eventlog.Record) error) error {
 	log := l.session.Log
 	if log.Static {
 		return fmt.Errorf("%s: %w: this is the log in the folder %s", what, errNotDriven, log.Where)

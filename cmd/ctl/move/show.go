@@ -40,8 +40,10 @@ func details(m *v1alpha1.Move) kit.Details {
 func counts(m *v1alpha1.Move) []kit.Count {
 	c := m.Status.Counts
 	list := []kit.Count{
-		{Name: "Acknowledged", Done: c.Acknowledged, Of: c.Acknowledged}, {Name: "Created", Done: c.Created, Of: c.Objects},
-		{Name: "Deleted", Done: c.Deleted, Of: c.ToDelete}, {Name: "Resumed", Done: c.Resumed, Of: c.ToResume},
+		{Name: "Acknowledged", Done: c.Acknowledged, Of: c.Acknowledged},
+		{Name: "Created", Done: c.Created, Of: c.Objects},
+		{Name: "Deleted", Done: c.Deleted, Of: c.ToDelete},
+		{Name: "Resumed", Done: c.Resumed, Of: c.ToResume},
 	}
 	switch {
 	case m.Spec.DryRun:

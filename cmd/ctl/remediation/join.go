@@ -16,9 +16,9 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// Join returns the machines of all clusters, and deleted ones whose replacement is not ready yet,
+// machines returns the machines of all clusters, and deleted ones whose replacement is not ready yet,
 // sorted by cluster, owner and name.
-func (o *Objects) Join() (out []*machine) {
+func (o *Objects) machines() (out []*machine) {
 	there := make(map[types.UID]bool)
 	for i := range o.Machines {
 		m := &o.Machines[i]

@@ -78,7 +78,7 @@ func (s *machineSource) inCluster(objects *Objects) ([]*machine, error) {
 	if s.cluster != "" && !slices.Contains(clusters, s.cluster) {
 		return nil, fmt.Errorf("cluster %s: there is no such cluster on %s%s", s.cluster, s.session.Cluster.Config.Host, cli.DidYouMean(s.cluster, clusters))
 	}
-	return slices.DeleteFunc(objects.Join(), func(m *machine) bool { return s.cluster != "" && m.Cluster != s.cluster }), nil
+	return slices.DeleteFunc(objects.machines(), func(m *machine) bool { return s.cluster != "" && m.Cluster != s.cluster }), nil
 }
 
 // Get reads one machine.

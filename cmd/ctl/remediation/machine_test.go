@@ -148,7 +148,7 @@ func withLog(o *Objects) *Objects {
 // machineNamed returns a machine of a fleet.
 func machineNamed(t *testing.T, o *Objects, name string) *machine {
 	t.Helper()
-	list := o.Join()
+	list := o.machines()
 	i := slices.IndexFunc(list, func(m *machine) bool { return m.Name == name })
 	if i < 0 {
 		t.Fatalf("there is no machine %s", name)
@@ -159,7 +159,7 @@ func machineNamed(t *testing.T, o *Objects, name string) *machine {
 func viewOf(width int) kit.View { return kit.View{Width: width, Now: now()} }
 
 func tableOf(v kit.View, o *Objects) []string {
-	return newMachineNoun(&machineSource{}).Table(v, o.Join(), false, false)
+	return newMachineNoun(&machineSource{}).Table(v, o.machines(), false, false)
 }
 
 func TestMachinesFitATerminal(t *testing.T) {
@@ -174,7 +174,7 @@ func TestMachinesWithTheLog(t *testing.T) {
 	for name, width := range map[string]int{"logged-60": 60, "logged-80": 80, "logged-120": 120, "logged-pipe": 0} {
 		pinned.Lines(t, name, width, tableOf(viewOf(width), withLog(unhealthyFleet())))
 	}
-	pinned.Lines(t, "logged-wide", 0, newMachineNoun(&machineSource{all: true}).Table(viewOf(0), withLog(unhealthyFleet()).Join(), true, true))
+	pinned.Lines(t, "logged-wide", 0, newMachineNoun(&machineSource{all: true}).Table(viewOf(0), withLog(unhealthyFleet()).machines(), true, true))
 }
 
 func TestDescribe(t *testing.T) {
@@ -197,7 +197,7 @@ func TestAMachineThatIsGone(t *testing.T) {
 func TestHealthyWorkers(t *testing.T) {
 	const worker, count = "prod-md-0-abc-aaaaa", "and 1 running worker: --all lists them"
 	for _, c := range []struct{ all, named, listed bool }{{false, false, false}, {true, false, true}, {false, true, true}} {
-		list := unhealthyFleet().Join()
+		list := unhealthyFleet().machines()
 		for _, m := range list {
 			m.named = c.named && m.Name == worker
 		}

@@ -66,8 +66,12 @@ func (v output) counts(c v1alpha1.TaskCounts) string {
 // Counts returns the numbers of tasks by phase that are not zero.
 func Counts(c v1alpha1.TaskCounts) []kit.Count {
 	return slices.DeleteFunc([]kit.Count{
-		{Name: "Running", Done: c.Running}, {Name: "Paused", Done: c.Paused}, {Name: "Failed", Done: c.Failed},
-		{Name: "Ignored", Done: c.Ignored}, {Name: "Skipped", Done: c.Skipped}, {Name: "Undone", Done: c.Undone},
+		{Name: "Running", Done: c.Running},
+		{Name: "Paused", Done: c.Paused},
+		{Name: "Failed", Done: c.Failed},
+		{Name: "Ignored", Done: c.Ignored},
+		{Name: "Skipped", Done: c.Skipped},
+		{Name: "Undone", Done: c.Undone},
 	}, func(one kit.Count) bool { return one.Done == 0 })
 }
 
