@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
-	"scute.dev/controllers/remediation"
+	"scute.dev/controllers/remediation" //nolint:depguard // which owners a change concerns
 	"scute.dev/kube/guard"
 	"scute.dev/kube/object"
 	"scute.dev/remediator"
