@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -228,12 +229,25 @@ func deletionProgress(s settled.State) []string {
 // removeObject deletes an object and waits until it is gone. It returns if another object has its name.
 func (t Target) removeObject(on *access.Cluster, o *unstructured.Unstructured) error {
 	ref := access.RefOf(o)
-	u, err := on.Find(t, ref)
-	if err != nil || u == nil {
-		return err
-	}
-	if err := t.checkNameFree(on); err != nil {
-		return err
-	}
-	return on.Remove(t, t.Call(), ref, u.GetUID(), metav1.DeletePropagationBackground, true)
+	var this types.UID
+	return t.poll(ref.String()+" to be deleted", func() ([]string, error) {
+		u, err := on.Find(t, ref)
+		switch {
+		case err != nil || u == nil || this != "" && u.GetUID() != this:
+			return nil, err
+		case u.GetDeletionTimestamp() != nil:
+			this = u.GetUID()
+			return []string{"it is being deleted and waits for finalizers: " + view.First(u.GetFinalizers())}, nil
+		}
+		if err := t.checkNameFree(on); err != nil {
+			return nil, err
+		}
+		this = u.GetUID()
+		err = on.Delete(t, ref, this, metav1.DeletePropagationBackground)
+		// A denial by a webhook is not final: it may not know yet that the Cluster is gone.
+		if err != nil && !strings.Contains(err.Error(), "denied the request") {
+			err = access.FinalIfObjectRefused(ref, err)
+		}
+		return []string{"its deletion was requested"}, err
+	})
 }
