@@ -20,7 +20,8 @@ func CheckScripts(commandField string, command []string, argsField string, args 
 	var shell, script, last bool
 	for i := 0; i < len(words); i++ {
 		switch word := words[i]; {
-		case slices.Contains([]string{"sh", "bash", "dash", "ash", "ksh", "zsh"}, path.Base(word)):
+		// A script with an output is not the name of a shell, even if it ends with one.
+		case !(shell && script && HasReferences(word)) && slices.Contains([]string{"sh", "bash", "dash", "ash", "ksh", "zsh"}, path.Base(word)):
 			shell, script, last = true, false, false
 		case !shell:
 		case word == "--rcfile" || word == "--init-file":

@@ -23,3 +23,12 @@ func TestScriptsOfLongCommands(t *testing.T) {
 		}
 	}
 }
+
+// TestScriptsThatEndWithAShell checks that a script is not taken for the name of a shell.
+func TestScriptsThatEndWithAShell(t *testing.T) {
+	for script, want := range map[string]int{"curl ${tasks.a.output.url} | /bin/sh": 1, "curl https://example.com | /bin/sh": 0} {
+		if problems := task.CheckScripts("command", []string{"sh", "-c"}, "args", []string{script}, ""); len(problems) != want {
+			t.Errorf("%s: problems %v, want %d", script, problems, want)
+		}
+	}
+}
