@@ -112,6 +112,9 @@ func render(text []byte, values map[string]string) ([]*unstructured.Unstructured
 		}
 		return "", errors.New("the variable is not set")
 	})
+	if document.IsOwnError(err) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, fmt.Errorf("replacing the variables: %w: set them in spec.workflow.params.cluster.variables", err)
 	}

@@ -3,9 +3,11 @@ package lifecycle
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
+	"scute.dev/kube/document"
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle/provider"
 	"scute.dev/workflow/task"
@@ -72,6 +74,9 @@ func TestTemplatesAreBounded(t *testing.T) {
 	problems := source.check("cluster.template", false, map[string]string{"A": strings.Repeat("a", 100_000)})
 	if len(problems) != 1 || problems[0].Field != "cluster.template.inline" || !strings.Contains(problems[0].Message, "too much text") {
 		t.Errorf("problems = %v, want one about the size", problems)
+	}
+	if _, err := render([]byte("a: ["+strings.Repeat("1,", 1<<20)+"]"), nil); !errors.Is(err, document.ErrTooLarge) || strings.Contains(err.Error(), "variables") {
+		t.Errorf("render of many values = %v, want ErrTooLarge without advice about variables", err)
 	}
 }
 
