@@ -80,8 +80,8 @@ func ReplaceReferences(text string, by func(Reference) string) string {
 var fieldReference = regexp.MustCompile(`"((?:[^"\\]|\\.)*\$\{tasks\.(?:[^"\\]|\\.)*)"\s*:`)
 
 // errFilled is returned for inputs with too large outputs.
-var errFilled = fmt.Errorf("the inputs are too large after outputs are filled in: at most %d are allowed: refer to smaller outputs, or pass a reference "+
-	"to large data", maxFilledBytes)
+var errFilled = fmt.Errorf("the inputs have more than %d bytes after outputs are filled in: refer to smaller outputs, or pass a reference to large data",
+	maxFilledBytes)
 
 // Fill replaces the references in the strings of inputs. A string that is only a reference becomes
 // the value; in other text a value that is not a string is written as JSON. Fill returns an error

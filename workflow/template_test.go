@@ -68,7 +68,7 @@ func TestFillIsBounded(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		_, err := workflow.Fill(with, func(string) json.RawMessage { return output })
 		runtime.ReadMemStats(&after)
-		if err == nil || !strings.Contains(err.Error(), "at most 1048576 are allowed") {
+		if err == nil || !strings.Contains(err.Error(), "more than 1048576 bytes") {
 			t.Errorf("%s: Fill = %v, want an error about the limit", name, err)
 		}
 		if took := after.TotalAlloc - before.TotalAlloc; took > 64<<20 {
