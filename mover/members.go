@@ -158,7 +158,10 @@ func (g *graph) moveAdvice(n *node) string {
 	case !g.inSelectedCluster(n) || g.exclusionReason(n) == ownersAloneReason:
 		return "label it " + object.MoveLabel + " to move it"
 	}
-	return "move its owners too, or correct its owner references; or label it " + object.MoveLabel + " to move it without them"
+	if slices.ContainsFunc(n.owners, func(p *node) bool { return !p.included && !isShareable(n.o.Ref) }) {
+		return "move its owners too, or correct its owner references" // without it, an owner would replace it
+	}
+	return "label it " + object.MoveLabel + " to move it without that owner; if the owner no longer exists, remove the owner reference"
 }
 
 // hostedKinds returns the kinds of control planes that always run as workloads of the management
