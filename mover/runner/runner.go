@@ -173,8 +173,9 @@ func (d *drive) conclude(ctx context.Context, step mover.Step, outcome mover.Out
 			d.poll.Reset()
 		}
 		// Polls use at most half of the time, because they cost the API server and the controllers
-		// as much as many writes.
-		wait = max(d.poll.NextBackOff(), min(d.Time().Sub(d.startedAt), maxPollDuration))
+		// as much as many writes. Two polls with the same result, which may end a wait, are at least
+		// pollFirst apart.
+		wait = max(d.poll.NextBackOff(), pollFirst, min(d.Time().Sub(d.startedAt), maxPollDuration))
 	}
 	d.slot.Release() // a step that only waits does not block others
 	return d.runner.Sleep(ctx, wait, d.updates, d.Seq)
