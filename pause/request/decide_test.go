@@ -31,6 +31,14 @@ func (w *fixture) observe(o request.Observation, phase v1alpha1.PausePhase) {
 	}
 }
 
+// waitsUntil checks that the status has the time at which the present wait ends.
+func (w *fixture) waitsUntil(end time.Time) {
+	w.t.Helper()
+	if got, want := request.Status(&w.state).Message, "waiting until "+end.UTC().Format(time.RFC3339)+" for "; !strings.Contains(got, want) {
+		w.t.Errorf("message %q, want it to contain %q", got, want)
+	}
+}
+
 func ref(kind, name string) object.Ref {
 	return object.Ref{Group: object.CoreGroup, Kind: kind, Namespace: "fleet", Name: name}
 }
@@ -54,6 +62,7 @@ func TestDecide(t *testing.T) {
 		w.state.Apply(e, w.now)
 	}
 	w.observe(request.Evaluated{Pending: silent}, v1alpha1.PauseAcknowledging)
+	w.waitsUntil(w.now.Add(time.Minute))
 	w.now = w.now.Add(time.Minute)
 	w.observe(request.Evaluated{Pending: silent}, v1alpha1.PauseTimedOut)
 	if s := request.Status(&w.state); s.Next == "" || s.Counts.Pending != 1 || s.Counts.Acknowledged != 1 || len(s.WaitingFor) != 1 {
@@ -134,6 +143,7 @@ func (w *fixture) release(silent map[string][]pause.PendingObject) {
 	w.observe(request.Evaluated{Pending: silent}, v1alpha1.PauseRestoring)
 	w.observe(request.Restored{}, v1alpha1.PauseResuming)
 	w.observe(request.ResumeEvaluated{StillPaused: silent["a"]}, v1alpha1.PauseResuming)
+	w.waitsUntil(w.now.Add(time.Minute))
 	w.now = w.now.Add(time.Minute)
 	w.observe(request.ResumeEvaluated{StillPaused: silent["a"]}, v1alpha1.PauseReleased)
 	if s := request.Status(&w.state); s.Counts.StillPaused != 1 || s.FinishedAt == nil || s.Next == "" {

@@ -118,7 +118,7 @@ func Explain(s *State) (message, next string) {
 			message += ": " + s.Release
 		}
 	case v1alpha1.PauseResuming:
-		message = "the clusters are restored; waiting until every object has resumed"
+		message = "the clusters are restored; waiting until " + formatTime(s.ResumeBy()) + " for every object to resume"
 		if s.StillPausedTotal > 0 {
 			message += fmt.Sprintf(": %d still report that they are paused", s.StillPausedTotal)
 		}
@@ -144,8 +144,25 @@ func waitingMessage(s *State) string {
 	if s.Pending.Total == 0 {
 		return ""
 	}
-	return "; waiting for " + pendingNames(s)
+	until := ""
+	if by := s.timesOutAt(); !by.IsZero() && !s.Late {
+		until = " until " + formatTime(by)
+	}
+	return "; waiting" + until + " for " + pendingNames(s)
 }
+
+// timesOutAt returns when the first pending object exceeds the acknowledgement timeout of its kind.
+// It returns zero if nothing is pending.
+func (s *State) timesOutAt() (first time.Time) {
+	for kind := range s.Pending.Kinds {
+		if by := s.AcknowledgeBy(kind); first.IsZero() || by.Before(first) {
+			first = by
+		}
+	}
+	return first
+}
+
+func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // pendingNames returns the names of the first pending objects.
 func pendingNames(s *State) string {
