@@ -177,18 +177,21 @@ func (p *Session[T]) Await(ctx context.Context, key types.NamespacedName, timeou
 		p.Kit.Env.Notef("No daemon has answered yet: %s checks whether one runs. Still waiting.", p.Kit.Hint("", "doctor"))
 	})
 	defer hint.Stop()
-	before, first := "", true
+	before, first, answered := "", true, false
 	err := p.Watch(waiting, key, func(now T) bool {
 		if phase := p.Noun.Phase(now); first {
 			before, first = phase, false
 		} else if phase != before {
 			hint.Stop()
+			answered = true
 		}
 		return fn(now)
 	})
 	switch {
 	case ctx.Err() != nil:
 		return cli.Interrupted(errors.New("interrupted: " + recorded))
+	case waiting.Err() != nil && answered:
+		return fmt.Errorf("it has not finished within %s; %s", view.Duration(timeout), recorded)
 	case waiting.Err() != nil:
 		return fmt.Errorf("no daemon has answered within %s; %s: %s checks whether one runs", view.Duration(timeout), recorded, p.Kit.Hint("", "doctor"))
 	default:
