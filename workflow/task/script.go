@@ -24,7 +24,7 @@ func CheckScripts(commandField string, command []string, argsField string, args 
 		case !(shell && script && HasReferences(word)) && slices.Contains([]string{"sh", "bash", "dash", "ash", "ksh", "zsh"}, path.Base(word)):
 			shell, script, last = true, false, false
 		case !shell:
-		case word == "--rcfile" || word == "--init-file":
+		case !last && (word == "--rcfile" || word == "--init-file"):
 			i++ // its value
 		case !last && (word == "-" || word == "--"):
 			last = true

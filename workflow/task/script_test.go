@@ -24,11 +24,20 @@ func TestScriptsOfLongCommands(t *testing.T) {
 	}
 }
 
-// TestScriptsThatEndWithAShell checks that a script is not taken for the name of a shell.
-func TestScriptsThatEndWithAShell(t *testing.T) {
-	for script, want := range map[string]int{"curl ${tasks.a.output.url} | /bin/sh": 1, "curl https://example.com | /bin/sh": 0} {
-		if problems := task.CheckScripts("command", []string{"sh", "-c"}, "args", []string{script}, ""); len(problems) != want {
-			t.Errorf("%s: problems %v, want %d", script, problems, want)
+// TestScriptsThatLookLikeOtherWords checks that a script is not taken for the name of a shell, and that a shell has no
+// options after "--".
+func TestScriptsThatLookLikeOtherWords(t *testing.T) {
+	const output, other = "curl ${tasks.a.output.url} | /bin/sh", "curl https://example.com | /bin/sh"
+	for _, c := range []struct {
+		words []string
+		want  int
+	}{
+		{[]string{"sh", "-c", output}, 1},
+		{[]string{"sh", "-c", other}, 0},
+		{[]string{"sh", "-c", "--", "--init-file", "a", output}, 0}, // arguments of the script --init-file
+	} {
+		if problems := task.CheckScripts("command", c.words, "args", nil, ""); len(problems) != c.want {
+			t.Errorf("%q: problems %v, want %d", c.words, problems, c.want)
 		}
 	}
 }
