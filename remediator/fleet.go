@@ -143,12 +143,12 @@ func (s *State) checkFleetLimits(u *UnhealthyMachine, m *Machine, f *Facts, now 
 	reached := func(limit, used int) bool { return limit > 0 && used >= limit }
 	switch {
 	case domain != "" && reached(l.DomainAtOnce, f.Fleet.Active[domain]+busy[domain]):
-		d := waitForHuman(nextAtLimit+"; or raise failureDomains.atOnce of RepairLimits default",
+		d := waitForHuman(nextAtLimit("failureDomains.atOnce of RepairLimits default"),
 			ruleDomainAtOnce, "%d or more remediations are in progress in failure domain %s, the limit of the fleet", l.DomainAtOnce, domain)
 		d.Domain = domain
 		return d
 	case reached(l.AtOnce, Total(f.Fleet.Active)+Total(busy)):
-		return waitForHuman(nextAtLimit+"; or raise atOnce of RepairLimits default", ruleFleetAtOnce, "%d or more remediations are in progress, the limit of the fleet", l.AtOnce)
+		return waitForHuman(nextAtLimit("atOnce of RepairLimits default"), ruleFleetAtOnce, "%d or more remediations are in progress, the limit of the fleet", l.AtOnce)
 	case !u.alreadyCounted() && reached(l.PerWindow, len(within(slices.Concat(s.Starts, f.Fleet.Starts), l.Window, now))):
 		return waitForHuman("wait (`scutectl get machines` shows until when), or raise perWindow of RepairLimits default",
 			ruleFleetWindow, "%d or more remediations started within %s, the limit of the fleet", l.PerWindow, view.Duration(l.Window))
@@ -200,7 +200,11 @@ func (s *State) checkDomains(names []string, f *Facts, now time.Time) *Decision 
 		switch {
 		case f.Fleet.Failing(domain):
 			unhealthy := f.Fleet.Unhealthy[domain]
-			d := waitForHuman(fmt.Sprintf("find out what is wrong in %s; if it does not come back, remove it from the failure domains of cluster %s, or scale %s down and another owner up", name, f.Owner.Cluster, f.Owner.Name), ruleFailureDomain, "the replacement would be created in failure domain %s, where %d of %d machines are unhealthy; nothing is created there while it is %d %% or more, and for %s after that",
+			elsewhere := fmt.Sprintf("scale %s down and another owner up", f.Owner.Name)
+			if f.isControlPlane() {
+				elsewhere = "remove it from the failure domains of cluster " + f.Owner.Cluster
+			}
+			d := waitForHuman("find out what is wrong in "+name+"; if it does not come back, "+elsewhere, ruleFailureDomain, "the replacement would be created in failure domain %s, where %d of %d machines are unhealthy; nothing is created there while it is %d %% or more, and for %s after that",
 				domain, unhealthy, max(unhealthy, f.Fleet.Machines[domain]), l.Percent, view.Duration(l.Cooldown))
 			d.Domain = domain
 			return d

@@ -83,7 +83,8 @@ func (s *State) activeRemediation(f *Facts, now time.Time) remediation {
 // addOutlook adds the outlook of a remediation that has started.
 func (r remediation) addOutlook(o *Outlook) {
 	o.Since = r.Since
-	_, o.Next, _ = r.progress(r.facts.Owner.Name)
+	_, message, next := r.progress(r.facts.Owner.Name)
+	o.Next = message + formatIf(next != "", "; %s", next)
 	if r.Frozen != "" {
 		o.Rule, o.Since, o.Next, o.Frozen = r.Frozen, r.FrozenAt, "it continues when this has passed: "+r.FrozenReason, true
 	}

@@ -46,11 +46,11 @@ func TestAhead(t *testing.T) {
 		"deleting":      {[]Event{marked, decided, requested, VictimDeleting{}}, Outlook{Rule: "d", Since: at, Next: "cp is deleting the machine", Until: at.Add(time.Hour), Then: "it is frozen until the machine is gone; find out what blocks the deletion"}},
 		"cancelling": {
 			[]Event{marked, decided, SurgeRequested{Machine: victim, Method: RolloutSurge, Attempt: 1, Trigger: TriggerCertificates, TriggerValue: "now"}, CancelStarted{Cause: TimedOut}},
-			Outlook{Rule: "d", Since: at, Next: "cancelling the replacement: "},
+			Outlook{Rule: "d", Since: at, Next: "cancelling the replacement: ; cp must observe that the request is undone; if this lasts, check that its controller runs"},
 		},
 		"sparing": {
 			[]Event{marked, decided, requested, ReplacementObserved{Replacement: replacement}, CancelStarted{Cause: TimedOut}, VictimSpared{}},
-			Outlook{Rule: "d", Since: at, Next: "cancelling the replacement: ; cp must delete the new machines (cp-4) until none is surplus", Until: at.Add(time.Hour), Then: "it ends as Cancelled, and scute decides again about all machines"},
+			Outlook{Rule: "d", Since: at, Next: "cancelling the replacement: ; cp must delete the new machines (cp-4) until none is surplus; if it is not deleted, find out why, and delete the new machine with the annotation cluster.x-k8s.io/delete-machine by hand", Until: at.Add(time.Hour), Then: "it ends as Cancelled, and scute decides again about all machines"},
 		},
 		"frozen":         {[]Event{marked, decided, requested, Frozen{Rule: "paused", Reason: "cluster prod is paused"}}, Outlook{Rule: "paused", Since: at, Next: "it continues when this has passed: cluster prod is paused", Frozen: true}},
 		"held":           {[]Event{marked, HoldSet{Machine: victim, Until: at.Add(time.Hour)}, waits("hold")}, Outlook{Rule: "hold", Since: at, Next: "something else comes first", Until: at.Add(time.Hour), Then: "scute decides again", Held: true}},

@@ -33,13 +33,13 @@ func profileOf(kind string) profile {
 		return profile{}
 	}
 	const asks, byHand = "scute cannot ask etcd on its machines, so it does not know whether quorum is kept without one", "check that etcd keeps its quorum without the machine, then replace it by hand"
-	switch name, _, _ := strings.Cut(kind, "."); name {
-	case "RKE2ControlPlane", "TalosControlPlane":
-		return profile{why: asks, next: byHand + " (kubectl delete machine)"}
-	case "KThreesControlPlane": // from v0.2; updateManagedEtcdConditions queries each member
+	switch name, _, _ := strings.Cut(kind, "."); {
+	case name == "KThreesControlPlane": // from v0.2; updateManagedEtcdConditions queries each member
 		return profile{why: asks, next: "create a MachineHealthCheck without a templateRef that selects the machine; or replace it by hand"}
-	case "EtcdadmCluster": // only etcd, without a kubelet
+	case name == "EtcdadmCluster": // only etcd, without a kubelet
 		return profile{nodeless: true, why: asks, next: byHand}
+	case strings.HasSuffix(name, "ControlPlane"):
+		return profile{why: asks, next: byHand + " (kubectl delete machine)"}
 	default:
 		return profile{why: "scute does not know how to ask it for a replacement", next: "replace the machine by hand (kubectl delete machine)"}
 	}

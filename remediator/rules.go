@@ -60,8 +60,10 @@ func OfLimit(rule string) bool {
 	return slices.Contains([]string{ruleAtOnce, ruleWindow, ruleFleetAtOnce, ruleFleetWindow, ruleDomainAtOnce}, rule)
 }
 
-// nextAtLimit is what users can do about the remediations in progress that use up a limit.
-const nextAtLimit = "run `scutectl get machines` to see them; if one takes long, find out why"
+// nextAtLimit returns what users can do about the remediations in progress that use up a limit.
+func nextAtLimit(setting string) string {
+	return "run `scutectl get machines` to see them (one of another owner counts for " + view.Duration(CountsFor) + " at most); if one takes long, find out why; or raise " + setting
+}
 
 func (p Policy) unreadableReason() string {
 	return "RepairPolicy " + p.Name + " cannot be read: " + p.Unreadable
@@ -306,7 +308,7 @@ func (s *State) checkLimits(u *UnhealthyMachine, m *Machine, f *Facts, now time.
 	case now.Before(s.massFailureCooldownEnd(f)):
 		return wait(rulePolicyCooldown, "a mass failure ended at %s; nothing starts for %s", utc(s.massFailureEnded(f)), view.Duration(l.MassFailure.Cooldown))
 	case f.Ledger.Active+len(s.InProgress()) >= l.AtOnce:
-		return waitForHuman(nextAtLimit+"; or raise limits.atOnce", ruleAtOnce, "%d or more remediations are in progress, the policy's limit", l.AtOnce)
+		return waitForHuman(nextAtLimit("limits.atOnce"), ruleAtOnce, "%d or more remediations are in progress, the policy's limit", l.AtOnce)
 	case begun >= l.PerWindow && !u.alreadyCounted():
 		return waitForHuman("wait (`scutectl get machines` shows until when), or raise limits.perWindow", ruleWindow, "%d or more remediations started within %s, the policy's limit", l.PerWindow, view.Duration(l.Window))
 	default:

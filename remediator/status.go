@@ -167,7 +167,7 @@ func (a *Active) progress(owner string) (phase v1alpha1.RemediationPhase, messag
 	default: // cancelling, sparing
 		phase, message = v1alpha1.RemediationCancelling, "cancelling the replacement: "+a.Reason
 		if a.Step == cancelling || a.Replacement.Name == "" {
-			return phase, message, ""
+			return phase, message, owner + " must observe that the request is undone; if this lasts, check that its controller runs"
 		}
 		return phase, message + "; " + owner + " must delete the new machines (" + a.newNames() + ") until none is surplus",
 			"if it is not deleted, find out why, and delete the new machine with the annotation cluster.x-k8s.io/delete-machine by hand"

@@ -67,7 +67,7 @@ var suspensions = []suspension{
 		return riskIf(r.facts.Cluster.Paused, r.pausedOwner(), untilUnpaused)
 	}, nil},
 	{freezePaused, "the machine is paused", writesUndo, func(r remediation) risk {
-		return riskIf(r.victim != nil && r.victim.Paused, "machine "+r.Victim.Name+" is paused", untilUnpaused)
+		return riskIf(r.victim != nil && r.victim.Paused, "machine "+r.Victim.Name+" is paused", "it continues when the pause of the machine is removed")
 	}, nil},
 	{freezePaused, "the owner is paused", writesMarks, func(r remediation) risk {
 		return riskIf(r.facts.Owner.Paused, r.pausedOwner(), untilUnpaused)
@@ -98,14 +98,14 @@ var suspensions = []suspension{
 		if !r.reached(r.removalDeadline(r.victim)) {
 			return risk{}
 		}
-		return risk{fmt.Sprintf("%s has been deleting it for more than %s%s", r.facts.Owner.Name, view.Duration(r.facts.Policy.Timeouts.Removal), formatHooks(r.victim.Hooks)), nextDeletion}
+		return risk{fmt.Sprintf("%s has been deleting it for more than %s%s", r.facts.Owner.Name, view.Duration(r.facts.Policy.Timeouts.Removal), formatHooks(r.victim.Hooks)), nextDeletion(r.victim)}
 	}, func(r remediation) time.Time { return r.removalDeadline(r.victim) }},
 	{freezeHeld, "the machine is gone, or has lost its delete annotation, and the deletion of another machine (of a control plane, or a new one) is blocked by a hook, or lasts longer than `timeouts.removal`", writesAll, func(r remediation) risk {
 		m := r.hangingMachine()
 		if m == nil {
 			return risk{}
 		}
-		return risk{formatIf(r.in(settling), "the machine is gone; ") + "machine " + m.Name + " is being deleted" + formatHooks(m.Hooks), nextDeletion + "; nothing else happens for " + r.facts.Owner.Name + " meanwhile"}
+		return risk{formatIf(r.in(settling), "the machine is gone; ") + "machine " + m.Name + " is being deleted" + formatHooks(m.Hooks), nextDeletion(m) + "; nothing else happens for " + r.facts.Owner.Name + " meanwhile"}
 	}, remediation.hangDeadline},
 	{freezeQuorum, "the API server or etcd of a control plane could not be asked for ten seconds, or quorum is lost; the machine is not gone", writesUndo, func(r remediation) risk {
 		d := checkBlind(r.facts)
@@ -136,7 +136,8 @@ var suspensions = []suspension{
 			r.facts.Owner.Name+" creates no machine: "+r.facts.Owner.Refused, nextFix)
 	}, nil},
 	{freezeDenied, "nothing was requested yet, because the API server has rejected the write for a minute", writesAll, func(r remediation) risk {
-		return riskIf(r.reached(r.deniedFrom()), "the request cannot be written (RBAC, an admission policy, a quota): "+r.state.Failure, nextFix)
+		return riskIf(r.reached(r.deniedFrom()), "the request cannot be written: "+r.state.Failure,
+			"fix what rejects it (RBAC, an admission policy, a quota), and scute continues by itself; or abort the remediation")
 	}, remediation.deniedFrom},
 }
 
@@ -213,8 +214,11 @@ func (r remediation) requestRisk() risk {
 const (
 	untilUnpaused = "it continues when the pause is removed"
 	nextFix       = "fix the cause, and scute continues by itself; or abort the remediation"
-	nextDeletion  = "find out what blocks the deletion: hooks, the drain, volumes or the infrastructure"
 )
+
+func nextDeletion(m *Machine) string {
+	return "find out what blocks the deletion of machine " + m.Name + ": hooks, the drain, volumes or the infrastructure"
+}
 
 func (r remediation) pausedOwner() string {
 	return "the cluster or its " + r.facts.Owner.Kind + " is paused"

@@ -206,7 +206,7 @@ func (c tableCase) deleteFirst(rule, why string) Decision {
 // checkLearner returns a wait for a joining member, until it becomes a voter or its machine is gone.
 func (c tableCase) checkLearner() *Decision {
 	member := find(c.f.Etcd.Members, func(member *Member) bool { return member.Learner })
-	return waitForHuman("find out why it does not catch up; if it belongs to no machine, and none is joining, remove it (etcdctl member list, etcdctl member remove)",
+	return waitForHuman("find out why "+member.Node+" does not catch up; if it belongs to no machine, and none is joining, remove it (etcdctl member list, etcdctl member remove)",
 		"learner", "etcd has a learner, %s: it votes when it has caught up, and is removed when its machine is gone", member.Node)
 }
 
@@ -260,8 +260,12 @@ func (c tableCase) checkSilentVoter() *Decision {
 	if member == nil {
 		return nil
 	}
-	return waitForHuman("bring it back, or have its machine replaced first; if its machine is gone, remove it (etcdctl member list, etcdctl member remove)",
-		"silent-member", "etcd accepts no new member while %s does not answer, so a replacement would never join", member.Node)
+	next := "bring back etcd on " + member.Node + ", or have its machine replaced first; if its machine is gone, remove the member (etcdctl member list, etcdctl member remove)"
+	if member.Namesake != "" {
+		next = "remove " + member.Node + " (etcdctl member list, etcdctl member remove): " + c.f.Owner.Name + " does not while a machine has its name"
+	}
+	return waitForHuman(next, "silent-member",
+		"etcd accepts no new member while %s does not answer, so a replacement would never join", member.Node)
 }
 
 // relaxed implements rule e, for example for a dead kubelet.
