@@ -56,6 +56,7 @@ var (
 	errDepth      = fmt.Errorf("%w: its lists and objects are nested more than %d deep: make it flatter", ErrTooLarge, maxDepth)
 	errGrowth     = fmt.Errorf("%w: its aliases (*NAME) add more than %d MiB to it: write fewer of them, or less behind their anchors (&NAME)", ErrTooLarge, maxAliasGrowth>>20)
 	errDelimiters = fmt.Errorf("%w: a document has more than %d lines, commas, colons, dashes and brackets: split it", ErrTooLarge, maxDelimiters)
+	errAliases    = fmt.Errorf("%w: its aliases (*NAME) cannot be counted: correct its syntax, or write no aliases", ErrTooLarge)
 	errUTF16      = fmt.Errorf("%w: it is in UTF-16, whose size cannot be estimated: save it as UTF-8", ErrTooLarge)
 	errDirectives = fmt.Errorf("%w: a document has more than %d %%TAG directives: remove them", ErrTooLarge, maxDirectives)
 )
@@ -104,9 +105,13 @@ func decode(text []byte, do func() error) (values int, err error) {
 }
 
 // countExpanded returns the number of values in the first document of a text, with its aliases
-// expanded. It decodes the document with goyaml, as it will be decoded later. goyaml itself refuses
-// a document of which nearly all values come from aliases.
+// expanded. It decodes the document with goyaml, as it will be decoded later.
 func countExpanded(text []byte) (values int, err error) {
+	if hasAliases(text) {
+		if err := checkAliases(text); err != nil {
+			return 0, err
+		}
+	}
 	var v any
 	documents := goyaml.NewDecoder(bytes.NewReader(text))
 	if err := documents.Decode(&v); err != nil && !errors.Is(err, io.EOF) {
@@ -134,10 +139,45 @@ func countExpanded(text []byte) (values int, err error) {
 		slices.Sort(m.changed)
 		err = &KeyError{m.changed}
 	}
-	if !errors.Is(documents.Decode(new(struct{})), io.EOF) {
+	if !errors.Is(documents.Decode(new(int)), io.EOF) { // an int decodes no aliases
 		err = errors.Join(err, ErrMultipleDocuments)
 	}
 	return m.values, err
+}
+
+// checkAliases returns errGrowth if aliases add too much to the first document of a text. It decodes
+// no alias, because goyaml parses a number, and copies a !!binary value, again for each alias.
+func checkAliases(text []byte) error {
+	var document goyaml3.Node
+	if goyaml3.Unmarshal(text, &document) != nil {
+		err := goyaml.Unmarshal(text, new(int))
+		if errors.As(err, new(*goyaml.TypeError)) { // goyaml can parse it
+			return errAliases
+		}
+		return err
+	}
+	const perValue, most = 10, 1 << 40
+	anchors, own := make(map[*goyaml3.Node]int), 0
+	var expanded func(*goyaml3.Node) int
+	expanded = func(node *goyaml3.Node) int {
+		if node.Kind == goyaml3.AliasNode {
+			return anchors[node.Alias] // 0 for an alias within its own anchor, which goyaml refuses later
+		}
+		size := len(node.Value) + perValue
+		own += size
+		for _, child := range node.Content {
+			size += expanded(child)
+		}
+		size = min(size, most)
+		if node.Anchor != "" {
+			anchors[node] = size
+		}
+		return size
+	}
+	if size := expanded(&document); size-own > maxAliasGrowth {
+		return errGrowth
+	}
+	return nil
 }
 
 // changedNumber returns an integer key that becomes a different string when it is converted to JSON,

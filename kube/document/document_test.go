@@ -35,6 +35,10 @@ func expandingTexts() map[string]string {
 		"merged":                      "x: &a {k: " + x("z", 100<<10) + "}\ny: [" + x("{<<: *a},", 3000) + "]\n",
 		"merged from a list":          "x: &a {k: " + x("z", 100<<10) + "}\ny: [" + x("{<<: [*a]},", 3000) + "]\n",
 		"a billion laughs":            nested,
+		"a binary text, often":        "x: &a !!binary " + x("QUFB", 25<<10) + "\ny: [" + x("*a,", 3000) + "]\n",
+		"a long number, often":        "x: &a 1" + x("1", 100<<10) + "\ny: [" + x("*a,", 3000) + "]\n",
+		"keys of a later document":    "a: b\n---\nx: &a 1" + x("1", 100<<10) + "\n" + x("*a : 1\n", 3000),
+		"before an error":             "[&a 1" + x("1", 100<<10) + x(", *a", 3000) + "]\n, *",
 		"objects, often":              "x: &a [" + x("{a: 1},", 1000) + "]\ny: [" + x("*a,", 300) + "]\n",
 		"in a later document":         "a: b\n---\nx: &a " + x("z", 100<<10) + "\ny: [" + x("*a,", 3000) + "]\n",
 		"after a separator of a kind": "x: &a " + x("z", 100<<10) + "\n---#c: d\ny: [" + x("*a,", 3000) + "]\n",
@@ -81,6 +85,9 @@ func TestBombs(t *testing.T) {
 				t.Error("Unmarshal accepts the text")
 			}
 			runtime.ReadMemStats(&after)
+			if took := time.Since(begin); took > 10*time.Second {
+				t.Errorf("it took %s", took)
+			}
 			const most = 600 << 20 // allocated by all three functions together, in sequence
 			if took := after.TotalAlloc - before.TotalAlloc; took > most {
 				t.Errorf("%d MiB were allocated", took>>20)
