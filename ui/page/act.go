@@ -52,6 +52,8 @@ func (v *view) policyActions(namespace string, cases []machineCase) (out []actio
 type Offer struct {
 	kit.Action
 	kit.Seen
+	// Form identifies this form, so that its action is performed only once.
+	Form                         string
 	Kind, State, Message, Effect string
 	// Reason: a reason may be given. Needed: a reason is required. Timed: a duration may be given.
 	Reason, Needed, Timed bool

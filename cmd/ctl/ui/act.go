@@ -57,7 +57,7 @@ func (h *handler) act(w http.ResponseWriter, r *http.Request) {
 	}
 	seen := kit.Seen{UID: types.UID(form.Get("uid")), Generation: generation}
 	given := answer{reason: form.Get("reason"), duration: form.Get("for"), choice: form.Get("choice")}
-	said, err := h.desk.do(r.Context(), ask, seen, given)
+	said, err := h.desk.do(r.Context(), ask, seen, form.Get("form"), given)
 	h.showResult(w, ask, said, err)
 }
 

@@ -165,7 +165,7 @@ func newAPI(t *testing.T) (*api, http.Handler) {
 	flags := connect.New()
 	flags.Kubeconfig = file
 	k := &kit.Kit{Env: &cli.Env{Name: "scutectl", Now: time.Now, Size: func(any) (int, int, bool) { return 0, 0, false }}, Flags: flags}
-	return a, handlerFor(t, k, &desk{kit: k})
+	return a, handlerFor(t, k, newDesk(k))
 }
 
 // queryOf returns the parameters of the address that requests an action.
@@ -256,7 +256,7 @@ func TestActs(t *testing.T) {
 	if a.object.Spec.Hold == nil || a.object.Spec.Hold.Reason != uitest.Markup || a.object.Spec.Hold.Until == nil {
 		t.Errorf("hold = %+v", a.object.Spec.Hold)
 	}
-	if w := form(t, h, values); w.Code != http.StatusConflict || a.patches != 1 || !strings.Contains(w.Body.String(), "has changed meanwhile") {
+	if w := form(t, h, values); w.Code != http.StatusConflict || a.patches != 1 || !strings.Contains(w.Body.String(), "was already sent") {
 		t.Errorf("the same form was accepted again: %d %s", w.Code, w.Body)
 	}
 	if w := form(t, h, confirmationForm(t, h, "release")); w.Code != http.StatusOK || a.object.Spec.Hold != nil {
@@ -264,6 +264,18 @@ func TestActs(t *testing.T) {
 	}
 	if w := form(t, h, confirmationForm(t, h, "abort")); w.Code != http.StatusOK || !a.object.Spec.Abort {
 		t.Errorf("abort: got %d %s", w.Code, w.Body)
+	}
+}
+
+// TestAFormIsSentAgain checks that a form is refused that was sent before, although its resource is as
+// it was then: pausing a run in the log does not change the WorkflowRun.
+func TestAFormIsSentAgain(t *testing.T) {
+	a, h := newAPI(t)
+	before, values := a.object, confirmationForm(t, h, "hold")
+	form(t, h, values)
+	a.object = before
+	if w := form(t, h, values); w.Code != http.StatusConflict || a.patches != 1 || !strings.Contains(w.Body.String(), "was already sent") {
+		t.Errorf("got %d, %d patches, %s", w.Code, a.patches, w.Body)
 	}
 }
 
@@ -276,7 +288,7 @@ func TestActOfABrowserThatGoesAway(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	a.written = leave
 	formOf(ctx, h, values)
-	if w := form(t, h, values); w.Code != http.StatusConflict || a.patches != 1 || !strings.Contains(w.Body.String(), "has changed meanwhile") {
+	if w := form(t, h, values); w.Code != http.StatusConflict || a.patches != 1 || !strings.Contains(w.Body.String(), "was already sent") {
 		t.Errorf("got %d patches; the second click returned %d %s", a.patches, w.Code, w.Body)
 	}
 }
@@ -314,6 +326,7 @@ func TestActsAreRefused(t *testing.T) {
 			change: func(a *api, _ url.Values) { a.object.DeletionTimestamp = &metav1.Time{Time: time.Now()} }, want: http.StatusConflict, says: "is being deleted",
 		},
 		"no action":              {change: func(_ *api, v url.Values) { v.Set("do", "delete") }, want: http.StatusBadRequest},
+		"no form":                {change: func(_ *api, v url.Values) { v.Del("form") }, want: http.StatusBadRequest, says: "incomplete"},
 		"no generation":          {change: func(_ *api, v url.Values) { v.Set("generation", "x") }, want: http.StatusBadRequest},
 		"how long":               {change: func(_ *api, v url.Values) { v.Set("for", "soon") }, want: http.StatusBadRequest, says: "for example 2h"},
 		"too much of a reason":   {change: func(_ *api, v url.Values) { v.Set("reason", strings.Repeat("x", 513)) }, want: http.StatusBadRequest, says: "512 or fewer"},

@@ -111,7 +111,7 @@ func (o *options) desk() *desk {
 	if _, err := o.Flags.Cluster(); err != nil { // there is only a NATS server
 		return nil
 	}
-	return &desk{kit: o.Kit}
+	return newDesk(o.Kit)
 }
 
 // logKit returns the kit with the clock of the log. The clock of an export stops with its last

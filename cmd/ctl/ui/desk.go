@@ -3,7 +3,9 @@ package ui
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -24,10 +26,18 @@ const (
 	maxAttempts = 5
 	// maxReasonLength is the maximum number of characters of a reason. It is the limit of the resources.
 	maxReasonLength = 512
+	// maxForms is the number of sent forms that are remembered.
+	maxForms = 256
 )
 
-// desk performs the actions that pages request.
-type desk struct{ kit *kit.Kit }
+// desk performs the actions that pages request, one at a time.
+type desk struct {
+	kit  *kit.Kit
+	sem  chan struct{}
+	sent []string // the forms whose actions were performed, oldest first; guarded by sem
+}
+
+func newDesk(k *kit.Kit) *desk { return &desk{kit: k, sem: make(chan struct{}, 1)} }
 
 // offer reads the resource and returns the offer of an action. It returns the error of the API
 // server if the request is refused.
@@ -44,7 +54,7 @@ func (d *desk) offer(ctx context.Context, ask kit.Action) (*page.Offer, error) {
 	}
 	o := &page.Offer{
 		Action: ask, Seen: kit.Seen{UID: object.GetUID(), Generation: object.GetGeneration(), ID: ask.ID},
-		Kind: fmt.Sprintf("%T", object), Effect: action.effect, Reason: action.reason, Needed: action.needed, Timed: action.timed,
+		Form: rand.Text(), Kind: fmt.Sprintf("%T", object), Effect: action.effect, Reason: action.reason, Needed: action.needed, Timed: action.timed,
 	}
 	o.Kind = o.Kind[strings.LastIndexByte(o.Kind, '.')+1:]
 	var id string
@@ -63,14 +73,17 @@ func (d *desk) offer(ctx context.Context, ask kit.Action) (*page.Offer, error) {
 	return o, nil
 }
 
-// do performs the offered action and returns the command's output. seen is from the offer: if the
-// resource has changed since, for example because the form was sent before, the action is refused.
-// do ignores cancellation of ctx; otherwise a disconnecting browser (a double click) would leave
-// the outcome unknown.
-func (d *desk) do(ctx context.Context, ask kit.Action, seen kit.Seen, a answer) (said []string, err error) {
+// do performs the offered action once, and returns the command's output. seen and form are from the
+// offer. If the resource has changed since, the action is refused. If the form was sent before, it
+// is refused too, because pausing a run in the log does not change its resource. do ignores
+// cancellation of ctx; otherwise a disconnecting browser (a double click) would leave the outcome
+// unknown.
+func (d *desk) do(ctx context.Context, ask kit.Action, seen kit.Seen, form string, a answer) (said []string, err error) {
 	action := actions()[ask.Do+" "+ask.Kind]
 	seen.ID = ask.ID
 	switch {
+	case form == "":
+		return nil, fmt.Errorf("%w: the form is incomplete", errInvalidRequest)
 	case action.needed && strings.TrimSpace(a.reason) == "":
 		return nil, cli.Usagef("the reason is missing: give a reason; it is shown while the policy is paused")
 	case utf8.RuneCountInString(a.reason) > maxReasonLength:
@@ -78,6 +91,15 @@ func (d *desk) do(ctx context.Context, ask kit.Action, seen kit.Seen, a answer) 
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), actionTimeout)
 	defer cancel()
+	select {
+	case d.sem <- struct{}{}:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("an earlier action is still in progress: %w", ctx.Err())
+	}
+	defer func() { <-d.sem }()
+	if slices.Contains(d.sent, form) {
+		return nil, fmt.Errorf("%w: this form was already sent, and its action was carried out then", kit.ErrChanged)
+	}
 	for range maxAttempts {
 		var out bytes.Buffer
 		err = action.perform(ctx, d.kitFor(ask.Namespace, &out), &seen, ask.Name, a)
@@ -85,6 +107,9 @@ func (d *desk) do(ctx context.Context, ask kit.Action, seen kit.Seen, a answer) 
 		if !apierrors.IsConflict(err) { // if the status was updated concurrently, seen is compared with the resource again
 			break
 		}
+	}
+	if err == nil {
+		d.sent = append(d.sent[max(0, len(d.sent)-maxForms+1):], form)
 	}
 	return said, err
 }
