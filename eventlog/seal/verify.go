@@ -21,7 +21,7 @@ type Verifier struct {
 	edge     edge
 	spare    []tlog.Hash
 	last     uint64 // the highest sequence so far
-	complete bool   // no sequence was skipped or out of order
+	complete bool   // no sequence up to want was skipped
 	found    uint64
 	beyond   uint64
 
@@ -52,7 +52,7 @@ func (v *Verifier) Add(r eventlog.Record) error {
 		v.outOfOrder = append(v.outOfOrder, Finding{Kind: kindReordered, Run: Run{r.Seq, r.Seq}, Detail: fmt.Sprintf("it comes after %d", v.last)})
 		return nil
 	}
-	if r.Seq != v.last+1 {
+	if r.Seq != v.last+1 && v.last < v.want.Size {
 		v.complete = false
 		v.holes.extend(v.last+1, min(r.Seq-1, v.want.Size))
 	}

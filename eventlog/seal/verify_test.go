@@ -144,6 +144,20 @@ func TestLocate(t *testing.T) {
 	}
 }
 
+// TestTwoHistories checks that two histories with the same key are reported, whatever follows the checkpoint.
+func TestTwoHistories(t *testing.T) {
+	original := messages(40)
+	tree, want := sealMessages(t, t.TempDir(), original)
+	_, other := sealMessages(t, t.TempDir(), []eventlog.Record{forgedMessage(1)})
+	for _, list := range [][]eventlog.Record{original, append(slices.Clone(original), message(42))} {
+		for _, with := range []*Tree{tree, nil} {
+			if r := verify(t, want, []Checkpoint{other}, with, list); len(r.Findings) != 1 || r.Findings[0].Kind != kindAltered {
+				t.Errorf("%d commits: findings are %v", len(list), r.Findings)
+			}
+		}
+	}
+}
+
 // TestAnyChange changes random logs at random. Verification must report each changed log, and with the leaf hashes
 // report exactly the sequences that differ.
 func TestAnyChange(t *testing.T) {
