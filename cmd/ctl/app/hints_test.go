@@ -131,6 +131,8 @@ func (h *hints) call(call *ast.CallExpr) {
 	}
 	h.calls++
 	switch {
+	case name == "Hint" && len(words) > 2 && words[1] == "x" && words[2] == "x": // for one object of a noun in a variable
+		h.ofEach(call.Pos(), words[0], words[3:])
 	case name == "line", name == "Hint" && len(words) > 1 && words[1] == "x": // for one object, whose noun depends on the package
 		h.ofEach(call.Pos(), words[0], words[2:])
 	case name == "hint":
