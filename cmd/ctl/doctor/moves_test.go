@@ -1,13 +1,22 @@
 package doctor
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/connect"
 	"scute.dev/kube"
 	"scute.dev/mover"
 )
@@ -49,5 +58,39 @@ func TestMadeAgainAfterItsMove(t *testing.T) {
 		if got := movedAway(v, u) != nil; got != c.want {
 			t.Errorf("%s: reported = %t", name, got)
 		}
+	}
+}
+
+// TestAMoveThatNoDaemonDrives checks that doctor warns about a move in progress while no daemon runs.
+func TestAMoveThatNoDaemonDrives(t *testing.T) {
+	m := &v1alpha1.Move{ObjectMeta: metav1.ObjectMeta{Namespace: "fleet", Name: "prod"}, Status: v1alpha1.MoveStatus{
+		Phase: mover.PhaseCreating, Message: "creating objects on the target: 0 of 27",
+	}}
+	v := newDiagnosis(nil)
+	if r := v.checkObject(kindOf(v, "Move"), m, statusOf(m)); r != nil {
+		t.Errorf("got %+v with a daemon", r)
+	}
+	v.noDaemon = true
+	r := v.checkObject(kindOf(v, "Move"), m, statusOf(m))
+	if r == nil || r.Level != levelWarning || r.Message != "fleet/prod is in Creating and no process drives it" {
+		t.Errorf("got %+v, want a warning", r)
+	}
+}
+
+// TestMovesThatMayNotBeListed checks that doctor fails if it cannot list moves, and only warns for
+// other kinds.
+func TestMovesThatMayNotBeListed(t *testing.T) {
+	levels := make(map[string]level)
+	v := newDiagnosis(func(r result) { levels[r.Subject] = max(levels[r.Subject], r.Level) })
+	forbidden := func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "x"}, "", errors.New("no"))
+	}
+	v.cluster = &connect.Cluster{
+		Namespace: "fleet", Config: &rest.Config{Host: "here"},
+		Client: fake.NewClientBuilder().WithInterceptorFuncs(interceptor.Funcs{List: forbidden}).Build(),
+	}
+	checkObjects(t.Context(), v)
+	if levels["moves"] != levelProblem || levels["pauses"] != levelWarning {
+		t.Errorf("levels = %v, want a problem for moves and a warning for pauses", levels)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/internal/trust"
 	"scute.dev/mover"
+	"scute.dev/view"
 )
 
 // startTimeout is how long a new resource may wait for the daemon.
@@ -52,9 +53,9 @@ type readableObject interface {
 
 // objectStatus is the part of a status that most of scute's kinds have.
 type objectStatus struct {
-	Phase, Message, Next string
-	FinishedAt           *metav1.Time
-	Conditions           []metav1.Condition
+	Phase, Message, Next                       string
+	PhaseSince, FinishedAt, LastSuccessfulTime *metav1.Time
+	Conditions                                 []metav1.Condition
 }
 
 // checkObjects reports objects of scute's kinds that cannot be read, that no daemon has started, or
@@ -68,7 +69,11 @@ func checkObjects(ctx context.Context, v *diagnosis) {
 			continue // cluster-scoped: forbidden to users with access to some namespaces only
 		}
 		if err != nil {
-			v.report(warning(cmp.Or(k.subject, "resources"), "ask for the ClusterRole scute-viewer, or upgrade the chart", "%s: %v", k.name, v.cluster.Explain(err)))
+			r := warning(cmp.Or(k.subject, "resources"), "ask for the ClusterRole scute-viewer, or upgrade the chart", "%s: %v", k.name, v.cluster.Explain(err))
+			if k.name == "Move" { // an unseen move may have stopped halfway
+				r.Level = levelProblem
+			}
+			v.report(r)
 			unread = true
 			continue
 		}
@@ -98,8 +103,12 @@ func checkObjects(ctx context.Context, v *diagnosis) {
 			return nil
 		})
 		all += found
-		if k.subject != "" && bad == 0 && (found > 0 || k.subject != "backups") {
+		switch {
+		case k.subject == "" || bad > 0:
+		case k.name != "BackupSchedule":
 			v.report(ok(k.subject, "%d in progress, %d in total; none waits for an operator", busy, found))
+		case found > 0:
+			v.report(ok(k.subject, "%s; none fails", view.Count(found, "schedule")))
 		}
 	}
 	if everywhere, listed := v.listed["Move"]; listed && !everywhere {
@@ -118,8 +127,8 @@ func statusOf(o client.Object) objectStatus {
 	return out.Status
 }
 
-// checkObject returns the result for an object that no daemon has started, or that waits for a
-// user; nil for other objects.
+// checkObject returns the result for an object that no daemon works on, that waits too long, or
+// that waits for a user; nil for other objects.
 func (v *diagnosis) checkObject(k scuteKind, o client.Object, s objectStatus) *result {
 	name, look, created := o.GetNamespace()+"/"+o.GetName(), v.kit.Hint(o.GetNamespace(), "describe", k.noun, o.GetName()), o.GetCreationTimestamp().Time
 	untrusted := trust.FaultIn(s.Conditions)
@@ -133,12 +142,35 @@ func (v *diagnosis) checkObject(k scuteKind, o client.Object, s objectStatus) *r
 			return nil
 		}
 		return new(problem(k.subject, "check scuted above, and its log lines", "%s was created %s and no daemon has acted on it", name, cli.Ago(v.now(), created)))
-	case s.Next == "" && !meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionStalled):
-		return nil
-	case k.name == "WorkflowRun": // a run may wait for an approval
-		return new(warning(k.subject, look, "%s is %s: %s", name, s.Phase, s.Message))
+	}
+	state, since := name+" is "+s.Phase, created
+	if s.PhaseSince != nil {
+		since = s.PhaseSince.Time
+		state += " for " + cli.Span(v.now().Sub(since))
+	}
+	state += ": " + s.Message
+	pause, _ := o.(*v1alpha1.Pause)
+	long, paused := v.now().Sub(since) > startTimeout, s.Phase == string(v1alpha1.PauseAcknowledged)
+	switch {
+	case k.name == "BackupSchedule" && meta.IsStatusConditionFalse(s.Conditions, v1alpha1.ConditionReady): // also while the next attempt runs
+		last := "no backup has succeeded yet"
+		if s.LastSuccessfulTime != nil {
+			last = "the last success was " + cli.Ago(v.now(), s.LastSuccessfulTime.Time)
+		}
+		return new(problem(k.subject, strings.TrimPrefix(s.Next+"; "+look, "; "), "%s; %s", state, last))
+	case s.Next != "" || meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionStalled):
+		if k.name == "WorkflowRun" { // it may wait for an approval
+			return new(warning(k.subject, look, "%s", state))
+		}
+		return new(problem(k.subject, strings.TrimPrefix(s.Next+"; "+look, "; "), "%s", state))
+	case pause != nil && !paused && long:
+		return new(warning(k.subject, look, "%s", state))
+	case pause != nil && paused && long && pause.Spec.Reason == providerReason:
+		return new(warning(k.subject, v.kit.Hint(o.GetNamespace(), "resume", "cluster", o.GetName()), "%s was left by a provider check that was killed; its clusters stay paused", name))
+	case v.noDaemon && !paused:
+		return new(warning(k.subject, "check scuted above; "+look, "%s is in %s and no process drives it", name, s.Phase))
 	default:
-		return new(problem(k.subject, strings.TrimPrefix(s.Next+"; "+look, "; "), "%s is %s: %s", name, s.Phase, s.Message))
+		return nil
 	}
 }
 

@@ -33,13 +33,13 @@ func kindOf(v *diagnosis, name string) scuteKind {
 }
 
 func TestPausesThatWait(t *testing.T) {
-	unheard, over := pauseOf("unheard", "", 0, ""), pauseOf("over", v1alpha1.PauseReleased, time.Hour, "")
-	unheard.Status, over.Status.FinishedAt = v1alpha1.PauseStatus{}, over.Status.PhaseSince
+	unheard, over, left := pauseOf("unheard", "", 0, ""), pauseOf("over", v1alpha1.PauseReleased, time.Hour, ""), pauseOf("left", v1alpha1.PauseAcknowledged, time.Hour, "")
+	unheard.Status, over.Status.FinishedAt, left.Spec.Reason = v1alpha1.PauseStatus{}, over.Status.PhaseSince, providerReason
 	v := newDiagnosis(nil)
 	var got []string
 	for _, p := range []*v1alpha1.Pause{
-		unheard, over, pauseOf("late", v1alpha1.PauseTimedOut, 5*time.Minute, "look at the controllers"),
-		pauseOf("begun", v1alpha1.PauseAcknowledging, time.Second, ""),
+		unheard, over, left, pauseOf("late", v1alpha1.PauseTimedOut, 5*time.Minute, "look at the controllers"),
+		pauseOf("slow", v1alpha1.PauseAcknowledging, 2*time.Minute, ""), pauseOf("begun", v1alpha1.PauseAcknowledging, time.Second, ""),
 		pauseOf("well", v1alpha1.PauseAcknowledged, time.Hour, ""), pauseOf("refused", v1alpha1.PauseRestoring, time.Second, "fix the webhook"),
 	} {
 		if r := v.checkObject(kindOf(v, "Pause"), p, statusOf(p)); r != nil {
@@ -48,8 +48,10 @@ func TestPausesThatWait(t *testing.T) {
 	}
 	want := []string{
 		"problem fleet/unheard was created 60m ago and no daemon has acted on it -> check scuted above, and its log lines",
-		"problem fleet/late is TimedOut: waiting for Machine a -> look at the controllers; `scutectl describe pause late -n fleet`",
-		"problem fleet/refused is Restoring: waiting for Machine a -> fix the webhook; `scutectl describe pause refused -n fleet`",
+		"warning fleet/left was left by a provider check that was killed; its clusters stay paused -> `scutectl resume cluster left -n fleet`",
+		"problem fleet/late is TimedOut for 5m: waiting for Machine a -> look at the controllers; `scutectl describe pause late -n fleet`",
+		"warning fleet/slow is Acknowledging for 2m: waiting for Machine a -> `scutectl describe pause slow -n fleet`",
+		"problem fleet/refused is Restoring for 1s: waiting for Machine a -> fix the webhook; `scutectl describe pause refused -n fleet`",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
