@@ -44,6 +44,9 @@ func (f *Fold) details(p *v1alpha1.Pause) kit.Details {
 	d := details(p)
 	f.WithState(func(s *request.State) {
 		d.Stages = stages(p.Status, s.Late)
+		if t := deadlines(s); len(t.Rows) > 0 {
+			d.Tables = append([]kit.Table{t}, slices.DeleteFunc(d.Tables, func(other kit.Table) bool { return other.Title == t.Title })...)
+		}
 		if s.Holder != "" {
 			d.Fields = append(d.Fields, kit.Field{Name: "Driven by", Value: s.Holder})
 		}
@@ -61,6 +64,28 @@ func (f *Fold) details(p *v1alpha1.Pause) kit.Details {
 		d.Tables = append(d.Tables, acknowledged)
 	})
 	return d
+}
+
+// deadlines returns the objects that a Pause waits for, with their deadlines.
+func deadlines(s *request.State) kit.Table {
+	t, list, total := kit.Table{Title: "Waiting for", Header: []string{"Object", "Why", "Until"}}, s.Pending.Objects, s.Pending.Total
+	if s.Releasing {
+		list, total = s.StillPaused, s.StillPausedTotal
+	}
+	for _, w := range list {
+		by, until := s.AcknowledgeBy(w.Ref.GroupKind()), ""
+		if s.Releasing {
+			by = s.ResumeBy()
+		}
+		if !by.IsZero() && !s.Finished() {
+			until = cli.Second(by)
+		}
+		t.Rows = append(t.Rows, []string{w.Ref.String(), w.Reason, until})
+	}
+	if more := total - len(list); more > 0 {
+		t.Note = fmt.Sprintf("and %d more", more)
+	}
+	return t
 }
 
 // stages returns the phases of a Pause, and how far it has come. If it was released before it was
