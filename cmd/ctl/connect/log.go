@@ -147,18 +147,6 @@ func (f *Flags) connect(ctx context.Context, o eventlog.ExternalOptions, p *toke
 	return log, err
 }
 
-// ExplainConnect adds the remedy to an error of the connection to the NATS server.
-func (f *Flags) ExplainConnect(err error) error {
-	switch {
-	case errors.Is(err, eventlog.ErrDenied):
-		return fmt.Errorf("%w: log in with --nats-creds, or with --nats-cert and --nats-key; to read the log in the daemon's pod, leave out --nats", err)
-	case f.URL != "" && errors.Is(err, eventlog.ErrUnavailable):
-		return fmt.Errorf("%w: check that a NATS server runs at the address of --nats, that --nats-ca has the authority of its certificate, "+
-			"and that --nats-cert and --nats-key are set if it requires a client certificate", err)
-	}
-	return err
-}
-
 // Logger returns a logger for warnings about a log.
 func Logger(w io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelWarn, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {

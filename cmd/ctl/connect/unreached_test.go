@@ -35,7 +35,7 @@ func serveTLS(t *testing.T, clients bool) (url, ca string) {
 	return strings.Replace(srv.ClientURL(), "nats://", "tls://", 1), ca
 }
 
-// TestUnreached checks that the error for an unreachable NATS server names the options to check.
+// TestUnreached checks that the error for an unreachable NATS server names the option to check.
 func TestUnreached(t *testing.T) {
 	open, ca := serveTLS(t, false)
 	asking, itsCA := serveTLS(t, true)
@@ -47,11 +47,11 @@ func TestUnreached(t *testing.T) {
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for name, c := range map[string]struct{ url, ca string }{
-		"unknown authority":     {open, ""},
-		"another name":          {strings.Replace(open, "127.0.0.1", "localhost", 1), ca},
-		"no client certificate": {asking, itsCA},
-		"nobody listens":        {nobody, ""},
+	for name, c := range map[string]struct{ url, ca, says string }{
+		"unknown authority":     {open, "", "name the authority that signed the server's certificate with --nats-ca"},
+		"another name":          {strings.Replace(open, "127.0.0.1", "localhost", 1), ca, "use an address in --nats that the server's certificate names"},
+		"no client certificate": {asking, itsCA, "set --nats-cert and --nats-key"},
+		"nobody listens":        {nobody, "", "check that a NATS server runs there"},
 	} {
 		f := New()
 		f.URL, f.CA = c.url, c.ca
@@ -59,8 +59,8 @@ func TestUnreached(t *testing.T) {
 		if err == nil {
 			t.Fatal(log.Close())
 		}
-		if !strings.Contains(err.Error(), "check that a NATS server runs at the address of --nats, that --nats-ca") {
-			t.Errorf("%s: got error %v", name, err)
+		if !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: got error %v, want %q", name, err, c.says)
 		}
 	}
 	f := New()
