@@ -113,7 +113,11 @@ func (l *lines[T]) draw(list []T) error {
 			continue
 		}
 		delete(l.printed, key)
-		if err := l.write(key, Update{Text: "deleted: describe shows what happened to it"}); err != nil {
+		gone := "deleted"
+		if l.Noun.GetEnded != nil {
+			gone += ": describe shows what happened to it"
+		}
+		if err := l.write(key, Update{Text: gone}); err != nil {
 			return err
 		}
 	}

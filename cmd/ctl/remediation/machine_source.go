@@ -97,8 +97,13 @@ func (s *machineSource) Get(ctx context.Context, key types.NamespacedName) (*mac
 
 // Watch reads one machine repeatedly.
 func (s *machineSource) Watch(ctx context.Context, key types.NamespacedName, fn func(*machine) (enough bool)) error {
+	seen := false
 	return s.poll(ctx, func() (bool, error) {
 		m, err := s.Get(ctx, key)
+		if seen && errors.Is(err, kit.ErrNotFound) {
+			err = fmt.Errorf("%w: %w", err, kit.ErrGone)
+		}
+		seen = seen || err == nil
 		return err == nil && fn(m), err
 	})
 }

@@ -19,7 +19,25 @@ func MachineCommands(env *cli.Env) kit.Verbs {
 	} {
 		s := &machineSource{}
 		cmd := newCmd(env, newMachineNoun(s))
+		cmd.Short = map[string]string{
+			"get":      "Show machines: health, marks, decisions, and what happens next",
+			"describe": "Show a machine with its owner, and the decision about it",
+			"watch":    "Follow machines until interrupted, or one until it is deleted",
+		}[verb]
+		cmd.Long = cmd.Short + ".\n\n" + machineLong
+		cmd.Example = kit.Examples(env, "$ "+verb+" machine prod-control-plane-x7k2p -n fleet")
+		if verb != "describe" {
+			cmd.Example += "\n" + kit.Examples(env, "$ "+verb+" machines -A", "$ "+verb+" machines -n fleet --cluster prod")
+		}
 		f := cmd.Flags()
+		for _, name := range []string{"at", "timeline"} { // machines are not in the log
+			if f.Lookup(name) != nil {
+				_ = f.MarkHidden(name)
+			}
+		}
+		if verb == "watch" {
+			_ = f.MarkHidden("output")
+		}
 		f.BoolVar(&s.live, "live", false, "Show only the objects, and do not read the event log")
 		if verb != "describe" {
 			f.StringVar(&s.cluster, "cluster", "", "Show this cluster only")
@@ -71,14 +89,11 @@ func newMachineNoun(s *machineSource) *kit.Noun[*machine] {
 		Describe: func(_ context.Context, p *kit.Session[*machine], m *machine) ([]string, error) {
 			return describeMachine(p.View(), m), nil
 		},
-		StatusLines:  describeMachine,
-		Updates:      func(m *machine) []kit.Update { return []kit.Update{{Text: m.fact()}} },
-		IsFinished:   func(*machine) bool { return false },
-		HasFailed:    func(*machine) bool { return false },
-		AfterWatch:   "operations in progress continue",
-		GetLong:      machineLong,
-		DescribeLong: "The events of its remediation are shown by `describe remediation`.\n\n" + machineLong,
-		WatchLong:    "Machines are followed until the command is interrupted.\n\n" + machineLong,
+		StatusLines: describeMachine,
+		Updates:     func(m *machine) []kit.Update { return []kit.Update{{Text: m.fact()}} },
+		IsFinished:  func(*machine) bool { return false },
+		HasFailed:   func(*machine) bool { return false },
+		AfterWatch:  "operations in progress continue",
 	}
 	n.Open = func(k *kit.Kit) (*kit.Session[*machine], error) {
 		switch {
