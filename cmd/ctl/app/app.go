@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	_ "golang.org/x/crypto/x509roots/fallback" // the image has no CA certificates
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -90,6 +92,17 @@ run also 3 paused, 4 degraded.`)
 		if typed := cmd.Flags().Args(); cmd.HasSubCommands() && len(typed) > 0 { // an unknown command, whose flags are unknown too
 			return cmp.Or(cmd.ValidateArgs(typed), err)
 		}
+		if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
+			var names []string
+			cmd.Flags().VisitAll(func(f *pflag.Flag) {
+				if !f.Hidden {
+					names = append(names, f.Name)
+				}
+			})
+			if near := cli.Nearest(unknown.GetSpecifiedName(), names); near != "" {
+				return fmt.Errorf("%w, did you mean --%s?", err, near)
+			}
+		}
 		return err
 	})
 	cmd.Version = env.Version
@@ -110,8 +123,25 @@ run also 3 paused, 4 degraded.`)
 	rejectUnknownArgs(cmd)
 	if width, _, terminal := env.Size(env.Out); terminal {
 		cmd.SetUsageTemplate(strings.ReplaceAll(cmd.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", width)))
+		help := cmd.HelpFunc()
+		cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+			cmd.Long = wrapParagraphs(cmd.Long, width)
+			help(cmd, args)
+		})
 	}
 	return cmd
+}
+
+// wrapParagraphs wraps paragraphs with lines longer than width, except indented ones, which users paste.
+func wrapParagraphs(text string, width int) string {
+	paragraphs := strings.Split(text, "\n\n")
+	for i, p := range paragraphs {
+		long := slices.ContainsFunc(strings.Split(p, "\n"), func(line string) bool { return cli.Width(line) > width })
+		if long && !strings.ContainsAny("\n"+p, "\t") && !strings.Contains("\n"+p, "\n ") {
+			paragraphs[i] = strings.Join(cli.Wrap(strings.Join(strings.Fields(p), " "), width), "\n")
+		}
+	}
+	return strings.Join(paragraphs, "\n\n")
 }
 
 // rejectUnknownArgs makes cobra's own commands reject unknown arguments. By default they print a

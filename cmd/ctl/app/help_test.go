@@ -11,8 +11,8 @@ import (
 	"scute.dev/cmd/ctl/cli"
 )
 
-// TestHelpFitsTheTerminal checks that the descriptions of flags are wrapped to the width of the
-// terminal, and that wrapping does not change the words.
+// TestHelpFitsTheTerminal checks that texts and the descriptions of flags are wrapped to the width
+// of the terminal, and that wrapping does not change the words.
 func TestHelpFitsTheTerminal(t *testing.T) {
 	help := func(path string, width int) string {
 		var out bytes.Buffer
@@ -34,12 +34,12 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 			if diff := cmp.Diff(strings.Fields(piped), strings.Fields(got)); diff != "" {
 				t.Errorf("%s --help with %d columns has other words: %s", cmd.CommandPath(), width, diff)
 			}
-			flags := false
+			section := ""
 			for line := range strings.SplitSeq(got, "\n") {
-				if line != "" && line[0] != ' ' {
-					flags = strings.HasSuffix(line, "Flags:")
+				if strings.HasSuffix(line, ":") && line[0] != ' ' {
+					section = line
 				}
-				if flags && cli.Width(line) > width {
+				if (section == "" && !strings.HasPrefix(line, " ") || strings.HasSuffix(section, "Flags:")) && cli.Width(line) > width {
 					t.Errorf("%s --help with %d columns has the longer line %q", cmd.CommandPath(), width, line)
 				}
 			}

@@ -130,6 +130,9 @@ func (h *hints) call(call *ast.CallExpr) {
 		return
 	}
 	h.calls++
+	if name == "Hint" && len(words) > 2 && words[1] == "x" && words[2] == "x" { // a noun of a table, and a name
+		words = append(words[:1], words[2:]...)
+	}
 	switch {
 	case name == "Hint" && len(words) > 2 && words[1] == "x" && words[2] == "x": // for one object of a noun in a variable
 		h.ofEach(call.Pos(), words[0], words[3:])

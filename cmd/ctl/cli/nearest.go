@@ -31,31 +31,35 @@ const maxListed = 10
 
 // Nearest returns the name that is most similar to what the user typed; "" if none is similar.
 func Nearest(typed string, names []string) string {
-	meant, least := "", min(3, len(typed))
+	meant, least := "", len(typed)/2+1
 	for _, name := range names {
-		if d := distance(strings.ToLower(typed), name); d < least {
+		if d := distance(strings.ToLower(typed), name); d < least && d <= 2 {
 			meant, least = name, d
 		}
 	}
 	return meant
 }
 
-// distance returns how many bytes must be added, removed or replaced.
+// distance returns how many letters must be added, removed, replaced or swapped with their neighbor.
 func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
+	for j := range rows[1] {
+		rows[1][j] = j
 	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost = 1 + min(diagonal, row[j], row[j+1])
+	for i := 1; i <= len(a); i++ {
+		before, last, row := rows[0], rows[1], rows[2]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
 			}
-			diagonal, row[j+1] = row[j+1], cost
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
 		}
+		rows = [3][]int{last, row, before}
 	}
-	return row[len(b)]
+	return rows[1][len(b)]
 }

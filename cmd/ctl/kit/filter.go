@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"cmp"
 	"maps"
 	"path"
 	"regexp"
@@ -162,8 +163,8 @@ func checkType(env *cli.Env, pattern string) error {
 	if parts := typePattern.FindStringSubmatch(pattern); len(parts) > 0 && slices.Contains(Kinds(), parts[1]) && cli.Nearest(pattern, types) == "" {
 		return nil
 	}
-	return cli.Usagef("--type is %q, which is no event type and no fact%s; %s lists the types, %s searches for other words",
-		pattern, cli.DidYouMean(pattern, names), env.Hint("log", "schema"), env.Hint("log", "grep", "PATTERN"))
+	return cli.Usagef("--type is %q, which is no event type and no fact%s %s lists the types, %s searches for other words",
+		pattern, cmp.Or(cli.DidYouMean(pattern, names), ":"), env.Hint("log", "schema"), env.Hint("log", "grep", "PATTERN"))
 }
 
 // names returns the values that --type can match: the types, and the facts of their events.

@@ -95,8 +95,13 @@ func RejectUnknown(cmd *cobra.Command) {
 	}
 }
 
-// Unknown returns an error about an unknown subcommand.
+// Unknown returns an error about an unknown subcommand, or about a noun before its verb.
 func Unknown(cmd *cobra.Command, args []string) error {
+	for _, verb := range slices.Concat(args[1:min(2, len(args))], []string{"get"}) {
+		if noun, _, err := cmd.Find([]string{verb, args[0]}); err == nil && noun.HasParent() && noun.Parent().Parent() == cmd {
+			return cli.Usagef("unknown command %q for %q: the verb comes first, as in `%s %s %s`", args[0], cmd.CommandPath(), cmd.CommandPath(), verb, args[0])
+		}
+	}
 	return cli.Usagef("unknown command %q for %q%s", args[0], cmd.CommandPath(), cli.Suggest(args[0], subcommands(cmd)))
 }
 

@@ -2,6 +2,7 @@ package logcmd
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -57,7 +58,7 @@ can read it for as long as the log exists. --dir writes the schemas of all types
 func (o *schemaOptions) print(eventType string) error {
 	if _, known := kit.EventTypes()[eventType]; !known {
 		meant := cli.DidYouMean(eventType, slices.Collect(maps.Keys(kit.EventTypes())))
-		return cli.Usagef("%s is not a type that this scutectl writes%s; %s lists them", eventType, meant, o.env.Hint("log", "schema"))
+		return cli.Usagef("%s is not a type that this scutectl writes%s %s lists them", eventType, cmp.Or(meant, ":"), o.env.Hint("log", "schema"))
 	}
 	return encodeSchema(o.env.Out, eventType)
 }
