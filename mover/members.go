@@ -159,7 +159,7 @@ func (g *graph) moveAdvice(n *node) string {
 		return "label it " + object.MoveLabel + " to move it"
 	}
 	if slices.ContainsFunc(n.owners, func(p *node) bool { return !p.included && !isShareable(n.o.Ref) }) {
-		return "move its owners too, or correct its owner references" // without it, an owner would replace it
+		return "move its owners too, or correct its owner references" // its owner would replace it
 	}
 	return "label it " + object.MoveLabel + " to move it without that owner; if the owner no longer exists, remove the owner reference"
 }

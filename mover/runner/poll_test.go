@@ -10,8 +10,9 @@ import (
 	"scute.dev/mover"
 )
 
-// TestPolls checks that polls of silent controllers become less frequent, that two polls are never close together, and
-// that the wait after a slow poll is as long as the poll, but not as long as a change of the clock.
+// TestPolls checks that polls of silent controllers become less frequent, that two polls are never
+// close together, and that the wait after a slow poll is as long as the poll, but not as long as a
+// change of the clock.
 func TestPolls(t *testing.T) {
 	const least, longest, minute = 150 * time.Millisecond, 3 * time.Second, time.Minute
 	for name, c := range map[string]struct {

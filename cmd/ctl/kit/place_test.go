@@ -14,7 +14,8 @@ import (
 	"scute.dev/cmd/ctl/connect"
 )
 
-// phasesSource is a source whose object has one phase after the other, and then stays in the last one.
+// phasesSource is a source whose object has one phase after the other, and then stays in the last
+// one.
 type phasesSource struct {
 	Source[string]
 	phases []string
@@ -30,7 +31,8 @@ func (s *phasesSource) Watch(ctx context.Context, _ types.NamespacedName, fn fun
 	return ctx.Err()
 }
 
-// TestAwaitNamesTheCause checks that an error about a timeout blames the daemon only if it did nothing.
+// TestAwaitNamesTheCause checks that an error about a timeout blames the daemon only if it did
+// nothing.
 func TestAwaitNamesTheCause(t *testing.T) {
 	for name, c := range map[string]struct {
 		phases    []string
