@@ -50,7 +50,7 @@ func (f *Folder) Write(ctx context.Context, name string, from io.Reader) (int64,
 		return 0, volumeError(err)
 	}
 	unfinished := name + unfinishedSuffix
-	n, err := f.writeFile(unfinished, from)
+	n, err := f.writeFile(unfinished, &cancelableReader{ctx, from})
 	if err == nil {
 		err = f.root.Rename(unfinished, name)
 	}
@@ -59,6 +59,19 @@ func (f *Folder) Write(ctx context.Context, name string, from io.Reader) (int64,
 		return 0, volumeError(err)
 	}
 	return n, volumeError(f.sync(path.Dir(name)))
+}
+
+// cancelableReader stops when ctx ends, because a large file takes long on a slow volume.
+type cancelableReader struct {
+	ctx  context.Context //nolint:containedctx // the context of one call
+	from io.Reader
+}
+
+func (r *cancelableReader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.from.Read(p)
 }
 
 const unfinishedSuffix = ".unfinished"

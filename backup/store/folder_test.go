@@ -217,6 +217,26 @@ func (f *failingStore) Put(ctx context.Context, name string, from io.ReaderAt, s
 	return f.Store.Put(ctx, name, from, size)
 }
 
+// endedReader ends a context when it is read, and never ends itself.
+type endedReader struct{ end func() }
+
+func (r endedReader) ReadAt(p []byte, _ int64) (int, error) {
+	r.end()
+	return len(p), nil
+}
+
+// TestTimeoutOfAWrite checks that the writing of a large file ends with its context. Otherwise a slow
+// volume would count as one that hangs.
+func TestTimeoutOfAWrite(t *testing.T) {
+	f, dir := openFolder(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	err := f.Put(ctx, "a/file", endedReader{cancel}, 1<<30)
+	if left, _ := os.ReadDir(filepath.Join(dir, "a")); !errors.Is(err, context.Canceled) || len(left) > 0 {
+		t.Errorf("Put = %v, files %v", err, left)
+	}
+}
+
 // TestKilledUpload checks that an interrupted upload is incomplete at every point, and that its files can be removed.
 func TestKilledUpload(t *testing.T) {
 	dir := newArchive(t, "id-1")
