@@ -211,8 +211,18 @@ func (t Target) remove(uid types.UID) error {
 		case s.Object.GetDeletionTimestamp() != nil:
 			return deletionProgress(s), nil
 		}
-		return []string{"its deletion was requested"}, on.Delete(t, access.RefOf(s.Object), uid, metav1.DeletePropagationBackground)
+		return t.requestDeletion(on, access.RefOf(s.Object), uid)
 	})
+}
+
+// requestDeletion deletes an object, and returns what remains to wait for. A denial by a webhook is
+// not final: it may not know yet that the Cluster is gone.
+func (t Target) requestDeletion(on *access.Cluster, ref access.ObjectRef, uid types.UID) ([]string, error) {
+	err := on.Delete(t, ref, uid, metav1.DeletePropagationBackground)
+	if err != nil && !strings.Contains(err.Error(), "denied the request") {
+		err = access.FinalIfObjectRefused(ref, err)
+	}
+	return []string{"its deletion was requested"}, err
 }
 
 func deletionProgress(s settled.State) []string {
@@ -243,11 +253,6 @@ func (t Target) removeObject(on *access.Cluster, o *unstructured.Unstructured) e
 			return nil, err
 		}
 		this = u.GetUID()
-		err = on.Delete(t, ref, this, metav1.DeletePropagationBackground)
-		// A denial by a webhook is not final: it may not know yet that the Cluster is gone.
-		if err != nil && !strings.Contains(err.Error(), "denied the request") {
-			err = access.FinalIfObjectRefused(ref, err)
-		}
-		return []string{"its deletion was requested"}, err
+		return t.requestDeletion(on, ref, this)
 	})
 }

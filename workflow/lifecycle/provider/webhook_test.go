@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 
@@ -56,5 +57,27 @@ func TestDeletionThatAWebhookDenies(t *testing.T) {
 		if final != task.IsFinal(err) || !final && (err != nil || !gone["first"] || !gone["second"]) {
 			t.Errorf("%s: Delete = %v, deleted %v", message, err, gone)
 		}
+	}
+}
+
+// TestDeletionWithoutPermission checks that a Cluster that the run may not delete ends the attempt.
+func TestDeletionWithoutPermission(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodDelete {
+			respond(w, http.StatusForbidden, "Forbidden", `clusters "prod" is forbidden: User "runs" cannot delete resource "clusters"`)
+			return
+		}
+		new(manager).ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	clusters := &access.Clusters{Own: func() (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, Local: true}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	c := NewContext(ctx, &task.Call{
+		Run: "fleet/delete/1", Task: "delete-cluster", Record: func(context.Context, json.RawMessage, bool) error { return nil },
+	}, clusters)
+	err := Target{Context: &c, Cluster: Cluster{Namespace: "fleet", Name: "prod"}}.Delete(nil, func() error { return nil })
+	if !task.IsFinal(err) || !strings.Contains(err.Error(), "grant this permission") {
+		t.Errorf("Delete = %v, want a final error", err)
 	}
 }
