@@ -229,7 +229,7 @@ var etcdProblems = map[v1alpha1.EtcdProblemKind]struct{ text, next string }{
 		"compact, defragment and disarm: run etcdctl compact REVISION (it is in etcdctl endpoint status -w json), etcdctl defrag --cluster, etcdctl alarm disarm",
 	},
 	v1alpha1.EtcdCorrupt: {
-		"etcd has the alarm CORRUPT on %s: its data differs from that of the other members",
+		"etcd has the alarm CORRUPT on %s: its data differs from that of the other members, and no member answers requests",
 		"compare the members (etcdctl endpoint hashkv --cluster), stop the corrupt one and remove it (etcdctl member remove), " +
 			"disarm the alarm (etcdctl alarm disarm), then delete its machine",
 	},
