@@ -57,6 +57,7 @@ func (d *podDialer) forward(pipe net.Conn, remote *podConn) {
 			return
 		}
 	}
+	defer context.AfterFunc(d.ctx, func() { remote.Close() })() // a write to the pod may hang
 	go func() {
 		_, _ = io.Copy(remote, pipe)
 		remote.Close()

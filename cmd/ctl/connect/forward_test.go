@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -191,5 +192,57 @@ func TestListensReadsTheDaemonsArguments(t *testing.T) {
 		if _, err := logPort(pod(strings.Fields(args)...)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("listens(%s) = %v", args, err)
 		}
+	}
+}
+
+// hanging is a connection to a pod that transfers nothing until it is closed.
+type hanging struct {
+	httpstream.Stream
+	closed chan struct{}
+}
+
+func (h hanging) wait() (int, error) {
+	<-h.closed
+	return 0, io.EOF
+}
+
+func (h hanging) Read([]byte) (int, error)  { return h.wait() }
+func (h hanging) Write([]byte) (int, error) { return h.wait() }
+
+type hangingConn struct {
+	httpstream.Connection
+	closed chan struct{}
+	once   *sync.Once
+}
+
+func (h hangingConn) Close() error {
+	h.once.Do(func() { close(h.closed) })
+	return nil
+}
+
+// TestPodDialerStopsWhileAWriteHangs checks that stopping the dialer closes a connection that transfers nothing.
+func TestPodDialerStopsWhileAWriteHangs(t *testing.T) {
+	closed := make(chan struct{})
+	none := make(chan error)
+	close(none)
+	dialer, err := newPodDialer(t.Context(), func(context.Context) (*podConn, error) {
+		return &podConn{Stream: hanging{closed: closed}, conn: hangingConn{closed: closed, once: new(sync.Once)}, remoteErr: none}, nil
+	}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	local, err := dialer.Dial("", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := local.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	local.Close()
+	dialer.stop()
+	select {
+	case <-closed:
+	case <-time.After(5 * time.Second):
+		t.Error("the connection to the pod is still open")
 	}
 }
