@@ -31,7 +31,8 @@ type ExportHead struct {
 type line struct {
 	Seq    uint64    `json:"seq"`
 	Stored time.Time `json:"stored"`
-	// Subject and Header are in base64 if Binary is set, because they are not UTF-8. Commits of scute always are.
+	// Subject and Header are in base64 if Binary is set, because they are not UTF-8. scute writes
+	// only UTF-8.
 	Subject string `json:"subject"`
 	// Header contains pairs of a name and a value, sorted by name. Values of the same name are in stored order.
 	Header [][2]string `json:"header,omitempty"`

@@ -25,7 +25,8 @@ type RestoreSource struct {
 	Last uint64
 	// Archive writes the commits 1 to Last as a snapshot from which a NATS server restores a stream.
 	Archive func(ctx context.Context, w io.Writer) error
-	// Check reads the restored log before other processes can. If it fails, the restore fails.
+	// Check verifies the restored log while no other process can read it. If it fails, the restore
+	// fails.
 	Check func(ctx context.Context, l *Log) error
 	// OnWait is called with what the restore waits for after the upload; may be nil.
 	OnWait func(what string)
@@ -46,8 +47,8 @@ func RestoreExternal(ctx context.Context, o ExternalOptions, r RestoreSource) er
 	return nil
 }
 
-// RestoreHosted creates the log on a server inside this process from a backup. maxBytes is that of
-// HostedOptions. Programs call embedded.Restore.
+// RestoreHosted creates the log on a server inside this process from a backup. maxBytes is the same
+// as HostedOptions.MaxBytes. Programs call embedded.Restore.
 func RestoreHosted(ctx context.Context, h nats.InProcessConnProvider, maxBytes int64, r RestoreSource) error {
 	nc, err := nats.Connect("", nats.InProcessServer(h), nats.Timeout(HostTimeout))
 	if err != nil {

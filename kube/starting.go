@@ -120,8 +120,8 @@ func (s *denialConfirmer) ready(denied *http.Request) (int, error) {
 	return response.StatusCode, response.Body.Close()
 }
 
-// waitReady waits while the API server reports that it is not ready. It does not wait for any other
-// response, or without one.
+// waitReady waits while the API server reports that it is not ready. It returns for any other
+// response, and if there is no response.
 func (c *Cluster) waitReady(ctx context.Context) error {
 	return c.Do(ctx, "ask whether it is ready", func(ctx context.Context) error {
 		var code int

@@ -33,7 +33,8 @@ func (s Selection) ClusterFilter() func(cluster string) bool {
 // Member is an object that moves.
 type Member struct {
 	object.Observed
-	// Level is its depth below members without owners among the members.
+	// Level is 0 for a member without owners among the members. Otherwise it is one more than the
+	// highest level of these owners.
 	Level int
 	// MemberOwners are its owners among the members.
 	MemberOwners []object.Owner

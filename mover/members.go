@@ -76,8 +76,8 @@ func (g *graph) memberOwners(n *node, dropped []ObjectReason) ([]object.Owner, [
 			dropped = append(dropped, ObjectReason{Ref: n.o.Ref, Reason: "its owner " + p.o.Ref.String() +
 				" stays at the source: the owner reference is not copied"})
 		default:
-			// The version is that of the copied owner, because the reference may name a version
-			// that is no longer served.
+			// The version is the version of the copied owner, because the API server may no longer
+			// serve the version in the reference.
 			owner.Ref, owner.Version, owner.UID = p.o.Ref, p.o.Version, ""
 			owners = append(owners, owner)
 		}

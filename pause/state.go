@@ -89,8 +89,8 @@ type Watch struct {
 	patience        Patience
 }
 
-// Patience decides when silent controllers are woken by writes, because most act without one. The
-// zero value is ready for use.
+// Patience decides when to wake silent controllers by a write. Most controllers act without a
+// write. The zero value is ready for use.
 type Patience struct {
 	quiet int // consecutive evaluations without news
 }

@@ -318,7 +318,7 @@ func (s *State) finish(a *Active, end pastRemediation, at time.Time) {
 	s.prune()
 }
 
-// recordEnd records the end of a remediation, or of an illness without one.
+// recordEnd records the end of a remediation, or the recovery of a machine that had no remediation.
 func (s *State) recordEnd(u *UnhealthyMachine, e pastRemediation, at time.Time) {
 	e.Victim, e.EndedAt, e.MarkedAt, e.Attempts, e.Decision, e.Evidence = u.Subject, at, u.MarkedAt, u.Attempts, u.Decision, u.Evidence
 	e.Reason = u.Mark.Reason

@@ -73,9 +73,9 @@ type MaintenanceFacts struct {
 }
 
 const (
-	// defragmentInterval is the minimum time until a member is defragmented again, and after a
-	// failure until any member of the etcd is. A database that is fragmented again sooner would not
-	// benefit.
+	// defragmentInterval is the minimum time between two defragmentations of a member, because a
+	// database that is fragmented again sooner would not benefit. After a failure it is the minimum
+	// time until any member of the etcd is defragmented.
 	defragmentInterval = time.Hour
 	// disarmTimeout bounds the attempts to disarm an alarm.
 	disarmTimeout = time.Minute

@@ -42,9 +42,9 @@ type etcdReport struct {
 const (
 	// A database is near its quota from nearQuotaPercent percent on, until it is below belowQuotaPercent percent.
 	nearQuotaPercent, belowQuotaPercent = 80, 75
-	// A database of at least fragmentedSize bytes is fragmented when at least fragmented percent
-	// are free, until less than defragmented percent are. The numbers are the thresholds of
-	// OpenShift's etcd operator.
+	// A database of at least fragmentedSize bytes becomes fragmented when at least
+	// fragmentedPercent percent are free. It stays fragmented until less than defragmentedPercent
+	// percent are free. The numbers are the thresholds of OpenShift's etcd operator.
 	fragmentedSize                         = 100 << 20
 	fragmentedPercent, defragmentedPercent = 45, 40
 	// alarmInterval is the longest interval between two requests to etcd while it may have an
@@ -201,8 +201,8 @@ func (m *Machine) reportedUnhealthy() bool {
 		m.Conditions[clusterv1.MachineNodeReadyCondition].Status == object.True
 }
 
-// initialDelay returns when in the first interval an owner is asked, so that a starting process
-// does not ask all owners at once.
+// initialDelay returns when in the first interval the etcd of an owner is queried, so that a
+// starting process does not query all of them at once.
 func initialDelay(id string, interval time.Duration) time.Duration {
 	h := fnv.New32a()
 	h.Write([]byte(id))
@@ -293,7 +293,8 @@ func (r EtcdReported) advice() string {
 	return view.Join(list...)
 }
 
-// adds reports whether the report has problems of some kinds that the report before it does not have.
+// adds reports whether the report contains a problem of one of the kinds that the report before it
+// does not contain.
 func (r EtcdReported) adds(before etcdReport, kinds ...v1alpha1.EtcdProblemKind) bool {
 	return slices.ContainsFunc(r.Problems, func(p EtcdProblem) bool {
 		return slices.Contains(kinds, p.Kind) && slices.ContainsFunc(p.Members, func(node string) bool { return !before.has(p.Kind, node) })

@@ -29,7 +29,7 @@ type (
 		Reason  string    `json:"reason"`
 		Source  source    `json:"source"`
 		Since   time.Time `json:"since"`
-		// FailureDomain is the failure domain of the machine; "" without one and in older logs.
+		// FailureDomain is the failure domain of the machine; "" if it has none, and in older logs.
 		FailureDomain string `json:"failureDomain,omitempty"`
 		// FailingSince contains the failing checks of conditions that scute reads from the Node,
 		// each with the time at which scute first observed the failure.
@@ -56,7 +56,7 @@ type (
 		Until   time.Time `json:"until,omitzero"`
 		Reason  string    `json:"reason,omitempty"`
 		// Request is the request with the hold; "" in older logs. The hold ends when it is removed
-		// there, or from a request that it was copied to.
+		// from this request, or from a request that it was copied to.
 		Request types.UID `json:"request,omitempty"`
 	}
 	// HoldReleased ends a hold or an abort. The machine is decided again, and its attempts and the
@@ -68,7 +68,8 @@ type (
 	// other replacement starts for the machine.
 	AbortRequested struct {
 		Machine Subject `json:"machine"`
-		// Request is the request with the abort; "" in older logs. The abort ends as a hold does.
+		// Request is the request with the abort; "" in older logs. The abort ends when it is
+		// removed from this request, or from a request that it was copied to.
 		Request types.UID `json:"request,omitempty"`
 	}
 	// EscalationStarted records that the object of this escalation step is about to be created.
@@ -224,7 +225,8 @@ type (
 	// DefragmentationStarted records that a member of etcd is about to be defragmented.
 	DefragmentationStarted struct {
 		Node string `json:"node"`
-		// Leader reports whether the member leads. The leadership moves first.
+		// Leader reports whether the member is the leader. If so, the leadership is transferred
+		// before the defragmentation.
 		Leader bool     `json:"leader,omitempty"`
 		Before Database `json:"before"`
 		Reason string   `json:"reason"`

@@ -93,8 +93,9 @@ type OwnerFacts struct {
 // Retry contains a KubeadmControlPlane's limits of its remediations (spec.remediation), with the defaults.
 type Retry struct {
 	Max *int32 // nil for no bound
-	// Period is the minimum time between the remediation of a machine and of its replacement. After
-	// MinHealthy, it counts as another machine.
+	// Period is the minimum time between the remediation of a machine and the remediation of its
+	// replacement. A replacement that fails after it was healthy for MinHealthy does not count as a
+	// retry.
 	Period, MinHealthy time.Duration
 }
 
@@ -119,12 +120,13 @@ type ClusterFacts struct {
 	// Reachable reports whether the workload cluster's API server answers; Absent if it was not
 	// asked.
 	Reachable object.ConditionStatus
-	// BlindFor is for how long all observations up to this one were Blind, as the runner remembers;
-	// 0 for the first of them.
+	// BlindFor is how long all observations up to this one were Blind; 0 for the first of them. The
+	// runner measures it.
 	BlindFor time.Duration
 	// FailureDomains are the failure domains for control plane machines.
 	FailureDomains []string
-	// Region distinguishes its failure domains from those of the same name in other regions; "" for none.
+	// Region is part of the names of failure domains, because other regions may have failure
+	// domains of the same name; "" for none.
 	Region string
 }
 
@@ -259,7 +261,7 @@ type Member struct {
 	Size, InUse, Quota int64
 }
 
-// PortForward is the way in which a member is asked first: a port-forward to its pod.
+// PortForward is the route by which a member is queried first: a port-forward to its pod.
 const PortForward = "port-forward"
 
 // Policy contains the facts about the RepairPolicy that selects the owner, with the defaults.

@@ -35,9 +35,9 @@ func cleanUp(s *State, f *Facts) []Action {
 }
 
 // withdrawStrayHandOvers withdraws hand-overs that are not in this log, because no process checks
-// any more whether they are safe. It keeps the hand-overs of a MachineHealthCheck that does not ask
-// scute. If the policy cannot be read, machines without a mark are included, because no machine is
-// marked then.
+// any more whether they are safe. It keeps the hand-overs of a MachineHealthCheck that does not
+// request remediations from scute. If the policy cannot be read, machines without a mark are
+// included, because no machine is marked then.
 func (s *State) withdrawStrayHandOvers(f *Facts) []Action {
 	return actionsFor(f.all(), Withdraw, func(m *Machine) bool {
 		a, u := s.activeOf(m.UID), s.record(m.UID)
@@ -156,9 +156,9 @@ func (s *State) unhealthyAnnotation(u *UnhealthyMachine) string {
 	})
 }
 
-// requestActions creates the request of an unhealthy machine if no MachineHealthCheck has. It
-// deletes a request that is no longer needed, unless a MachineHealthCheck still reports the machine
-// as unhealthy: that check deletes the request later.
+// requestActions creates the request of an unhealthy machine if no MachineHealthCheck has created
+// one. It deletes a request that is no longer needed, unless a MachineHealthCheck still reports the
+// machine as unhealthy: the MachineHealthCheck deletes the request later.
 func (s *State) requestActions(u *UnhealthyMachine, m *Machine, now time.Time) []Action {
 	switch {
 	case u.UID == "" && m.forgotten(now):
@@ -187,9 +187,8 @@ func settled(since, now time.Time) bool {
 	return !now.Before(since.Add(settlePeriod)) || isFuture(since, now)
 }
 
-// forgotten reports whether the machine is healthy, and has a request that the log no longer has,
-// because it retains only the last few. A request that a user created, or that has orders, is not
-// forgotten.
+// forgotten reports whether the machine is healthy and has a request of a remediation that the log
+// no longer retains. A request that a user created, or that has orders, is not forgotten.
 func (m *Machine) forgotten(now time.Time) bool {
 	r := m.Request
 	return r != nil && !r.Deleting && !r.Manual && !r.Hold && !r.Abort && settled(r.Created, now) &&
@@ -219,10 +218,10 @@ func (m *Machine) recovered(u *UnhealthyMachine, s *State, now time.Time) bool {
 	}
 	check := m.lastCheck()
 	if r := m.Request; check.Status == object.False && m.OtherHealthCheck == "" && m.HealthChecksPass == object.Absent && r != nil && !r.Manual && !r.Deleting {
-		return true // the MachineHealthCheck that asked scute is gone, or no longer selects the machine
+		return true // the MachineHealthCheck that created the request is gone, or no longer selects the machine
 	}
 	if check.Reason != HandOverReason && (u.UID == "" || m.OtherHealthCheck != "") {
-		return false // another client may have set them, such as a MachineHealthCheck that does not ask scute
+		return false // another client may have set them, such as a MachineHealthCheck without scute's template
 	}
 	return check.Status == object.False && check.Reason == HandOverReason ||
 		m.Conditions[clusterv1.MachineOwnerRemediatedCondition].Status == object.False ||
@@ -233,10 +232,10 @@ func (m *Machine) lastCheck() Condition {
 	return m.Conditions[clusterv1.MachineHealthCheckSucceededCondition]
 }
 
-// staysUnhealthy reports whether the result of a MachineHealthCheck that asks scute may stay
-// forever. The check resets it only on a machine with a request, and creates none while more
-// machines are unhealthy than its limit (Cluster API issue 13822). The owner then never counts the
-// machine as available.
+// staysUnhealthy reports whether the result of a MachineHealthCheck that requests remediations from
+// scute may stay False forever. The MachineHealthCheck resets the result only on a machine with a
+// request. It creates no request while more machines are unhealthy than its limit (Cluster API
+// issue 13822). The owner then never counts the machine as available.
 func (m *Machine) staysUnhealthy() bool {
 	c := m.lastCheck()
 	return m.HealthChecksPass != object.Absent && m.OtherHealthCheck == "" && m.Request == nil && c.Status == object.False && c.Reason != HandOverReason

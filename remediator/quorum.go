@@ -110,8 +110,8 @@ func (e *Etcd) member(m *Machine) *Member {
 }
 
 // votes reports whether a machine has a voter of its control plane's etcd (member), and whether
-// this voter answers (alive). A voter without a machine counts as that of a machine that never
-// joined, because that machine may have added it.
+// this voter answers (alive). A voter that belongs to no machine counts as the voter of a machine
+// that never joined, because that machine may have added it.
 func (f *Facts) votes(m *Machine) (alive, member bool) {
 	switch {
 	case f.Owner.ExternalEtcd || !f.isControlPlane() || f.Etcd == nil:

@@ -29,8 +29,9 @@ func decideWorker(m *Machine, f *Facts) Decision {
 		if d := f.checkOtherAnnotations(m); d != nil {
 			return *d
 		}
-		// A user scaled the owner down and its controller has not acted yet. It could delete the
-		// victim for that, and a healthy machine when the surge ends.
+		// A user scaled the owner down and its controller has not acted yet. If a surge began now,
+		// the controller could delete the victim to scale down, and a healthy machine when the
+		// surge ends.
 		if n, wanted := f.remainingMachines(), f.desiredReplicas(); n > int(wanted) {
 			return *waitForHuman(fmt.Sprintf("if this lasts, find out why %s does not act: check the conditions of %s %s", f.Owner.Name, f.Owner.Kind, f.Owner.Name),
 				ruleScaling, "%s has %s instead of %d, and deletes some first", f.Owner.Name, view.Count(n, "machine"), wanted)

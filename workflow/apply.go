@@ -40,8 +40,8 @@ func (s *State) Apply(e Event, at time.Time) {
 	}
 }
 
-// stopClocks stops the clocks while only an operator can make the run continue. A resume event has
-// the duration for which they stood still.
+// stopClocks stops the clocks while only an operator can make the run continue. A Resumed event
+// contains how long they were stopped.
 func (s *State) stopClocks(e Event, at time.Time) {
 	if _, resumed := e.(Resumed); !resumed && s.phaseCounts[taskPaused] > 0 && !s.paused && s.awaitsOperator() {
 		s.shiftDeadlines(at.Sub(s.lastAt))

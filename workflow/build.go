@@ -20,7 +20,8 @@ type KindInfo struct {
 	Validate func(with json.RawMessage) []Problem
 	// Holds is the value of Step.Holds.
 	Holds bool
-	// Interactive is set if a step of the kind waits for an operator. Only steps of tasks can.
+	// Interactive is set if a step of the kind waits for an operator. A failure handler or an undo
+	// cannot be of such a kind.
 	Interactive bool
 	// Releases returns the task whose hold a step with these inputs releases, or "". May be nil.
 	Releases func(with json.RawMessage) string
@@ -134,8 +135,8 @@ func (b *builder) unusedPolicies() {
 	}
 }
 
-// policies returns the entries of spec.policies for a step, the most specific first: that of the
-// type of its objects, and that of its kind.
+// policies returns the entries of spec.policies for the type of a step's objects, which takes
+// precedence, and for the kind of the step.
 func (b *builder) policies(spec *v1alpha1.StepSpec) (ofType, ofKind *v1alpha1.KindPolicy) {
 	if info, ok := b.o.Kind(spec.Kind); ok && info.Type != nil {
 		full := info.Type(rawJSON(spec.With))

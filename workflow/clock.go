@@ -176,9 +176,9 @@ func (s *State) edgesIdle() bool {
 	return true
 }
 
-// delayPassed reports whether the delay before another attempt has passed. It returns true if the
-// clock is behind the time of the failure, because then it was set back, or it is that of another
-// machine, and the delay must not become longer.
+// delayPassed reports whether the delay before another attempt has passed. It also returns true if
+// the clock is behind the time of the failure. The clock was then set back, or the failure was
+// recorded on another machine, and the delay must not become longer.
 func (s *State) delayPassed(a alarm, now time.Time) bool {
 	return !a.at.After(now) || now.Before(s.tasks[a.task].retryFrom)
 }

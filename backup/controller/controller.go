@@ -148,8 +148,9 @@ func (r *Reconciler) publish(ctx context.Context, b *v1alpha1.BackupSchedule, id
 }
 
 // status returns the status of a schedule from the view, or from the log if the view has removed a
-// schedule that ended. A schedule ends only when its resource is deleted. If it has ended, the
-// resource was restored, and the status must show that no backups are made.
+// schedule that ended. A schedule ends only when its resource is deleted. If a resource exists
+// whose schedule has ended, the resource was restored, and the status must show that no backups are
+// made.
 func (r *Reconciler) status(ctx context.Context, id string) (status v1alpha1.BackupScheduleStatus, known bool, err error) {
 	status, known, err = resource.LatestStatus(ctx, r.Schedules, id, nil, false)
 	if status.Phase == v1alpha1.BackupEnded {

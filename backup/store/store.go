@@ -50,7 +50,7 @@ func (e *Error) Error() string {
 	return e.Field + ": " + e.Message
 }
 
-// Unwrap returns the cause, whose text may include that of the store.
+// Unwrap returns the cause. Its text may include the text of the store's error.
 func (e *Error) Unwrap() error { return e.err }
 
 // The reasons whose remedy depends on where the user specifies the store.

@@ -114,9 +114,9 @@ func templateProblems(p *v1alpha1.RepairPolicy, s *scope, checks []clusterv1.Mac
 	return list
 }
 
-// conflictingCheck returns the MachineHealthCheck of another author for the same control plane, nil
-// if there is none. A MachineHealthCheck that requests remediations from scute is not a rival. It
-// replaces the policy's own, and sets wired.
+// conflictingCheck returns a MachineHealthCheck of another author for the same control plane, or
+// nil if there is none. A MachineHealthCheck that requests remediations from scute does not
+// conflict. It replaces the check of the policy, and wired reports whether there is one.
 func conflictingCheck(checks []clusterv1.MachineHealthCheck, owner client.Object, cluster string, machines []clusterv1.Machine) (other *clusterv1.MachineHealthCheck, wired bool) {
 	own := labels.Set{clusterv1.ClusterNameLabel: cluster, clusterv1.MachineControlPlaneLabel: "", clusterv1.MachineControlPlaneNameLabel: owner.GetName()}
 	for i := range checks {

@@ -331,9 +331,9 @@ func (r *policyReconciler) etcd(s *scope) []v1alpha1.EtcdProblem {
 	return slices.Clip(list[:min(len(list), v1alpha1.MostEtcdProblems)])
 }
 
-// policyStatus returns the status of a policy. calm is the end of the cooldown after a mass
-// failure, zero without one. opens is when the limit of a window allows another remediation, zero
-// if it already does.
+// policyStatus returns the status of a policy. calm is when the cooldown after a mass failure ends,
+// or zero if there is none. opens is when the limit of a window allows another remediation, or zero
+// if the limit allows one now.
 func policyStatus(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string, calm, opens time.Time) v1alpha1.RepairPolicyStatus {
 	reason, message := policySummary(p, s, t, wrong, calm, opens)
 	return v1alpha1.RepairPolicyStatus{

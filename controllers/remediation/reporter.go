@@ -90,8 +90,8 @@ func (t *EventReporter) Report(n runner.Report) {
 }
 
 // shouldReport reports whether the machine had fewer than often such events recently, and counts
-// this one. It uses the times of the log, so that the same facts are skipped when they are read
-// again. mu is held.
+// this event. It uses the times of the log, so that the same events are skipped when the log is
+// read again. mu is held.
 func (t *EventReporter) shouldReport(n runner.Report) bool {
 	if n.At.Sub(t.swept) > maxEventAge { // delete old entries, so that the map stays small
 		for key, times := range t.reported {

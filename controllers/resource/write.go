@@ -19,8 +19,8 @@ type readable interface {
 	Parts() v1alpha1.Unreadable
 }
 
-// Publish writes the status, as Write does, with the condition Readable set in list, which are the
-// conditions of after. It records an event if the object has become unreadable.
+// Publish sets the condition Readable in list, which contains the conditions of after, and writes
+// the status with Write. It records an event if the object has become unreadable.
 func Publish(ctx context.Context, c client.Client, recorder events.EventRecorder, before, after readable, list *[]metav1.Condition) (written bool, err error) {
 	parts := before.Parts()
 	conditions, fresh := withReadable(*list, before.GetGeneration(), parts)

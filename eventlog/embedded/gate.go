@@ -22,10 +22,11 @@ const (
 	// createConsumer is the subject of requests for a consumer, and gateSubject the subject on
 	// which the requests of roles arrive.
 	createConsumer, gateSubject = "$JS.API.CONSUMER.CREATE.*.*", "_SCUTE_GATE.*.*"
-	// appendPrefix replaces the prefix of the subjects on which the commits of roles arrive.
+	// appendPrefix replaces the prefix of the log's subjects in commits of roles, so that the gate
+	// receives them.
 	appendPrefix = "_SCUTE_APPEND"
-	// maxConsumers is the number of consumers at which roles cannot create another one. The server
-	// allows 1000; this process needs the rest.
+	// maxConsumers is the number of the log's consumers from which on roles cannot create another
+	// one. The server allows 1000; the rest is reserved for this process.
 	maxConsumers = 900
 	// maxIdle is the longest inactive_threshold of a role's consumer.
 	maxIdle = 2 * time.Minute

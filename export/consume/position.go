@@ -39,8 +39,8 @@ func PositionAfter(logID string, r eventlog.Record) Position {
 // commitPrefix returns the prefix of Commit.
 func commitPrefix(seq uint64) string { return strconv.FormatUint(seq, 10) + "/" }
 
-// ReadAfter returns the sequence after which the log is read again: that of the commit before the
-// last delivered one, if the position identifies it, because Check compares it.
+// ReadAfter returns the sequence after which the log is read again. If the position identifies the
+// last delivered commit, this commit is read again, so that Check can compare it.
 func (p Position) ReadAfter() uint64 {
 	if p.hasCommit() {
 		return p.Sequence - 1

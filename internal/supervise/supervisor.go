@@ -104,8 +104,8 @@ func namespaceOf(id string) string {
 	return namespace
 }
 
-// isDue reports whether an object is due now and its backoff has ended. It enqueues an object that
-// becomes due later for that time.
+// isDue reports whether an object is due now and its backoff has ended. If the object becomes due
+// later, isDue enqueues it for that time.
 func (s *Supervisor) isDue(id string) bool {
 	wait, due := s.Due(id)
 	s.mu.Lock()

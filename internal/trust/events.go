@@ -29,8 +29,8 @@ type Reconciled struct {
 	Cluster string `json:"cluster"`
 	// Watermark of the Lease at the reconciliation. It no longer prevents the use of this log.
 	Watermark Watermark `json:"watermark"`
-	// Statuses is the mark of the statuses of scute's resources at the reconciliation. Statuses up
-	// to this mark no longer prevent the use of this log.
+	// Statuses is the high-water mark in the statuses of scute's resources at the reconciliation.
+	// Statuses up to it no longer prevent the use of this log.
 	Statuses Watermark `json:"statuses,omitzero"`
 	// Open are the objects that were unfinished in the log or in the cluster, with their outcomes.
 	Open []Outcome `json:"open,omitempty"`

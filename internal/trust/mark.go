@@ -118,8 +118,8 @@ const (
 	RequestedAnnotation = "scute.dev/log-reached"
 )
 
-// WatermarkOf returns the mark in the annotations of the Lease. It reads an invalid sequence as the
-// highest one, which stops the daemon until an operator checks it.
+// WatermarkOf returns the high-water mark in the annotations of the Lease. It reads an invalid
+// sequence as the highest one, which stops the daemon until an operator checks it.
 func WatermarkOf(annotations map[string]string) Watermark {
 	m := Watermark{LogID: annotations[logIDAnnotation]}
 	if m.LogID == "" {
@@ -133,7 +133,7 @@ func WatermarkOf(annotations map[string]string) Watermark {
 	return m
 }
 
-// SetWatermark writes the mark into the annotations of the Lease.
+// SetWatermark writes the high-water mark into the annotations of the Lease.
 func SetWatermark(annotations map[string]string, m Watermark) {
 	annotations[logIDAnnotation], annotations[sequenceAnnotation] = m.LogID, strconv.FormatUint(m.Sequence, 10)
 }

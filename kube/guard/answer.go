@@ -127,9 +127,9 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, err
 }
 
-// Bound bounds the responses of a server with a URL from a user, in bytes and in the memory of
-// their values. Each namespace reads one large response at a time, of servers and API servers
-// together, and at most two namespaces do.
+// Bound limits the responses of a server whose URL a user chose: their size in bytes, and the
+// memory of their decoded values. A namespace can read only one large response at a time, and at
+// most two namespaces can read one at the same time. Responses of API servers count too.
 func (g *Guard) Bound(next http.RoundTripper, namespace string, most int) http.RoundTripper {
 	b := bounded{next: next, namespace: namespace, maxBytes: most}
 	if g != nil {

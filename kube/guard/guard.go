@@ -43,7 +43,8 @@ func New(allowed []string) (*Guard, error) {
 }
 
 // AllowPrivate returns a Guard that also allows private addresses, because the machines of workload
-// clusters have these. Addresses that must be listed one by one (see Check) still must.
+// clusters have private addresses. Addresses that an operator must list one by one (see Check) stay
+// denied unless they are listed.
 func (g *Guard) AllowPrivate() *Guard {
 	wider := &Guard{}
 	if g != nil {
@@ -109,8 +110,9 @@ func (g *Guard) Protect(config *rest.Config, namespace string) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return g.limit(next, namespace) })
 }
 
-// isLocal reports whether a connection to an address stays on this machine. Connections to 0.0.0.0
-// and :: do. A connection to any loopback address reaches servers that listen on all addresses.
+// isLocal reports whether a connection to an address stays on this machine, as a connection to
+// 0.0.0.0 or :: does. A connection to any loopback address reaches servers that listen on all
+// addresses.
 func isLocal(ip netip.Addr) (bool, error) {
 	if ip.IsUnspecified() || ip.IsLoopback() {
 		return true, nil

@@ -88,8 +88,7 @@ func (d *Dialer) Cluster(name string, config *rest.Config) (*Cluster, error) {
 }
 
 // CheckWritesAllowed returns an error if no changes in the cluster are allowed at the moment.
-// Callers that change the cluster by another protocol than that of the API server call it right
-// before.
+// Callers that do not change the cluster through its API server call it right before the change.
 func (c *Cluster) CheckWritesAllowed() error {
 	if c.dialer.CheckWritesAllowed == nil {
 		return nil

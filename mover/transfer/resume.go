@@ -24,13 +24,15 @@ func (t *Transfer) restorePauses(ctx context.Context, s *mover.State) (mover.Out
 	return mover.PausesRestored{}, t.resumeCopies(ctx, s)
 }
 
-// resumeCopies removes the annotations from the copies and restores the pause states: first of
-// objects outside Clusters, ClusterClasses before their Clusters, then of one Cluster after the
-// other. A resumed Cluster's controllers may work while other Clusters still have annotations. A
-// Cluster is resumed only after the annotations of templates and of all its objects are removed,
+// resumeCopies removes the annotations from the copies and restores the pause states. It begins
+// with the objects outside Clusters, and restores ClusterClasses before their Clusters. Then it
+// resumes one Cluster after the other, so a resumed Cluster's controllers may work while other
+// Clusters still have annotations.
+//
+// A Cluster is resumed only after the annotations of templates and of all its objects are removed,
 // because its topology controller immediately copies the annotations of the class's templates, and
-// other controllers copy those of an owner. A rejected write to one Cluster or ClusterResourceSet
-// does not keep the others paused.
+// other controllers copy the annotations of an owner. A rejected write to one Cluster or
+// ClusterResourceSet does not prevent the others from being resumed.
 func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 	roots := rootsOf(s)
 	marked := t.verified // this process has read all copies with the annotations

@@ -14,7 +14,7 @@ import (
 )
 
 // handOver sets the two conditions on which an owner remediates a machine itself, by deleting it
-// first. Owners of this version read none of the conditions of the older contract for that.
+// first. Owners of this version do not remediate because of a condition of the older contract.
 func (d *execution) handOver(ctx context.Context) error {
 	if _, err := d.kind(); err != nil {
 		return err

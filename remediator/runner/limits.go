@@ -55,9 +55,9 @@ func (r *Runner) queuedBefore(self *tracker, now time.Time) (owner string, until
 	return owner, time.Time{}
 }
 
-// ledger counts the policy's usage by other owners. The number of watched machines is at least that
-// of the observation, because not every owner has had a turn in this process. The caller holds the
-// lock.
+// ledger counts the policy's usage by other owners. The number of watched machines is at least the
+// number in the observation, because not every owner has had a turn in this process. The caller
+// holds the lock.
 func (r *Runner) ledger(self *tracker, f *remediator.Facts, now time.Time) remediator.Ledger {
 	l := remediator.Ledger{Watched: len(f.Machines), Unhealthy: remediator.Total(remediator.UsageOf(self.agg.State, f).Unhealthy)}
 	policy := policyKey(f)
@@ -91,7 +91,8 @@ func (r *Runner) Totals(namespace, policy string) Totals {
 	return r.totals(namespace+"/"+policy, nil, r.now())
 }
 
-// totals returns the totals of a policy without one owner. The caller holds the lock.
+// totals returns the totals of a policy, except those of the owner without. The caller holds the
+// lock.
 func (r *Runner) totals(policy string, without *tracker, now time.Time) (t Totals) {
 	for _, e := range r.owners {
 		if e == without || e.policy != policy {
@@ -166,8 +167,9 @@ func (r *Runner) massFailuresEnded(namespace string) map[string]time.Time {
 	return passed
 }
 
-// Fleet returns the remediations in progress and the machines of all policies, by the limits and
-// selected machines of an observation. FailingDomains contains the mass failures for any namespace.
+// Fleet returns the remediations in progress and the numbers of machines of all policies. seen
+// contains the limits and the selected machines of an observation. FailingDomains contains the
+// failure domains with a mass failure in any namespace.
 func (r *Runner) Fleet(seen remediator.Fleet) remediator.Fleet {
 	now := r.now()
 	r.mu.Lock()
@@ -210,7 +212,7 @@ type admissions struct {
 	holder string             // the process that named the last owner
 }
 
-// apply adds the passages in a commit.
+// apply adds the passages that a commit records.
 func (p *admissions) apply(catalog *eventlog.Catalog[remediator.Event], r eventlog.Record) error {
 	err := catalog.Fold(r, func(e remediator.Event, _ time.Time) {
 		if admitted, ok := e.(remediator.Admitted); ok {

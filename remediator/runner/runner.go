@@ -22,8 +22,8 @@ type Observer interface {
 	// Observe returns an owner's facts without etcd. It returns no error for an owner that is gone,
 	// because the facts contain that. made are the objects of escalation steps in the log.
 	Observe(ctx context.Context, owner remediator.Owner, made remediator.CreatedObjects) (*remediator.Facts, error)
-	// Probe returns the facts with the answers of the cluster's API server and of etcd. What cannot
-	// be asked is Unknown, with the reason, and not an error.
+	// Probe returns the facts with the answers of the cluster's API server and of etcd. It returns
+	// no error for a server that cannot be queried: the facts contain Unknown and the reason.
 	Probe(ctx context.Context, f *remediator.Facts) (*remediator.Facts, error)
 }
 
@@ -228,7 +228,7 @@ const (
 )
 
 // decide records the events of one decision, and returns its facts. startMu guards everything that
-// may start something; the cluster is asked outside of it.
+// may start something. It is not held while the cluster is queried.
 func (r *Runner) decide(ctx context.Context, e *tracker, seen *remediator.Facts) (*remediator.Facts, outcome, error) {
 	r.startMu.Lock()
 	defer r.startMu.Unlock()

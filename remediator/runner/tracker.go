@@ -17,8 +17,8 @@ type tracker struct {
 	agg *root
 	// claimed means that this process had claimed the owner at the end of the last turn.
 	claimed bool
-	// behind means that the last turn failed, so that the log may have what this process appended,
-	// although it did not learn that.
+	// behind means that the last turn failed. The log may contain an append of that turn for which
+	// this process received an error.
 	behind   bool
 	failures int
 	// blindSince is the time of the first of the latest consecutive failed observations, or zero if

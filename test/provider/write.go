@@ -42,7 +42,7 @@ func report(ctx context.Context, c client.Client, o *unstructured.Unstructured, 
 	return patch(ctx, c, o, map[string]any{"status": fields}, "status")
 }
 
-// patch patches an object. It ignores that the object no longer exists.
+// patch patches an object. It returns nil if the object no longer exists.
 func patch(ctx context.Context, c client.Client, o *unstructured.Unstructured, body map[string]any, subresources ...string) error {
 	raw, err := json.Marshal(body)
 	if err != nil {

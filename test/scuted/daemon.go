@@ -29,7 +29,7 @@ type Daemon struct {
 type DaemonOptions struct {
 	// LogDir is the folder of the embedded log. It outlives the daemon.
 	LogDir string
-	// Listen is the address of the log, Health that of the probes, Metrics that of the metrics.
+	// Listen, Health and Metrics are the addresses of the log, of the probes and of the metrics.
 	Listen, Health, Metrics string
 	// Program is another binary with the same flags.
 	Program string

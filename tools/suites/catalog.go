@@ -121,7 +121,8 @@ func (o *options) stack(name, pkg string) suite {
 	}
 }
 
-// place is that of a package of test/ among the long suites, or behind them.
+// place returns the index of a package of test/ among the long suites, or the number of long suites
+// if it is not one.
 func place(name string) int {
 	if i := slices.IndexFunc(long(), func(s suite) bool { return s.name == name }); i >= 0 {
 		return i
@@ -129,7 +130,7 @@ func place(name string) int {
 	return len(long())
 }
 
-// packages are those of the module test/ that have tests, the longest first.
+// packages returns the packages of the module test/ that have tests, the longest first.
 func (o *options) packages(ctx context.Context) ([]string, error) {
 	cmd := exec.CommandContext(ctx, "go", "list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}", "./...")
 	cmd.Dir, cmd.Stderr = filepath.Join(o.root, "test"), os.Stderr

@@ -21,8 +21,8 @@ type options struct {
 	burn    int
 	lanes   int
 	timeout time.Duration
-	// rotation is the share of the long matrices that all suites take. If it is empty, the first
-	// round takes that of the day, and each next one the next.
+	// rotation is the share of the long matrices that all suites run. If it is empty, the first
+	// round runs the share of the day, and each further round runs the next share.
 	rotation string
 	day      int64
 }

@@ -185,10 +185,10 @@ type reporter struct {
 	results []result
 }
 
-// still is how often the reporter says what is running.
+// still is the interval at which the reporter prints what is running.
 const still = 30 * time.Second
 
-// watch says what is running, and for how long, until stop is called.
+// watch prints what is running, and for how long, until stop is called.
 func (r *reporter) watch() (stop func()) {
 	tick, done := time.NewTicker(still), make(chan struct{})
 	go func() {

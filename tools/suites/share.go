@@ -52,7 +52,7 @@ func (s *suite) part(share string) (part, error) {
 	}, nil
 }
 
-// tests are those of a package, by file.
+// tests returns the names of a package's tests, by file.
 func tests(dir string) (names []string, err error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*_test.go")) // sorted
 	if err != nil {

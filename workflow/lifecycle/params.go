@@ -191,8 +191,8 @@ func decode(data json.RawMessage) (p Params, problems []workflow.Problem) {
 	return p, problems
 }
 
-// withoutEmbedded returns the path of a field without the names of embedded Go types. These begin
-// with a capital letter, as no parameter does.
+// withoutEmbedded returns the path of a field without the names of embedded Go types. Only these
+// names begin with a capital letter; parameters begin with a small letter.
 func withoutEmbedded(path string) string {
 	return strings.Join(slices.DeleteFunc(strings.Split(path, "."), func(name string) bool {
 		return name != "" && unicode.IsUpper(rune(name[0]))

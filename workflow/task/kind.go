@@ -57,7 +57,8 @@ type InputReader interface {
 // Skipper is a Kind whose task may have nothing to do, depending on the output of an earlier task.
 // The hooks of the task are skipped with it.
 type Skipper interface {
-	// SkipReason returns the reason, or "" if the task has something to do. c contains the Inputs.
+	// SkipReason returns why the task has nothing to do, or "" if it has something to do. c
+	// contains the Inputs.
 	SkipReason(c *Call) string
 }
 
@@ -89,8 +90,8 @@ type Call struct {
 	// Attempt counts from 1.
 	Attempt int
 	// Execution is the same number for all attempts until one has succeeded in the log or the step
-	// was undone. So an attempt may find the result of an earlier attempt of its execution that
-	// crashed before the result was stored.
+	// was undone. If an earlier attempt crashed before its result was stored, an attempt with the
+	// same Execution may find that result.
 	Execution int
 	// Namespace and Name identify the WorkflowRun. The task has the permissions of ServiceAccount in the daemon.
 	Namespace, Name, ServiceAccount string

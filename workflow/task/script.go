@@ -20,7 +20,8 @@ func CheckScripts(commandField string, command []string, argsField string, args 
 	var shell, script, last bool
 	for i := 0; i < len(words); i++ {
 		switch word := words[i]; {
-		// A script with an output is not the name of a shell, even if it ends with one.
+		// The script after -c is not the name of a shell, even if it ends with one:
+		// "${tasks.x.output}/sh".
 		case !(shell && script && HasReferences(word)) && slices.Contains([]string{"sh", "bash", "dash", "ash", "ksh", "zsh"}, path.Base(word)):
 			shell, script, last = true, false, false
 		case !shell:

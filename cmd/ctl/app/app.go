@@ -29,8 +29,8 @@ import (
 	"scute.dev/cmd/ctl/ui"
 )
 
-// Name returns the name in hints of a program that was called by a path: "scutectl", or "kubectl
-// scute" for a plugin of kubectl.
+// Name returns the name of the program for hints. path is the path by which the program was called.
+// The name is "scutectl", or "kubectl scute" for a plugin of kubectl.
 func Name(path string) string {
 	if strings.HasPrefix(filepath.Base(path), "kubectl-scute") {
 		return "kubectl scute"

@@ -169,7 +169,8 @@ func (f *Fold) Describe(v kit.View) (lines []string) {
 	return lines
 }
 
-// Documents returns the schedule, unless it is not configured yet. It waits for a user while its backups fail.
+// Documents returns the document of the schedule, or none if the schedule is not configured yet.
+// The document waits for a user while backups fail.
 func (f *Fold) Documents(k *kit.Kit) (out []kit.Document) {
 	for _, b := range f.Items() {
 		s := b.Status

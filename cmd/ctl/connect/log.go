@@ -199,7 +199,7 @@ func (l *Log) Last(ctx context.Context, t time.Time) (eventlog.Record, error) {
 }
 
 // Until returns the last commit that was stored at a time or before; its sequence is 0 if there is
-// none. It sends about as many requests as the number of commits has bits.
+// none. It is a binary search: 1,000,000 commits need about 20 requests.
 func (l *Log) Until(ctx context.Context, t time.Time) (last eventlog.Record, err error) {
 	head, err := l.Head(ctx)
 	if err != nil {

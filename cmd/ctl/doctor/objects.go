@@ -25,8 +25,8 @@ const startTimeout = time.Minute
 
 // scuteKind is a kind of scute's objects.
 type scuteKind struct {
-	// subject is the subject of results about the state of its objects, "" if another check judges
-	// it. noun is the kind's name in commands.
+	// subject is the subject of the results about these objects, or "" if another check reports
+	// their state. noun is the kind's name in commands.
 	subject, noun, name string
 	list                client.ObjectList
 }

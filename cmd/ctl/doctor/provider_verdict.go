@@ -47,7 +47,7 @@ type providerKind struct {
 	SlowestSeconds *float64 `json:"slowestSeconds,omitempty"`
 	// StillPaused is the number of objects still reporting Paused after the Pause was deleted.
 	StillPaused int `json:"stillPaused,omitempty"`
-	// Passed is the verdict. If it is false, Why is the reason and Remedy what to do.
+	// Passed is the verdict. If it is false, Reason is why, and Remedy is what to do.
 	Passed bool   `json:"passed"`
 	Reason string `json:"reason,omitempty"`
 	Remedy string `json:"remedy,omitempty"`

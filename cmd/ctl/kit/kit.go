@@ -146,8 +146,8 @@ func Key(namespace, name string) types.NamespacedName {
 // YesVar adds the option --yes, which skips the confirmation.
 func YesVar(f *pflag.FlagSet, yes *bool) { f.BoolVarP(yes, "yes", "y", false, "Do not ask") }
 
-// Confirm asks the question on a terminal. Without a terminal it requires --yes. Its error then
-// contains the text without, which describes what the command would do.
+// Confirm asks the question on a terminal. Without a terminal it requires --yes. The text without
+// describes what the command would do, and is part of the error if --yes is missing.
 func (k *Kit) Confirm(question, without string) error {
 	return k.ConfirmBy("--yes", question, without)
 }

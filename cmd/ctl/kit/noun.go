@@ -42,7 +42,8 @@ type Noun[T any] struct {
 	// Group returns the group of an aggregate. A later aggregate of a group replaces earlier ones,
 	// which are not read. If it is nil, there are no groups.
 	Group func(id string) string
-	// MayContain reports whether an aggregate may contain the object. If it is nil, all may.
+	// MayContain reports whether an aggregate may contain the object. If it is nil, every aggregate
+	// may contain it.
 	MayContain func(id string, key types.NamespacedName) bool
 	// GetEnded reads an object that no longer exists in the cluster; nil if this is not possible.
 	GetEnded func(ctx context.Context, p *Session[T], key types.NamespacedName, notFound error) (T, error)

@@ -210,7 +210,7 @@ func (c *census) add(r eventlog.Record) {
 	}
 }
 
-// close counts the objects by phase. The commands of their documents are not used.
+// close counts the objects by phase.
 func (c *census) close(k *kit.Kit, head uint64) {
 	c.Head = head
 	phases := map[string]map[string]uint64{"move": {}} // moves are printed even if there are none

@@ -171,8 +171,9 @@ func pausedSince(u *unstructured.Unstructured) *metav1.Time {
 	return object.TrueSince(u, clusterv1.PausedCondition)
 }
 
-// waitingFor returns the objects of a cluster that a Pause waits for. ask is true if its status
-// does not list them: it lists the first of all clusters.
+// waitingFor returns the objects of a cluster that a Pause waits for. ask is true if they must be
+// read from the cluster: the status lists only the first objects of all clusters, and another
+// cluster has pending objects too.
 func waitingFor(p *v1alpha1.Pause, name string) (objects []string, ask bool) {
 	own, others := false, false
 	for _, c := range p.Status.Clusters {

@@ -114,7 +114,8 @@ func (d *deps) resume(ctx context.Context, at *session, f *Fold) error {
 // driveLocal opens the folder of a run again, so that other processes read it through this one, and drives the run.
 func (d *deps) driveLocal(ctx context.Context, at *session, f *Fold, format *cli.Format, parallel int, begin func(context.Context, *local, *Fold) error) (*Run, error) {
 	if !d.Flags.Local {
-		// It may be the folder of a stopped daemon, whose runs may need kinds or permissions that only the daemon has.
+		// The folder may belong to a stopped daemon. The runs of a daemon may need kinds or
+		// permissions that only the daemon has.
 		return nil, cli.Usagef("no process has the log in %s open: add --local if its runs are local runs; to resume the runs of a daemon, start the daemon", at.Log.Where)
 	}
 	if f.State.Finished() {

@@ -37,8 +37,8 @@ func (d *daemon) requireTokens(where string, config *rest.Config, home *home) er
 }
 
 // decisions lists the types of events that operators may append through the listener, by the kind
-// of their aggregate or by the aggregate. They may not create an aggregate, which only resources
-// do.
+// of their aggregate or by the aggregate. Operators may not create an aggregate: the controllers of
+// scute's resources create them.
 var decisions = map[string][]string{
 	string(eventlog.KindRun):   {"paused", "resumed", "aborted", "rollback-started", "ended", "task-paused", "task-released", "edge-expired", "decided", "defined", "migrated"},
 	string(eventlog.KindMove):  {"resolved", "target-abandoned", "abort-requested", "log-lost", "abandoned"},

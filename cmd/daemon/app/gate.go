@@ -91,8 +91,8 @@ func (g *gate) announce(ctx context.Context, fault *trust.Fault) error {
 	return g.report.writeStalled(ctx, fault)
 }
 
-// check returns why the log may not be used. If it may, judge binds the log to this cluster, and
-// the mark follows the log from then on.
+// check returns why the log may not be used. If the log may be used, judge binds it to this cluster
+// and sets the high-water mark to it.
 func (g *gate) check(ctx context.Context) (*trust.Fault, error) {
 	cluster, err := clusterID(ctx, g.reader)
 	if err != nil {

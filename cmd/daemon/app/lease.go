@@ -31,8 +31,8 @@ const (
 
 var errYielded = errors.New("the event log cannot be reached, and another process that can reach it requests the Lease")
 
-// lease is the Lease of leader election. Its holder also writes the log's high-water mark into it:
-// at each renewal, so that the mark needs no separate request, and by raise.
+// lease is the Lease of leader election. Its holder also writes the high-water mark of the log into
+// it: at each renewal, so that the mark needs no separate request, and in raiseWatermark.
 type lease struct {
 	client coordination.LeaseInterface
 	// holder is the identity of this process in the Lease; logID and installation describe it.
@@ -51,7 +51,8 @@ type lease struct {
 	// lost is true if the last read returned a Lease of another process and leader election has not
 	// read that Lease yet.
 	lost bool
-	// trusted is true if the log is the log of the mark, so that the mark may be raised.
+	// trusted is true after the high-water mark in the Lease was set to this log, so that this
+	// process may raise it.
 	trusted bool
 	// reconciled is when an operator last reconciled the trusted log, or "".
 	reconciled string
@@ -212,7 +213,8 @@ func (l *lease) isHolder() bool {
 	return l.last != nil && l.last.Spec.HolderIdentity != nil && *l.last.Spec.HolderIdentity == l.holder
 }
 
-// update writes the Lease as last read, with the mark. It fails if another client has written the Lease since.
+// update writes the Lease as last read, with the high-water mark. It fails if another client has
+// written the Lease since.
 func (l *lease) update(ctx context.Context, spec coordinationv1.LeaseSpec) error {
 	if l.last == nil {
 		return errors.New("the Lease was not read yet")
@@ -238,7 +240,8 @@ func (l *lease) leaseDuration(spec coordinationv1.LeaseSpec) time.Duration {
 	return time.Duration(*spec.LeaseDurationSeconds) * time.Second
 }
 
-// annotate adds the annotations that describe the holder, and the mark if the log is trusted.
+// annotate adds the annotations that describe the holder. If the log is trusted, it also adds the
+// high-water mark.
 func (l *lease) annotate(o *coordinationv1.Lease) {
 	if o.Annotations == nil {
 		o.Annotations = make(map[string]string)
@@ -278,8 +281,8 @@ func (l *lease) watermark(ctx context.Context) (watermark trust.Watermark, recon
 	return trust.WatermarkOf(l.last.Annotations), l.last.Annotations[trust.ReconciledAnnotation], nil
 }
 
-// setWatermark sets the mark to this log and its head, even if the mark was higher. From then on
-// the mark is raised with this log. reconciled is when the log was reconciled, or "".
+// setWatermark sets the high-water mark to this log and its head, even if the mark was higher. From
+// then on this process raises the mark. reconciled is when the log was reconciled, or "".
 func (l *lease) setWatermark(ctx context.Context, head uint64, reconciled string) error {
 	return l.write(ctx, func(o *coordinationv1.Lease) bool {
 		trust.SetWatermark(o.Annotations, trust.Watermark{LogID: l.logID, Sequence: head})
@@ -289,9 +292,9 @@ func (l *lease) setWatermark(ctx context.Context, head uint64, reconciled string
 	})
 }
 
-// raiseWatermark writes the mark if it is lower than seq. It writes the current head of the log,
-// because a process that starts appends many claims at once, and the renewal must not wait for one
-// write per claim.
+// raiseWatermark raises the high-water mark if it is lower than seq. It writes the current head of
+// the log, because a process that starts appends many claims at once, and the renewal must not wait
+// for one write per claim.
 func (l *lease) raiseWatermark(ctx context.Context, seq uint64) error {
 	return l.write(ctx, func(o *coordinationv1.Lease) bool {
 		old := trust.WatermarkOf(o.Annotations)

@@ -28,7 +28,7 @@ type usage struct {
 	limits     usageLimits
 	mu         sync.Mutex
 	namespaces map[string]*namespaceUsage
-	// kept is the number of spaces after the last drop.
+	// kept is the number of namespaces after the last drop.
 	kept int
 }
 
@@ -73,8 +73,8 @@ func (u *usage) count(namespace string, at time.Time, events, bytes int) {
 	s.bytes[i] += bytes
 }
 
-// drop deletes the spaces without commits in the last hour. It waits until their number has
-// doubled, because namespaces are created and deleted.
+// drop deletes the namespaces without commits in the last hour. It does nothing until the number of
+// namespaces has doubled since the last deletion, so that it is cheap on average.
 func (u *usage) drop(now int64) {
 	if len(u.namespaces) < 2*u.kept+usageSlots {
 		return

@@ -49,10 +49,11 @@ const (
 // The tasks of the upgrade and delete workflows that move the cluster to a bootstrap cluster. The
 // first two are tasks of the create workflow with other contexts.
 const (
-	// AddBootstrapCluster is CreateBootstrapCluster while a management cluster exists.
+	// AddBootstrapCluster does the same as CreateBootstrapCluster, but a management cluster exists.
 	AddBootstrapCluster hook.Task[Managed, Paired] = "create-bootstrap-cluster"
 
-	// AddBootstrapComponents is InstallBootstrapComponents while a management cluster exists.
+	// AddBootstrapComponents does the same as InstallBootstrapComponents, but a management cluster
+	// exists.
 	AddBootstrapComponents hook.Task[Paired, Paired] = "install-bootstrap-components"
 
 	// PivotToBootstrap moves the cluster's objects to the bootstrap cluster, so that no controller

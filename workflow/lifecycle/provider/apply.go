@@ -138,8 +138,9 @@ func (t Target) isOwn(u *unstructured.Unstructured) (bool, error) {
 	return marked, nil
 }
 
-// RestoreAnnotation sets the annotation of the run on a Cluster that the task by created and a move
-// has brought back. The copies that a move makes have neither the annotation nor the UID.
+// RestoreAnnotation sets the annotation of the run on a Cluster that was moved back, and that the
+// task named by created before. A copy that a move creates has no such annotation, and another UID
+// than the recorded one.
 func (t Target) RestoreAnnotation(by string) error {
 	on, err := t.open()
 	if err != nil {

@@ -141,8 +141,8 @@ func notFoundIfUnserved(err error) error {
 	return err
 }
 
-// Remove deletes the object with this UID, and waits until it is gone if wait is set. It ignores
-// another object with the same name.
+// Remove deletes the object with this UID, and waits until it is gone if wait is set. It returns
+// nil if the name belongs to another object.
 func (cl *Cluster) Remove(ctx context.Context, c *task.Call, ref ObjectRef, uid types.UID, propagation metav1.DeletionPropagation, wait bool) error {
 	err := Poll(ctx, c, func(ctx context.Context) (string, error) {
 		u, err := cl.Find(ctx, ref)
@@ -171,7 +171,7 @@ func (cl *Cluster) Remove(ctx context.Context, c *task.Call, ref ObjectRef, uid 
 	return nil
 }
 
-// Delete deletes the object with this UID. It ignores that the object is gone or that its name
+// Delete deletes the object with this UID. It returns nil if the object is gone, or if its name
 // belongs to another object.
 func (cl *Cluster) Delete(ctx context.Context, ref ObjectRef, uid types.UID, propagation metav1.DeletionPropagation) error {
 	u := ref.object()

@@ -104,7 +104,8 @@ func (e *evidence) newestEvents() {
 // writeSummary writes the collection to the bundle, the most useful files first, because the limit
 // omits the last files.
 func (e *evidence) writeSummary() {
-	// The sort is stable so that of two copies the named object remains, which has the content.
+	// The sort is stable, so that the first of two copies remains: the named object, which has the
+	// content.
 	slices.SortStableFunc(e.observed, func(a, b *unstructured.Unstructured) int {
 		return object.Compare(object.Observe(a).Ref, object.Observe(b).Ref)
 	})
