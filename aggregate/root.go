@@ -228,8 +228,8 @@ func (r *Root[E, S]) Store(ctx context.Context) error {
 	return nil
 }
 
-// encode encodes events. It returns them in the form in which the log returns them, and in the form
-// in which they are stored.
+// encode encodes events. It returns the events as the log returns them (read), and as the log
+// stores them (encoded).
 func (r *Root[E, S]) encode(at time.Time, events []E) (read []E, encoded []recorded, err error) {
 	read, encoded = make([]E, len(events)), make([]recorded, len(events))
 	for i, e := range events {

@@ -41,8 +41,8 @@ func (c *Cluster) Do(ctx context.Context, what string, call func(context.Context
 	}
 }
 
-// Retry calls a client that is not a Cluster, as Do does: each attempt has a timeout, and the error
-// is that of the last attempt.
+// Retry calls a client that is not a Cluster. Like Cluster.Do, it gives each attempt a timeout, and
+// returns the error of the last attempt.
 func Retry(ctx context.Context, each time.Duration, call func(context.Context) error) error {
 	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(retryFirst), backoff.WithMaxInterval(retryMax), backoff.WithMaxElapsedTime(retryFor))
 	return backoff.Retry(func() error {

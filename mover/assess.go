@@ -98,7 +98,7 @@ const nothingLeftMessage = "the source has no selected objects and the target ha
 
 const checkTargetAdvice = "check the target: if the clusters work there, delete this Move"
 
-// ResolveCommand returns the command with which an operator decides in which direction a stranded move continues.
+// ResolveCommand returns the command that resolves a stranded move in a direction.
 func ResolveCommand(s Spec, way Direction) string {
 	return fmt.Sprintf("`scutectl decide move %s -n %s --action %s --reason ...`", s.Name, s.Namespace, way)
 }

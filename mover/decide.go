@@ -340,7 +340,7 @@ func (s *State) decideRebuilt(o RebuildDone) ([]Event, error) {
 	return append(events, Rebuilt{Direction: s.Way}), nil
 }
 
-// NothingLeft returns the end of a move of which neither cluster has an object.
+// NothingLeft returns the end of a move if neither cluster has any of its objects.
 func NothingLeft() Abandoned { return Abandoned{Reason: nothingLeftMessage, Next: checkTargetAdvice} }
 
 // MissingEnd returns the end of a move whose end is missing in a log that was restored from an

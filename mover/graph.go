@@ -104,8 +104,8 @@ type node struct {
 // Select returns the objects that a selection contains. The world must have every object of the
 // movable kinds in the selection's namespace and in the namespaces of its ClusterClasses, all
 // Clusters, all cluster-scoped objects that are labelled to move, and the objects of other
-// namespaces that reference these objects or are referenced by them. The rules are those of
-// clusterctl's object graph; objects that clusterctl omits silently are reported.
+// namespaces that reference these objects or are referenced by them. Select follows the rules of
+// clusterctl's object graph, and reports objects that clusterctl omits silently.
 func Select(world []object.Observed, sel Selection) Members {
 	g := newGraph(world, sel)
 	g.connect()

@@ -156,8 +156,8 @@ type Machine struct {
 	FailureDomain string
 	Set           string // its MachineSet, or ""
 	Conditions    map[string]Condition
-	// Draining and Detaching are the times since which its deletion has waited for the drain of its
-	// Node or the detachment of its volumes, or zero if it does not wait.
+	// Draining is when its deletion began to wait for the drain of its Node, and Detaching when it
+	// began to wait for the detachment of its volumes. They are zero if it does not wait.
 	Draining, Detaching time.Time
 	// SkipsDrain and SkipsDetach report whether its deletion skips these waits.
 	SkipsDrain, SkipsDetach bool
@@ -399,9 +399,10 @@ func (f *Facts) desiredReplicas() int32 {
 
 // isInitializing reports whether a control plane has not been initialized. Then nothing can be lost
 // with its only machine, and its owner remediates that machine without checking quorum
-// (reconcileUnhealthyMachines). A running control plane that lost its status in a restore or a move
-// is recognized by a Node, by a second machine, which its owner does not create before, or by the
-// expiry of certificates, which its owner reads from a running node.
+// (reconcileUnhealthyMachines). A running control plane may have lost its status in a restore or a
+// move. It is recognized by a Node, by a second machine, or by the expiry of certificates: the
+// owner creates no second machine before the initialization, and reads the expiry from a running
+// node.
 func (f *Facts) isInitializing() bool {
 	ran := slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.Node != "" || m.Certificates != "" || m.CertificatesStatus != "" })
 	return f.isControlPlane() && f.Owner.Uninitialized && !f.Cluster.Initialized && f.remainingMachines() <= 1 && !ran

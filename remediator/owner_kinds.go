@@ -14,8 +14,8 @@ const (
 
 // profile holds the properties of a kind of owner that the rules use.
 type profile struct {
-	// controlPlane means that its machines report their components like those of a
-	// KubeadmControlPlane, and are the members of etcd or use an external one.
+	// controlPlane means that its machines report the same component conditions as machines of a
+	// KubeadmControlPlane, and that they are the members of etcd or use an external etcd.
 	controlPlane bool
 	// nodeless means that its machines never get a Node.
 	nodeless bool

@@ -15,7 +15,7 @@ import (
 
 // Names of rules that are used in several places. docs/remediation.md describes every rule.
 const (
-	// rulePolicyMassFailure is the rule by which machines wait for the end of a mass failure of the policy.
+	// rulePolicyMassFailure makes machines wait for the end of a mass failure of the policy.
 	rulePolicyMassFailure = "policy-mass-failure"
 
 	ruleAnotherBroken   = "another-broken" // components of other machines are broken

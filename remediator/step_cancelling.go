@@ -65,9 +65,9 @@ func cancellingActions(r remediation) []Action {
 	return append(actions, r.touch(!r.in(sparing) || len(r.newMachines) > 0 && r.tooMany(), "-cancel")...)
 }
 
-// isOldSurplus reports whether the machine is a surplus one of an earlier remediation, which has
-// set its delete annotation. Asking the owner to remediate a machine neither sets nor removes that
-// annotation. Without it, the owner would delete an older, healthy machine.
+// isOldSurplus reports whether the machine is a surplus machine of an earlier remediation, which
+// has set its delete annotation. A request for the owner's remediation neither sets nor removes
+// that annotation. Without the annotation, the owner would delete an older, healthy machine.
 func (r remediation) isOldSurplus() bool {
 	return r.Request.Method == OwnerRemediation && r.tooMany()
 }

@@ -85,9 +85,9 @@ var (
 )
 
 // waitTimeout returns when a wait of the deletion has lasted longer than its limit in the policy.
-// It returns zero without a limit, and if the wait is skipped already. It also does so while an
-// operator or the policy objects (abort, hold without end, skip-remediation, pause requests) or a
-// suspension restricts writes, because a user may still need the workload, which ends with the
+// It returns zero without a limit, and if the wait is skipped already. It also returns zero while
+// something restricts writes: an operator or the policy (abort, hold without end, skip-remediation,
+// pause requests), or a suspension. A user may still need the workload, which ends with the
 // machine.
 func (r remediation) waitTimeout(skipped bool, since time.Time, limit time.Duration) time.Time {
 	free := !skipped && !r.victim.Skip && !r.unhealthy.Aborted && r.facts.checkPauseRequests() == nil && (r.by == nil || r.by.writes == writesAll)

@@ -36,9 +36,9 @@ var (
 )
 
 // wrongMachineDeleted reports whether the owner of workers deleted a machine other than the machine
-// with the delete annotation, and would do so again, because another MachineSet loses a machine at
-// a scale-down. Within a MachineSet the marked machine is deleted first, so there another client
-// deleted the other machine.
+// with the delete annotation, and would delete the wrong machine again, because a scale-down
+// removes machines of another MachineSet. Within a MachineSet the machine with the annotation is
+// deleted first, so in that case another client deleted the other machine.
 func (r remediation) wrongMachineDeleted() bool {
 	f := r.facts
 	if f.isControlPlane() || r.victim.DeleteAnnotation == "" || len(f.Owner.Sets) == 0 {

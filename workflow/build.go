@@ -120,8 +120,8 @@ func (b *builder) definition() *Definition {
 	return d
 }
 
-// unusedPolicies warns of entries of spec.policies that are neither of a kind of task nor of the
-// type of an object that a task applies, and refuses entries that cannot name a type.
+// unusedPolicies warns of entries of spec.policies that name neither a kind of task nor the type of
+// an object that a task applies. It refuses entries that cannot name a type.
 func (b *builder) unusedPolicies() {
 	for i, p := range b.spec.Policies {
 		field := fmt.Sprintf("spec.policies[%d].kind", i)

@@ -23,7 +23,7 @@ const (
 	CauseOperator  Cause = "operator"
 )
 
-// PauseReason is the reason for which a task waits for an operator.
+// PauseReason is why a task waits for an operator.
 type PauseReason string
 
 // The reasons.
@@ -87,7 +87,7 @@ type (
 	// Resumed resumes a run that was paused, aborted, or whose process died.
 	Resumed struct {
 		Reason string `json:"reason,omitempty"`
-		// Shift is the time for which the clocks stood still.
+		// Shift is how long the clocks were stopped.
 		Shift Duration `json:"shift,omitzero"`
 		// Rerun are the tasks that run again: failed and interrupted tasks, tasks that always run
 		// again, tasks whose hold is needed again, and tasks that release it.

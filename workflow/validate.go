@@ -177,8 +177,8 @@ func (b *builder) checkPointsOfNoReturn(d *Definition, order []int) {
 // wordBits is the number of tasks that one walk of the graph checks.
 const wordBits = 64
 
-// reached returns for each task which of a few other tasks it needs, directly or not; or, with
-// below, which of them need it.
+// reached returns for each task which of a few other tasks it needs, directly or indirectly. If
+// below is set, it returns which of the few tasks need it.
 func (b *builder) reached(order, few []int, below bool) []uint64 {
 	set, own := make([]uint64, len(order)), make([]uint64, len(order))
 	for n, p := range few {

@@ -52,7 +52,7 @@ type Runner struct {
 	volume    guardedVolume // the daemon's volume
 }
 
-// drivenLimit is the maximum number of schedules that are driven concurrently, most of which wait
+// drivenLimit is the maximum number of schedules that are driven concurrently. Most of them wait
 // for a slot.
 const drivenLimit = 256
 

@@ -25,7 +25,7 @@ type Store interface {
 	Delete(ctx context.Context, name string) error
 }
 
-// Error is the reason for which a request to a store failed, and the field of the destination at fault.
+// Error describes why a request to a store failed, and which field of the destination is at fault.
 type Error struct {
 	// Reason is a word in CamelCase.
 	Reason string

@@ -24,9 +24,9 @@ func tidyStream(dir string) error {
 //
 // The server writes a stream's description and then the description's checksum. If it dies in
 // between, the next start ignores the stream. Creating the stream again keeps the old description,
-// never writes the checksum, and accepts commits, all of which the following start ignores. Without
-// the checksum the creation never completed, so no commit in the folder can have been acknowledged.
-// A folder with any data is kept nevertheless.
+// never writes the checksum, and accepts commits. The following start ignores these commits.
+// Without the checksum the creation never completed, so no commit in the folder can have been
+// acknowledged. A folder with any data is kept nevertheless.
 func removeIncomplete(folder string) error {
 	_, err := os.Stat(filepath.Join(folder, checksumFile))
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {

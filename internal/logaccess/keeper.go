@@ -19,9 +19,10 @@ import (
 )
 
 const (
-	// retryInterval is the wait after a failure, and pause the wait after a watch that ended.
+	// retryInterval is the wait after a failure, and watchInterval is the wait after a watch that
+	// ended.
 	retryInterval, watchInterval = 10 * time.Second, time.Second
-	// callTimeout is the timeout of a request, and watchTimeout that of a watch.
+	// callTimeout is the timeout of a request, and watchTimeout is the timeout of a watch.
 	callTimeout, watchTimeout = 20 * time.Second, 5 * time.Minute
 )
 

@@ -2,8 +2,8 @@ package supervise
 
 import "time"
 
-// Throttled is the reason for which an object that could start work does not. The zero value means
-// that it is not throttled.
+// Throttled describes why an object does not start although it could. The zero value means that it
+// is not throttled.
 type Throttled struct {
 	// Reason is one of the constants below.
 	Reason  string
@@ -14,7 +14,8 @@ type Throttled struct {
 const (
 	// NoFreePlace means that the limit of concurrent work is reached.
 	NoFreePlace = "NoFreePlace"
-	// TooManyUnfinished means that the limit of driven objects is reached, most of which wait.
+	// TooManyUnfinished means that the limit of unfinished objects that are driven is reached. Most
+	// of them wait.
 	TooManyUnfinished = "TooManyUnfinished"
 	// QuotaExceeded means that the namespace has used up its quota of the log.
 	QuotaExceeded = "QuotaExceeded"

@@ -96,7 +96,8 @@ func (f *forwarded) Close() error { return f.conn.Close() }
 func (f *forwarded) LocalAddr() net.Addr  { return f.address }
 func (f *forwarded) RemoteAddr() net.Addr { return f.address }
 
-// SetDeadline does nothing, as the other methods for deadlines: the deadline of the connection is that of its context.
+// SetDeadline does nothing, like the other methods for deadlines: the deadline of the connection's
+// context applies.
 func (f *forwarded) SetDeadline(time.Time) error      { return nil }
 func (f *forwarded) SetReadDeadline(time.Time) error  { return nil }
 func (f *forwarded) SetWriteDeadline(time.Time) error { return nil }

@@ -282,8 +282,8 @@ func (d *drive) interrupted(step mover.Step) bool {
 	return mover.Next(d.State) != step
 }
 
-// drivenLimit is the maximum number of moves that are driven concurrently, most of which wait. Each
-// holds its plan in memory.
+// drivenLimit is the maximum number of moves that are driven concurrently. Most of them wait. Each
+// keeps its plan in memory.
 const drivenLimit = 256
 
 // Supervisor returns a supervisor that drives the unfinished moves of a view. The caller notifies

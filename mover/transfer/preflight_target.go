@@ -237,8 +237,8 @@ func (p *scope) checkExtensions(ctx context.Context) (found findings, err error)
 	return found, nil
 }
 
-// checkWithheld checks that the target has the objects of other namespaces that are not shared,
-// because providers cannot work without their Secrets nor Clusters without their class.
+// checkWithheld checks that the target has the objects of other namespaces that are not shared.
+// Without their Secrets providers cannot work, and without their class Clusters cannot.
 func (p *scope) checkWithheld(ctx context.Context) (findings, error) {
 	left := slices.DeleteFunc(slices.Clone(p.members.Excluded), func(l mover.ObjectReason) bool { return !isElsewhere(l.Ref, p.spec.Namespace) })
 	return p.checkOnTarget(ctx, left,

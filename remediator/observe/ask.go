@@ -20,7 +20,8 @@ const (
 	probeTimeout = 20 * time.Second
 	// notQueried is the reason of a member that was not queried in time.
 	notQueried = "not asked: the time for asking this cluster is used up"
-	// reachTimeout bounds the probe of the workload cluster's API server, memberTimeout that of one member of etcd.
+	// reachTimeout bounds the probe of the workload cluster's API server, and memberTimeout the
+	// query of one member of etcd.
 	reachTimeout  = 3 * time.Second
 	memberTimeout = 3 * time.Second
 	// secretTimeout bounds reading a Secret with credentials of the cluster.

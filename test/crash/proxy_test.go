@@ -23,7 +23,7 @@ import (
 	"scute.dev/test/testbed"
 )
 
-// death is the write at which a process is killed.
+// death selects the write at which a process is killed.
 type death struct {
 	source bool // the write goes to the source
 	before bool // kill before the write is sent, not after it

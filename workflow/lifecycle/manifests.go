@@ -20,7 +20,7 @@ import (
 
 // ManifestProvider is the default provider, made of manifests with variables.
 //
-// The syntax of variables and defaults is that of clusterctl: ${NAME}, ${NAME:=default}. The
+// Variables and defaults have clusterctl's syntax: ${NAME}, ${NAME:=default}. The
 // following variables come from the specification of the cluster, all others from its variables:
 //
 //	NAMESPACE  CLUSTER_NAME  KUBERNETES_VERSION  CONTROL_PLANE_MACHINE_COUNT  WORKER_MACHINE_COUNT

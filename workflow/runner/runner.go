@@ -71,7 +71,8 @@ func (r *Runner) now() time.Time {
 
 func (r *Runner) parallel() int { return cmp.Or(max(r.Parallel, 0), defaultParallel) }
 
-// drivenLimit bounds the runs that are driven at once, most of which wait. Each of them keeps its graph in memory.
+// drivenLimit is the maximum number of runs that are driven concurrently. Most of them wait. Each
+// keeps its graph in memory.
 const drivenLimit = 256
 
 // Supervisor returns a supervisor that drives every unfinished run of a view. The caller notifies

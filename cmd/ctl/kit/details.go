@@ -32,7 +32,8 @@ type Stage struct {
 	Return bool
 }
 
-// Stages returns a sequence of phases of which n are reached. current is the sign of the last reached phase.
+// Stages returns the phases of path as stages. The first n are reached, and current is the sign of
+// the last of these.
 func Stages[P ~string](path []P, n int, current string, as cli.Style) (out []Stage) {
 	for i, phase := range path {
 		s := Stage{Name: string(phase), Sign: "✓", Style: cli.Green}

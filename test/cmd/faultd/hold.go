@@ -18,7 +18,7 @@ type holds struct {
 	journal io.Writer
 }
 
-// hold is the write at which the moves of one namespace stop.
+// hold selects the write at which the moves of one namespace stop.
 type hold struct {
 	before bool
 	left   int // matching writes that are still to come

@@ -18,8 +18,8 @@ import (
 )
 
 // FinalIfRefused makes an error final if the server would respond the same way again: a missing
-// permission, an invalid object, or an object that a policy denies. Not final are a missing or
-// terminating namespace, which may be created, and an exceeded quota, which may become available.
+// permission, an invalid object, or an object that a policy denies. Errors because of a missing or
+// terminating namespace or an exceeded quota are not final, because they may pass.
 func FinalIfRefused(err error) error {
 	switch {
 	case err == nil || task.IsFinal(err):
