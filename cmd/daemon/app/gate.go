@@ -91,7 +91,7 @@ func (g *gate) announce(ctx context.Context, fault *trust.Fault) error {
 	return g.report.writeStalled(ctx, fault)
 }
 
-// check returns why the log may not be used. If the log may be used, judge binds it to this cluster
+// check returns why the log may not be used. If the log may be used, check binds it to this cluster
 // and sets the high-water mark to it.
 func (g *gate) check(ctx context.Context) (*trust.Fault, error) {
 	cluster, err := clusterID(ctx, g.reader)
