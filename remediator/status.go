@@ -157,7 +157,7 @@ func (a *Active) progress(owner string) (phase v1alpha1.RemediationPhase, messag
 		}
 		return v1alpha1.RemediationSurging, owner + " was asked for one more machine", ""
 	case replacing:
-		return v1alpha1.RemediationReplacing, "replacement " + a.Replacement.Name + " exists, and is not ready", ""
+		return v1alpha1.RemediationReplacing, "replacement " + a.Replacement.Name + " exists, and is not ready; " + owner + " deletes the machine when it is", ""
 	case removing:
 		return v1alpha1.RemediationRemoving, "replacement " + a.Replacement.Name + " is ready; " + owner + " must delete the machine", ""
 	case deleting:

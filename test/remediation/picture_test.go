@@ -57,7 +57,7 @@ func TestPicture(t *testing.T) {
 		for _, m := range picture.Machines {
 			r := m.Remediation
 			if m.Name == victim.Name && picture.Log.Read && r.Decision == "RolloutSurge (relaxed)" &&
-				r.Outlook.Rule == "e" && strings.Contains(r.Outlook.Next, "deletes "+victim.Name+" when ") && r.Outlook.Until.After(time.Now()) && r.Outlook.Then != "" {
+				r.Outlook.Rule == "e" && strings.Contains(r.Outlook.Next, "deletes the machine when ") && r.Outlook.Until.After(time.Now()) && r.Outlook.Then != "" {
 				return ""
 			}
 		}
