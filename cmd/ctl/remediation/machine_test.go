@@ -224,7 +224,7 @@ func TestAMarkedWorkerIsListed(t *testing.T) {
 
 func TestMachineFact(t *testing.T) {
 	want := "Unhealthy (NodeReady is Unknown: Node condition Ready is Unknown, reported by MachineHealthCheck); marks delete; Replacing by RolloutSurge (relaxed), rule e; " +
-		"next: replacement prod-control-plane-p4x9d exists, and is not ready; until 2026-07-30 12:24:20Z, then the replacement is cancelled, and scute decides again"
+		"next: replacement prod-control-plane-p4x9d exists, and is not ready; prod-control-plane deletes the machine when it is; until 2026-07-30 12:24:20Z, then the replacement is cancelled, and scute decides again"
 	if got := machineNamed(t, withLog(unhealthyFleet()), "prod-control-plane-h2ttv").fact(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
