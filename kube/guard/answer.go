@@ -43,7 +43,7 @@ const (
 
 // ErrBusy is wrapped by the error of a large response that cannot be read now, because other large
 // responses are being read. The request may be retried.
-var ErrBusy = errors.New("too many large responses")
+var ErrBusy = errors.New("a large response cannot be read now")
 
 const (
 	// largeResponse is the size, in bytes and memory, above which a response needs a slot. Usually one such response is
@@ -243,9 +243,9 @@ func (l *largeBody) Read(p []byte) (int, error) {
 func (l *largeBody) acquire() error {
 	slot := l.slots.Slot(l.namespace)
 	if err := slot.Acquire(l.ctx); err != nil {
-		return fmt.Errorf("%w: others were first: %w", ErrBusy, context.Cause(l.ctx))
+		return fmt.Errorf("%w, because other large responses are being read: %w", ErrBusy, context.Cause(l.ctx))
 	}
-	timer := time.AfterFunc(maxReadTime, func() { l.end(fmt.Errorf("%w: it was not read within %s", ErrBusy, maxReadTime)) })
+	timer := time.AfterFunc(maxReadTime, func() { l.end(fmt.Errorf("%w: it took more than %s, because the server or the network is slow", ErrBusy, maxReadTime)) })
 	context.AfterFunc(l.ctx, func() {
 		timer.Stop()
 		time.AfterFunc(time.Duration(l.size.Load()>>20)*decodeTime, slot.Release)
