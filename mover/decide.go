@@ -98,7 +98,7 @@ func decidePreflight(o PreflightDone) []Event {
 	if o.Findings.HasErrors() {
 		return []Event{Refused{Findings: truncateFindings(o.Findings)}}
 	}
-	return []Event{PreflightPassed{Clusters: o.Clusters, Target: o.Target, Warnings: truncateFindings(o.Findings)}}
+	return []Event{PreflightPassed{Clusters: o.Clusters, TargetID: o.TargetID, Warnings: truncateFindings(o.Findings)}}
 }
 
 func decideBaseline(o BaselineRead) []Event {
@@ -328,7 +328,7 @@ func (s *State) decideRebuilt(o RebuildDone) ([]Event, error) {
 	}
 	var events []Event
 	if s.TargetID == "" {
-		events = append(events, PreflightPassed{Clusters: o.Clusters, Target: o.Target})
+		events = append(events, PreflightPassed{Clusters: o.Clusters, TargetID: o.TargetID})
 	}
 	if len(o.Roots) == 0 {
 		events = append(events, PauseIntended{})

@@ -135,8 +135,8 @@ type (
 	// PreflightPassed records that both clusters were checked, and that nothing prevents the move.
 	PreflightPassed struct {
 		Clusters []string `json:"clusters"`
-		// Target identifies the target cluster: the UID of its namespace kube-system.
-		Target   string    `json:"target,omitempty"`
+		// TargetID identifies the target cluster: the UID of its namespace kube-system.
+		TargetID string    `json:"target,omitempty"`
 		Warnings []Finding `json:"warnings,omitempty"`
 	}
 	// Refused ends a move for which the preflight found errors. Nothing was changed.

@@ -162,7 +162,7 @@ func (s *State) Apply(e Event, at time.Time) {
 	case CreateStarted:
 		s.Posted = true
 	case PreflightPassed:
-		s.Clusters, s.TargetID, s.Findings = e.Clusters, e.Target, e.Warnings
+		s.Clusters, s.TargetID, s.Findings = e.Clusters, e.TargetID, e.Warnings
 		s.Counts.Clusters = len(e.Clusters)
 		if s.Spec.DryRun {
 			s.enter(PhasePlanned, at)

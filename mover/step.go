@@ -86,13 +86,13 @@ type (
 	// PreflightDone is the outcome of RunPreflight.
 	PreflightDone struct {
 		Clusters []string
-		Target   string
+		TargetID string
 		Findings Findings
 	}
 	// RebuildDone is the outcome of Rebuild: the paused roots, the copied objects, and the UIDs of the copies.
 	RebuildDone struct {
 		Clusters []string
-		Target   string
+		TargetID string
 		Roots    []pause.Root
 		Items    []Item
 		Created  map[object.Ref]types.UID

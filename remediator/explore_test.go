@@ -47,7 +47,7 @@ type smallWorld struct {
 }
 
 func smallWorlds() []smallWorld {
-	lever := func(w *world) { w.owner.CertificateTrigger = true }
+	trigger := func(w *world) { w.owner.CertificateTrigger = true }
 	replicas := func(w *world) { w.policy.Methods[v1alpha1.MethodRolloutSurge] = false }
 	plain := func(w *world) { // OwnerRemediation is the only method
 		w.policy.Methods = map[v1alpha1.RepairMethod]bool{v1alpha1.MethodOwnerRemediation: true}
@@ -58,9 +58,9 @@ func smallWorlds() []smallWorld {
 		w.policy.Checks.Notices = []remediator.Notice{{Type: v1alpha1.NoticeMachineAnnotation, Key: maintenance, Timed: true, Lead: 10 * time.Minute}}
 	}
 	return []smallWorld{
-		{"one-rollout", lever, 1},
+		{"one-rollout", trigger, 1},
 		{"one-replicas", replicas, 1},
-		{"three-rollout", lever, 3},
+		{"three-rollout", trigger, 3},
 		{"three-replicas", replicas, 3},
 		{"three-owner", plain, 3},
 		{"workers", workers, 2},

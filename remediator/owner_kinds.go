@@ -5,7 +5,7 @@ import "strings"
 // OwnerKind is a kind of owner from which scute can request a replacement.
 type OwnerKind string
 
-// Kinds of owners. Machines of any other owner are only marked.
+// Kinds of owners from which scute can request a replacement. See profileOf for the others.
 const (
 	ControlPlane OwnerKind = "KubeadmControlPlane"
 	Deployment   OwnerKind = "MachineDeployment"

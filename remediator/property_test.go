@@ -138,7 +138,7 @@ func newPlayer(t *rapid.T, w *world) *player {
 		p.w.policy.Checks.Notices = []remediator.Notice{{Type: v1alpha1.NoticeMachineAnnotation, Key: maintenance, Timed: true, Lead: 10 * time.Minute}}
 	}
 	p.store(remediator.Registered{Owner: p.w.owner.Owner}, remediator.Claimed{Holder: "one"})
-	p.logf("%s with %d machines: topology %t, lever %t, tested %t, external etcd %t, maxSurge %d, accepts %t, at once %d, OnDelete %t, sealed %t, health check %t, methods %v", p.w.owner.Kind, p.desired,
+	p.logf("%s with %d machines: topology %t, trigger %t, tested %t, external etcd %t, maxSurge %d, accepts %t, at once %d, OnDelete %t, sealed %t, health check %t, methods %v", p.w.owner.Kind, p.desired,
 		p.w.cluster.Topology, p.w.owner.CertificateTrigger, p.w.owner.Tested, p.w.owner.ExternalEtcd, p.w.owner.MaxSurge, p.w.policy.AllowsDeleteFirst, p.w.policy.Limits.WorkersAtOnce, p.w.onDelete, p.w.onlyKubelets, p.w.healthCheck, p.w.policy.Methods)
 	return p
 }

@@ -411,7 +411,7 @@ func (s *story) owner(t *testing.T, d *datadriven.TestData, b *strings.Builder, 
 				}
 				return nil
 			},
-			"tested": boolean(&o.Tested, value), "certificate-lever": boolean(&o.CertificateTrigger, value),
+			"tested": boolean(&o.Tested, value), "certificate-trigger": boolean(&o.CertificateTrigger, value),
 			"external-etcd": boolean(&o.ExternalEtcd, value), "paused": boolean(&o.Paused, value), "deleting": boolean(&o.Deleting, value),
 			"observed": boolean(&o.Observed, value), "uninitialized": boolean(&o.Uninitialized, value), "found": boolean(&o.Found, value),
 			"max-surge": integer(&o.MaxSurge, value), "replicas": integer(&o.Replicas, value),

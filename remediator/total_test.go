@@ -215,7 +215,7 @@ func anyWorldOf(t *rapid.T, now time.Time, kinds ...remediator.OwnerKind) *world
 		n += (n + 1) % 2
 	}
 	w.cluster.Topology = rapid.Bool().Draw(t, "topology")
-	w.owner.CertificateTrigger = w.owner.Kind == string(remediator.ControlPlane) && rapid.Bool().Draw(t, "certificate lever")
+	w.owner.CertificateTrigger = w.owner.Kind == string(remediator.ControlPlane) && rapid.Bool().Draw(t, "certificate trigger")
 	w.owner.Tested = rapid.IntRange(0, 3).Draw(t, "untested") > 0
 	w.owner.MaxSurge = int32(min(1, rapid.IntRange(0, 5).Draw(t, "max surge"))) //nolint:gosec // 0 or 1
 	w.policy.AllowsDeleteFirst = rapid.Bool().Draw(t, "accepts delete-first")

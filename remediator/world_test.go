@@ -25,7 +25,7 @@ const template = "template-1" // every machine of the owner is cloned from it
 // can be tested as scripts against it, and the remediator against any combination of faults.
 type world struct {
 	// slow is how long a control plane's reconcile may take from choosing a machine to scale in until it deletes that
-	// machine. hesitates delays the next one, and meant is the machine that was chosen at chosenAt.
+	// machine. delaysDeletion delays the next deletion, and chosen is the machine that was chosen at chosenAt.
 	slow           time.Duration
 	delaysDeletion bool
 	chosen         *machine

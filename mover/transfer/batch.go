@@ -30,7 +30,7 @@ func each[T, R any](ctx context.Context, limit int, items []T, work func(context
 	}, work, hand)
 }
 
-// stream is like each, but the items come from find, which calls put for each item. put blocks
+// stream works like each, but the items come from find, which calls put for each item. put blocks
 // while limit items are being worked on. It is safe for concurrent use.
 func stream[T, R any](ctx context.Context, limit int, find func(ctx context.Context, put func(T)) error, work func(context.Context, T) (R, error), hand func([]R) error) error {
 	ctx, stop := context.WithCancel(ctx)

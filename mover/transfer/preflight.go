@@ -98,7 +98,7 @@ func (t *Transfer) preflight(ctx context.Context, s *mover.State) (mover.Outcome
 	if err != nil {
 		return nil, err
 	}
-	return mover.PreflightDone{Clusters: clusters, Target: t.targetID, Findings: sortFindings(found)}, nil
+	return mover.PreflightDone{Clusters: clusters, TargetID: t.targetID, Findings: sortFindings(found)}, nil
 }
 
 // reach connects to the target. unusable contains the reasons why no copies can be created there.

@@ -108,7 +108,7 @@ func (t *Transfer) rebuild(ctx context.Context, s *mover.State) (mover.Outcome, 
 		message, next := a.Explain(s.Spec)
 		return nil, &waitError{"the move cannot go " + string(s.Way) + ": " + message, next, true}
 	}
-	out := mover.RebuildDone{Clusters: s.Clusters, Target: t.targetID, Roots: t.rootsOfTraces(found), Created: make(map[object.Ref]types.UID)}
+	out := mover.RebuildDone{Clusters: s.Clusters, TargetID: t.targetID, Roots: t.rootsOfTraces(found), Created: make(map[object.Ref]types.UID)}
 	levels := make(map[object.Ref]int)
 	for ref, u := range found.copies {
 		item := t.itemOfCopy(ref, u)

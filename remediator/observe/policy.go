@@ -88,7 +88,7 @@ func scopeOf(p *v1alpha1.RepairPolicy) scope {
 
 func (s scope) selects(cluster map[string]string, ownerKind string) object.ConditionStatus {
 	wanted := s.workers
-	if isControlPlane(ownerKind) {
+	if selectedAsControlPlane(ownerKind) {
 		wanted = s.controlPlanes
 	}
 	switch {
@@ -116,9 +116,10 @@ func Unreadable(p *v1alpha1.RepairPolicy) string {
 	return ""
 }
 
-// isControlPlane reports whether a kind is a control plane. It includes unknown kinds, because all
-// control plane providers use this suffix.
-func isControlPlane(ownerKind string) bool {
+// selectedAsControlPlane reports whether spec.controlPlanes of a policy selects a kind, and not
+// spec.workers. It includes kinds that scute does not know, because all control plane providers use
+// this suffix.
+func selectedAsControlPlane(ownerKind string) bool {
 	kind, _, _ := strings.Cut(ownerKind, ".")
 	return strings.HasSuffix(kind, "ControlPlane")
 }

@@ -17,7 +17,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// All returns the kinds from which scute can request replacements, control planes first.
+// All returns the kinds of owners whose objects scute reads, control planes first. What is requested
+// from them is in remediator.profileOf.
 func All() []Kind {
 	return []Kind{
 		{
@@ -69,7 +70,8 @@ type Owner interface {
 	SetReplicas(replicas int32)
 	ObservedGeneration() int64
 	GetConditions() []metav1.Condition
-	// Fill sets the facts that depend on the kind. The facts of all objects, and the replicas, are set before.
+	// Fill sets the facts that depend on the kind. The caller has already set the facts that every
+	// kind has, and the replicas.
 	Fill(f *remediator.OwnerFacts, below Children)
 	// TopologyEntry returns its name in the topology of its Cluster, "" for a control plane.
 	TopologyEntry() string
@@ -94,7 +96,8 @@ type Children struct {
 	Sets     []clusterv1.MachineSet
 }
 
-// plain implements a kind without a topology, a controller or a trigger.
+// plain has the methods of an owner that no topology or other object manages, and that no trigger
+// makes replace a machine.
 type plain struct{}
 
 func (plain) TopologyEntry() string  { return "" }

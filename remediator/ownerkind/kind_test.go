@@ -82,11 +82,11 @@ func TestStrip(t *testing.T) {
 		}
 		read.Strip()
 		if diff := cmp.Diff(before, facts()); diff != "" {
-			t.Errorf("%T: %s", o, diff)
+			t.Errorf("Strip of %T removed what Fill reads: keep these fields. -before +after\n%s", o, diff)
 		}
 	}
 	if workers.Spec.Template.Spec.ProviderID != "" {
-		t.Error("Strip kept a field that no fact depends on")
+		t.Errorf("Strip of %T kept spec.template.spec.providerID, which no fact depends on: remove it", workers)
 	}
 }
 

@@ -62,7 +62,7 @@ func comments(t *testing.T, path, name string) (findings []string) {
 		if len(words) > 1 && words[0] == f.Name.Name && verb(words[1]) {
 			continue
 		}
-		findings = append(findings, fmt.Sprintf("%s:%d: %s: begin the comment with %q and a verb, for example returns, reports whether, records, waits until",
+		findings = append(findings, fmt.Sprintf("%s:%d: %s: begin the comment with %q and a verb in the third person other than is and has, for example returns, reports whether, records, waits until",
 			name, files.Position(f.Pos()).Line, f.Name.Name, f.Name.Name))
 	}
 	return findings

@@ -51,7 +51,7 @@ func phase(v kit.View, b *v1alpha1.BackupSchedule) string {
 	return v.Word(string(cmp.Or(b.Status.Phase, v1alpha1.BackupScheduled)))
 }
 
-// row returns a schedule as a row of a table; the message is wide.
+// row returns a schedule as a row of a table. The message is shown only with -o wide.
 func row(v kit.View, b *v1alpha1.BackupSchedule) kit.Row {
 	last := "never"
 	if b.Status.LastSuccessfulTime != nil {

@@ -151,7 +151,8 @@ func (v View) Bar(as cli.Style, done, total int) string {
 type Row struct {
 	Namespace   string
 	Cells, Wide []string
-	// Wrap is how many of the last columns a header permits to be wrapped; one more with -o wide.
+	// Wrap is the number of columns at the end of the table that may be wrapped. With -o wide one
+	// more may be. It is set only in the header.
 	Wrap int
 }
 

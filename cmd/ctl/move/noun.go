@@ -37,7 +37,7 @@ func newNoun() *noun {
 		Name: "move", Plural: "moves", Short: []string{"mv"}, WithArticle: "a move", Kind: eventlog.KindMove,
 		New: func() client.Object { return &v1alpha1.Move{} }, NewList: func() client.ObjectList { return &v1alpha1.MoveList{} },
 		NewFold: func(_ *connect.Log, id string) kit.Fold[*v1alpha1.Move] {
-			return &fold{id: id, view: runner.NewMoves()}
+			return &viewFold{id: id, view: runner.NewMoves()}
 		},
 		Header: kit.Row{Cells: []string{"NAME", "PHASE", "SINCE", "CLUSTERS", "CREATED", "DELETED", "RESUMED", "AGE"}, Wide: []string{"MESSAGE"}},
 		Row:    row,

@@ -13,18 +13,19 @@ import (
 	"scute.dev/mover/runner"
 )
 
-// fold is a move as the log records it.
-type fold struct {
+// viewFold is a move with the status that the daemon's view computes from the log. Unlike Fold it
+// reports an unreadable event in the status.
+type viewFold struct {
 	id   string
 	view *runner.Moves
 }
 
-func (f *fold) Apply(r eventlog.Record) error {
+func (f *viewFold) Apply(r eventlog.Record) error {
 	_ = f.view.Apply(r) // the move's status reports an unreadable event
 	return nil
 }
 
-func (f *fold) Items() (items []*v1alpha1.Move) {
+func (f *viewFold) Items() (items []*v1alpha1.Move) {
 	status, _ := f.view.Status(f.id)
 	f.view.ReadState(f.id, func(s *mover.State) {
 		if s != nil {

@@ -107,7 +107,7 @@ func options(m *v1alpha1.Move) string {
 	return strings.Join(out, "; ")
 }
 
-// row returns a Move as a row of a table; the message is wide.
+// row returns a Move as a row of a table. The message is shown only with -o wide.
 func row(of kit.View, m *v1alpha1.Move) kit.Row {
 	v, c := output{of}, m.Status.Counts
 	return kit.Row{

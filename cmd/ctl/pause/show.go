@@ -109,7 +109,7 @@ func slowest(k v1alpha1.PauseKind) string {
 	return view.Duration(k.Slowest.Round(100 * time.Millisecond))
 }
 
-// row returns a Pause as a row of a table; the message is wide.
+// row returns a Pause as a row of a table. The message is shown only with -o wide.
 func row(of kit.View, p *v1alpha1.Pause) kit.Row {
 	v, c, acked := output{of}, p.Status.Counts, "-"
 	if c.Objects > 0 {

@@ -17,7 +17,7 @@ import (
 // output shows runs.
 type output struct{ kit.View }
 
-// row returns the row of a run in a table. The ID and the message are wide.
+// row returns the row of a run in a table. The ID and the message are shown only with -o wide.
 func row(of kit.View, r *Run) kit.Row {
 	v, s := output{of}, r.Status
 	done, took := fmt.Sprintf("%d/%d", s.Counts.Succeeded, s.Counts.Tasks), v.elapsed(timeOf(s.StartedAt), timeOf(s.FinishedAt), cli.Span)
