@@ -245,7 +245,9 @@ func (l *largeBody) acquire() error {
 	if err := slot.Acquire(l.ctx); err != nil {
 		return fmt.Errorf("%w, because other large responses are being read: %w", ErrBusy, context.Cause(l.ctx))
 	}
-	timer := time.AfterFunc(maxReadTime, func() { l.end(fmt.Errorf("%w: it took more than %s, because the server or the network is slow", ErrBusy, maxReadTime)) })
+	timer := time.AfterFunc(maxReadTime, func() {
+		l.end(fmt.Errorf("%w: it took more than %s, because the server or the network is slow", ErrBusy, maxReadTime))
+	})
 	context.AfterFunc(l.ctx, func() {
 		timer.Stop()
 		time.AfterFunc(time.Duration(l.size.Load()>>20)*decodeTime, slot.Release)
