@@ -161,7 +161,7 @@ func TestMuteProvider(t *testing.T) {
 	if !errors.As(err, &exit) || exit.ExitCode() != 1 || r.Passed {
 		t.Errorf("doctor = %v, want exit status 1: %s", err, out)
 	}
-	if k := r.kind(provider.MuteKind); k.Answer != "never" || k.Why != "mute/database: condition Paused is False" || k.Remedy == "" {
+	if k := r.kind(provider.MuteKind); k.Answer != "never" || k.Reason != "mute/database: condition Paused is False" || k.Remedy == "" {
 		t.Errorf("doctor's result = %+v, want an object that never acknowledges", k)
 	}
 	want(ctx, t, namespace, "a", false, 0)
@@ -186,7 +186,7 @@ type checked struct {
 }
 
 type checkedKind struct {
-	Kind, Answer, Why, Remedy string
+	Kind, Answer, Reason, Remedy string
 	Signals                   []string
 	SlowestSeconds            float64
 }

@@ -384,7 +384,7 @@ func stepObjects(ctx context.Context, t *testing.T, p *performer, m *clusterv1.M
 			t.Errorf("CreateStepObject %s = %v, want an error about its template", step, err)
 		}
 	}
-	p.refused(ctx, on(m, remediator.CreateStepObject, "unknown"), "no step")
+	p.refused(ctx, on(m, remediator.CreateStepObject, "unknown"), "no longer has step")
 	p.do(ctx, on(m, remediator.DeleteStepObject, "unknown"))
 	p.do(ctx, on(m, remediator.DeleteStepObject, "reboot"))
 
