@@ -36,9 +36,9 @@ func MassEvidence(selected, marked NamespaceCounts) func(namespace string) (mach
 			well.Add(group, domain, max(0, n-marked[group][domain]))
 		}
 	}
-	healthy, sick := totalsOf(well), totalsOf(marked)
+	healthy, marks := totalsOf(well), totalsOf(marked)
 	return func(namespace string) (machines, unhealthy map[string]int) {
-		machines, unhealthy = healthy.countFor(namespace), sick.countFor(namespace)
+		machines, unhealthy = healthy.countFor(namespace), marks.countFor(namespace)
 		for domain, n := range unhealthy {
 			machines[domain] += n
 		}

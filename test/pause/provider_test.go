@@ -187,8 +187,8 @@ type checked struct {
 
 type checkedKind struct {
 	Kind, Answer, Reason, Remedy string
-	Signals                   []string
-	SlowestSeconds            float64
+	Signals                      []string
+	SlowestSeconds               float64
 }
 
 func (c checked) kind(name string) checkedKind {
