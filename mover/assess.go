@@ -17,32 +17,31 @@ type Verdict string
 const (
 	// NothingStarted means that neither cluster has a trace of the move.
 	NothingStarted Verdict = "NothingStarted"
-	// CanRollBack means that the source is complete. Every copy on the target can be removed.
+	// CanRollBack means that the source is complete, so every copy on the target can be removed.
 	CanRollBack Verdict = "CanRollBack"
-	// MustRollForward means that some objects exist only on the target, and the target has all
-	// objects that the source still has.
+	// MustRollForward means that some objects exist only on the target, and none only at the
+	// source.
 	MustRollForward Verdict = "OnlyForward"
-	// NeedsOperator means that neither way keeps every object.
+	// NeedsOperator means that either direction would lose an object.
 	NeedsOperator Verdict = "AskHuman"
 )
 
-// Assessment is a verdict and the first few objects that it is based on.
+// Assessment is a verdict and the first objects that it is based on.
 type Assessment struct {
 	Verdict  Verdict
 	Evidence []ObjectReason
 }
 
-// Assess determines the progress of a move from the two clusters alone, because its event log was
-// lost or restored from an older backup. source has the members of the move at the source. target
-// has the copies that the move created and has not resumed, each with the UID of its original,
-// which is empty if the original stays at the source. id and log identify the move in its
-// annotations.
+// Assess determines the progress of a move from the two clusters alone, after its event log was
+// lost or restored from an older backup. target has the copies that the move created and has not
+// resumed, each with the UID of its original; the UID is empty if the original stays at the source.
+// id and log identify the move in its annotations.
 func Assess(source []Member, target map[object.Ref]types.UID, id, log string) Assessment {
 	source = slices.DeleteFunc(slices.Clone(source), func(m Member) bool { return m.KeepReason != "" })
 	originals := make(map[object.Ref]Member, len(source))
 	var only, replaced, uncopied, marked []ObjectReason
-	var released bool // a move deletes an object that has no copy
-	var emptying bool // dependants of a root may be deleted already, and cannot be identified
+	var released bool // a move was deleting an object that has no copy
+	var emptying bool // dependants of a root may be deleted already; they cannot be identified
 	for _, m := range source {
 		originals[m.Ref] = m
 		emptying = emptying || m.Emptying
@@ -90,7 +89,7 @@ func newAssessment(v Verdict, because []ObjectReason) Assessment {
 	return Assessment{Verdict: v, Evidence: because[:min(len(because), maxWaiting)]}
 }
 
-// NoTrace reports whether neither cluster has an object of the move: the move was complete, or its
+// NoTrace reports whether neither cluster has an object of the move: it was complete, or its
 // objects were removed from both clusters.
 func (a Assessment) NoTrace() bool { return a.Verdict == NeedsOperator && len(a.Evidence) == 0 }
 
@@ -98,12 +97,12 @@ const nothingLeftMessage = "the source has no selected objects and the target ha
 
 const checkTargetAdvice = "check the target: if the clusters work there, delete this Move"
 
-// ResolveCommand returns the command that resolves a stranded move in a direction.
+// ResolveCommand returns the command that resolves a stranded move.
 func ResolveCommand(s Spec, way Direction) string {
 	return fmt.Sprintf("`scutectl decide move %s -n %s --action %s --reason ...`", s.Name, s.Namespace, way)
 }
 
-// Explain returns what the verdict means, and what a human should do about the Move.
+// Explain returns what the verdict means, and what an operator should do.
 func (a Assessment) Explain(s Spec) (message, next string) {
 	leave := "leave both clusters as they are: do not unpause or delete anything by hand"
 	switch a.Verdict {

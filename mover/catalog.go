@@ -2,7 +2,7 @@ package mover
 
 import "scute.dev/eventlog"
 
-// NewCatalog returns the events of a move and their types in the log.
+// NewCatalog returns the event types of a move.
 func NewCatalog() *eventlog.Catalog[Event] {
 	return eventlog.NewCatalog(eventlog.KindMove,
 		eventlog.Define[Event, Requested]("requested", 1),

@@ -6,7 +6,7 @@ import (
 	"scute.dev/kube/object"
 )
 
-// transientTimeout is how long a step before Verified may fail with transient errors.
+// transientTimeout limits how long a step before Verified may keep failing with transient errors.
 const transientTimeout = 5 * time.Minute
 
 func later(a, b time.Time) time.Time {
@@ -36,9 +36,9 @@ func (s *State) maxAckTimeout() time.Duration {
 	return limit
 }
 
-// ackDeadline returns when the wait for acknowledgements ends: at the earliest limit of a missing
-// object, or, if none is missing and the set of objects still changes, at the longest limit. That
-// limit restarts with the claim of a new holder, which has not read the objects before.
+// ackDeadline returns the earliest limit of an object that has not acknowledged. If none is missing
+// but the set of objects still changes, it returns the longest limit, which restarts when a new
+// holder claims the move, because that holder has not read the objects before.
 func (s *State) ackDeadline() time.Time {
 	if len(s.Waiting) == 0 {
 		return later(s.PausedAt, s.ClaimedAt).Add(s.maxAckTimeout())
@@ -50,19 +50,17 @@ func (s *State) ackDeadline() time.Time {
 	return s.PausedAt.Add(first)
 }
 
-// copyAckDeadline returns when the wait ends for the target's controllers to acknowledge the
-// copies. It restarts with the claim of a new holder.
+// copyAckDeadline restarts when a new holder claims the move.
 func (s *State) copyAckDeadline() time.Time {
 	return later(s.PhaseSince, s.ClaimedAt).Add(time.Duration(s.Spec.Create))
 }
 
-// resumeDeadline returns when the wait ends for the objects that were resumed on the target.
 func (s *State) resumeDeadline() time.Time {
 	return later(s.ResumedAt, s.ClaimedAt).Add(time.Duration(s.Spec.Resume))
 }
 
-// retryDeadline returns the time until which a step that fails now is retried. It returns zero if
-// there is no limit: from Verified on, and in a rollback, a move retries forever.
+// retryDeadline returns until when a step that fails now is retried, or zero if there is no limit:
+// from Verified on, and in a rollback, a move retries forever.
 func (s *State) retryDeadline(now time.Time) time.Time {
 	switch {
 	case s.Verified(), s.Phase == PhaseRollingBack, s.Lost != nil, s.Way != "", s.Abandon:

@@ -19,17 +19,17 @@ const (
 	maxWaiting      = 20              // objects in a Waiting event
 )
 
-// Limits that keep an event far below the log's limit of 1 MiB for a message, with names of any
-// length: a reference has at most 0.5 KiB, an object of the plan 2 KiB, a finding 2 KiB.
+// Limits that keep an event far below the log's limit of 1 MiB for a message. A reference has at
+// most 0.5 KiB, an object of the plan 2 KiB, a finding 2 KiB.
 const (
 	maxPerEvent         = 250
 	maxFindings         = 250
 	maxExcluded         = 500
-	maxClusterNameBytes = 512 << 10 // bytes
+	maxClusterNameBytes = 512 << 10
 )
 
-// Decide returns the events that follow from an outcome. It must be called with Tick before every
-// step, so that an operator's abort and the passing of time take effect before the step.
+// Decide returns the events that follow from an outcome. Call it with Tick before every step, so
+// that an abort or a timeout takes effect first.
 func Decide(s *State, o Outcome, now time.Time) ([]Event, error) {
 	switch o := o.(type) {
 	case Tick:
@@ -59,8 +59,7 @@ func Decide(s *State, o Outcome, now time.Time) ([]Event, error) {
 	}
 }
 
-// tick applies an abort. Before Verified the abort starts a rollback, which ends at once if the
-// move has changed nothing.
+// tick applies an abort, and ends a rollback at once if the move has changed nothing.
 func (s *State) tick() []Event {
 	switch {
 	case s.Abandon || s.Way != "":
@@ -142,8 +141,7 @@ func (s *State) decideAcks(o AcksRead, now time.Time) []Event {
 }
 
 // decideStable ends the wait when two consecutive reads return the same objects, because only then
-// no further objects are expected. The time of a new holder begins with its claim, because it has
-// not read the objects before.
+// no further objects are expected.
 func (s *State) decideStable(stable bool, now time.Time) []Event {
 	limit := s.maxAckTimeout()
 	switch {
@@ -157,8 +155,8 @@ func (s *State) decideStable(stable bool, now time.Time) []Event {
 	}
 }
 
-// appendWaiting adds a Waiting event if the missing objects have changed, at most once per
-// waitingInterval. It also adds one after a transient failure, which that event ends.
+// appendWaiting adds a Waiting event if the pending objects have changed, at most once per
+// waitingInterval. After a transient failure it always adds one, to end that failure.
 func (s *State) appendWaiting(events []Event, pending []ObjectReason, now time.Time) []Event {
 	w := newWaiting(pending)
 	if s.TransientFailure.Message == "" && (slices.Equal(w.For, s.Waiting) && w.Total == s.WaitingTotal || now.Sub(s.WaitingSince) < waitingInterval) {
@@ -195,9 +193,9 @@ func planDraftedEvents(items []Item) []Event {
 	return events
 }
 
-// changedRoots returns the roots of a plan that are not paused as the plan requires. If a root that
-// is not paused were copied, both clusters would act on the same machines. A root that is paused
-// and stays would never be resumed.
+// changedRoots returns the roots whose pause does not match the plan. If an unpaused root were
+// copied, both clusters would act on the same machines. A paused root that stays would never be
+// resumed.
 func (s *State) changedRoots(plan []Item) []ObjectReason {
 	paused := make(map[object.Ref]types.UID, len(s.Roots))
 	for _, r := range s.Roots {
@@ -218,8 +216,8 @@ func (s *State) changedRoots(plan []Item) []ObjectReason {
 }
 
 // decideUnacknowledged waits for the controllers of the target. Nothing is deleted before they have
-// acknowledged every copy, because an active controller whose cache lacks a Machine would create
-// another Machine.
+// acknowledged every copy: an active controller whose cache lacks a Machine would create another
+// one.
 func (s *State) decideUnacknowledged(o CopiesUnacknowledged, now time.Time) []Event {
 	switch {
 	case s.Abort:
@@ -251,8 +249,8 @@ func (s *State) decideResume(o ResumeRead, now time.Time) []Event {
 	if len(o.Pending) == 0 {
 		return append(events, Succeeded{})
 	}
-	// The move ends although objects are missing, because a controller of the target may never
-	// acknowledge them. The time of a new holder begins with its claim.
+	// The move ends although objects are pending, because a controller of the target may never
+	// acknowledge them.
 	if now.After(s.resumeDeadline()) {
 		named := newWaiting(o.Pending)
 		return append(events, Succeeded{StillPaused: named.For, Total: named.Total})
@@ -261,7 +259,7 @@ func (s *State) decideResume(o ResumeRead, now time.Time) []Event {
 }
 
 // decideFailure starts a rollback if the failure is final or lasts too long. From Verified on, and
-// in a rollback, it retries forever, except in the last wait.
+// in a rollback, it retries until the last wait times out.
 func (s *State) decideFailure(o StepFailed, now time.Time) []Event {
 	o.Message = redact.Message(o.Message)
 	again := func() []Event {
@@ -286,8 +284,8 @@ func (s *State) decideFailure(o StepFailed, now time.Time) []Event {
 	return s.failureEvents(o.Message, o.Next)
 }
 
-// unconfirmedSuccess returns the end of a move whose target cannot be reached in the last wait,
-// because no other work remains.
+// unconfirmedSuccess ends a move whose target is unreachable during the last wait. No other work
+// remains.
 func (s *State) unconfirmedSuccess(why string) Succeeded {
 	asleep := slices.Clone(s.Waiting)
 	for i := range asleep {
@@ -304,8 +302,7 @@ func (s *State) failureEvents(message, next string) []Event {
 	return append(events, RollbackStarted{Reason: message})
 }
 
-// Summary returns the first objects of a list with their reasons, and the number of omitted
-// elements.
+// Summary returns the first objects of a list with their reasons, and how many more there are.
 func Summary(list []ObjectReason) string {
 	const named = 5
 	var said []string
@@ -315,12 +312,11 @@ func Summary(list []ObjectReason) string {
 	return strings.Join(view.More(said, len(list)), "; ")
 }
 
-// abandonedAdvice is the advice after a target was abandoned that has objects the source no longer has.
 const abandonedAdvice = "the source stays paused because some of its objects are already deleted. If the target comes back, resume the clusters " +
 	"there; otherwise restore them from a backup. Then remove the annotations scute.dev/* from the remaining objects at the source"
 
-// decideRebuilt returns the events of a move that follow from the objects of both clusters. Only
-// the last event takes effect: if the process dies before it, the clusters are read again.
+// Only the last event of decideRebuilt takes effect: if the process dies before it, the clusters
+// are read again.
 func (s *State) decideRebuilt(o RebuildDone) ([]Event, error) {
 	hash, err := PlanHash(o.Items)
 	if err != nil {
@@ -340,17 +336,17 @@ func (s *State) decideRebuilt(o RebuildDone) ([]Event, error) {
 	return append(events, Rebuilt{Direction: s.Way}), nil
 }
 
-// NothingLeft returns the end of a move if neither cluster has any of its objects.
+// NothingLeft ends a move none of whose objects is in either cluster.
 func NothingLeft() Abandoned { return Abandoned{Reason: nothingLeftMessage, Next: checkTargetAdvice} }
 
-// MissingEnd returns the end of a move whose end is missing in a log that was restored from an
-// older backup. how is what the resource reports.
+// MissingEnd ends a move whose end is missing in a log that was restored from an older backup. how
+// is the end that the resource reports.
 func MissingEnd(how string) Abandoned {
 	return Abandoned{Reason: "the event log was restored from before the move ended (" + how + ")", Next: checkTargetAdvice}
 }
 
-// truncateFindings returns the first findings, errors before warnings, and one finding with the
-// number of omitted findings.
+// truncateFindings keeps the first findings, errors before warnings, and adds one with the number
+// omitted.
 func truncateFindings(list []Finding) []Finding {
 	kept := slices.Clone(list)
 	slices.SortStableFunc(kept, func(a, b Finding) int { return strings.Compare(string(a.Severity), string(b.Severity)) })

@@ -24,7 +24,7 @@ type Spec struct {
 	DryRun      bool     `json:"dryRun,omitempty"`
 	KeepFailed  bool     `json:"keepFailed,omitempty"` // no rollback on failure
 	CarryStatus []string `json:"carryStatus,omitempty"`
-	// AcceptLoss lists kinds, as Kind.group, of objects that the source may lose.
+	// AcceptLoss lists the kinds (Kind.group) of objects that the source may lose.
 	AcceptLoss  []string            `json:"acceptLoss,omitempty"`
 	Acknowledge Duration            `json:"acknowledge"`
 	AckKinds    map[string]Duration `json:"acknowledgeKinds,omitempty"`
@@ -36,11 +36,11 @@ type Spec struct {
 type Target struct {
 	SecretName string `json:"secretName"`
 	SecretKey  string `json:"secretKey"`
-	// AllowInsecure permits a kubeconfig that uses http or does not verify the server's certificate.
+	// AllowInsecure permits http, and a server certificate that is not verified.
 	AllowInsecure bool `json:"allowInsecure,omitempty"`
 }
 
-// Duration is a time.Duration that reads and writes as "5m0s".
+// Duration is a time.Duration that is encoded as "5m0s".
 type Duration = pause.Duration
 
 // Finding is a result of the preflight.
@@ -51,7 +51,7 @@ type Finding struct {
 	Remedy   string   `json:"remedy"`
 }
 
-// Findings are the findings of some checks.
+// Findings are the results of the preflight.
 type Findings []Finding
 
 // AddError adds an error.
@@ -69,16 +69,16 @@ func (f Findings) HasErrors() bool {
 	return slices.ContainsFunc(f, func(one Finding) bool { return one.Severity == Error })
 }
 
-// Direction is the direction in which an operator resolves a stranded move.
+// Direction is how an operator resolves a stranded move.
 type Direction string
 
-// The ways.
+// The directions.
 const (
 	Forward Direction = "forward"
 	Back    Direction = "back"
 )
 
-// Severity is the severity of a finding. An Error refuses the move before anything is changed.
+// Severity is the severity of a finding. An Error refuses the move before it changes anything.
 type Severity string
 
 // The severities.
@@ -87,22 +87,22 @@ const (
 	Warning Severity = "Warning"
 )
 
-// ObjectReason is an object, and why the move waits for it or why it stays.
+// ObjectReason is an object, and why the move waits for it or keeps it.
 type ObjectReason = pause.PendingObject
 
 // The events of a move, in the order of a move without failures.
 type (
-	// Requested records the specification of the move.
+	// Requested starts a move.
 	Requested struct {
 		Spec Spec `json:"spec"`
 		Home Home `json:"home,omitzero"`
 	}
-	// LogLost records that the move had begun, and that this log does not contain its progress.
-	// Unless neither cluster has a trace of the move, it waits until an operator has resolved it.
+	// LogLost records that this log lacks the progress of the move. The move waits for an
+	// operator's resolution, unless neither cluster has a trace of it.
 	LogLost struct {
-		// Log is the ID of the log that contained the move; empty if unknown.
+		// Log is the ID of the log that had the progress; empty if unknown.
 		Log string `json:"log,omitempty"`
-		// Phase and Sequence are the phase and the log sequence in the Move's status.
+		// Phase and Sequence come from the Move's status.
 		Phase    Phase  `json:"phase,omitempty"`
 		Sequence uint64 `json:"sequence,omitempty"`
 	}
@@ -113,7 +113,7 @@ type (
 		Direction Direction `json:"direction"`
 		Reason    string    `json:"reason,omitempty"`
 	}
-	// Rebuilt records that the state which the chosen way requires was read from both clusters.
+	// Rebuilt records that the state for the chosen direction was read from both clusters.
 	Rebuilt struct {
 		Direction Direction `json:"direction"`
 	}
@@ -121,9 +121,8 @@ type (
 	TargetAbandoned struct {
 		Reason string `json:"reason,omitempty"`
 	}
-	// Abandoned ends a move whose target was abandoned while objects of the source were being
-	// deleted; the source stays paused. If Next is set, it ends a move whose objects exist in
-	// neither cluster.
+	// Abandoned ends a move whose target was abandoned after deletion at the source had begun; the
+	// source stays paused. If Next is set, it ends a move for another reason.
 	Abandoned struct {
 		Reason string `json:"reason"`
 		Next   string `json:"next,omitempty"`
@@ -132,10 +131,10 @@ type (
 	Claimed struct {
 		Holder string `json:"holder"`
 	}
-	// PreflightPassed records that both clusters were checked, and that nothing prevents the move.
+	// PreflightPassed records that the preflight found no errors.
 	PreflightPassed struct {
 		Clusters []string `json:"clusters"`
-		// TargetID identifies the target cluster: the UID of its namespace kube-system.
+		// TargetID is the UID of the target's namespace kube-system.
 		TargetID string    `json:"target,omitempty"`
 		Warnings []Finding `json:"warnings,omitempty"`
 	}
@@ -143,22 +142,22 @@ type (
 	Refused struct {
 		Findings []Finding `json:"findings"`
 	}
-	// BaselineTaken records the pause status of objects just before the pause.
+	// BaselineTaken records whether objects reported a pause just before the move paused them.
 	BaselineTaken struct {
 		Objects map[object.Ref]pause.Baseline `json:"objects"`
-		// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set for objects
-		// of their kinds, by Kind.group.
+		// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set, by
+		// Kind.group.
 		AckKinds map[string]Duration `json:"acknowledgeKinds,omitempty"`
 	}
-	// PauseIntended records that these roots are about to be paused, and their pause state, which
-	// is restored at the end. More means that another PauseIntended continues the list. Part is 0
-	// in the first PauseIntended.
+	// PauseIntended records roots that are about to be paused, and the pause state to restore at
+	// the end. More means that another PauseIntended continues the list. Part is 0 in the first
+	// one.
 	PauseIntended struct {
 		Roots []pause.Root `json:"roots"`
 		Part  int          `json:"part,omitempty"`
 		More  bool         `json:"more,omitempty"`
 	}
-	// Paused records that the pause is set on every root.
+	// Paused records that every root is paused.
 	Paused struct{}
 	// Acknowledged records which objects have acknowledged the pause, and how.
 	Acknowledged struct {
@@ -169,27 +168,27 @@ type (
 		For   []ObjectReason `json:"for"`
 		Total int            `json:"total"`
 	}
-	// AllAcknowledged records that every object of the graph has acknowledged the pause, and that
-	// the graph no longer changes.
+	// AllAcknowledged records that every object has acknowledged the pause and no objects are being
+	// added.
 	AllAcknowledged struct{}
 	// PlanDrafted is a part of the plan, which takes effect with Planned. First starts a new draft.
 	PlanDrafted struct {
 		First bool   `json:"first,omitempty"`
 		Items []Item `json:"items"`
 	}
-	// Planned records that the draft is the plan.
+	// Planned makes the draft the plan.
 	Planned struct {
 		Hash     string         `json:"hash"`
 		Excluded []ObjectReason `json:"excluded,omitempty"`
-		// Announced means that CreateStarted is recorded before the first object is sent to the target.
+		// Announced means that CreateStarted precedes the first object sent to the target.
 		Announced bool `json:"announced,omitempty"`
 	}
 	// CreateStarted records that the target may have objects of the plan from now on.
 	CreateStarted struct{}
-	// Created records objects that the target has, with their UIDs there.
+	// Created records objects on the target, with their UIDs there.
 	Created struct {
 		Objects map[object.Ref]types.UID `json:"objects"`
-		// Adopted are objects that the target had before, with the same content. A rollback does not remove them.
+		// Adopted existed on the target before, with the same content. A rollback keeps them.
 		Adopted []object.Ref `json:"adopted,omitempty"`
 	}
 	// AllCreated records that the target has the whole plan.
@@ -200,16 +199,16 @@ type (
 	Deleted struct {
 		Objects []object.Ref `json:"objects"`
 	}
-	// SourceEmptied records that all objects to delete at the source are deleted.
+	// SourceEmptied records that everything to delete at the source is deleted.
 	SourceEmptied struct{}
-	// PausesRestored records that the recorded pause states are set on the target.
+	// PausesRestored records that the target has the pause states recorded at the source.
 	PausesRestored struct{}
-	// Resumed records objects whose status on the target reports that they are not paused.
+	// Resumed records objects that report on the target that they are not paused.
 	Resumed struct {
 		Objects []object.Ref `json:"objects"`
 	}
-	// Succeeded ends the move. StillPaused are the first of Total objects that did not report in
-	// time that they resumed.
+	// Succeeded ends the move. StillPaused are the first of Total objects that did not resume in
+	// time.
 	Succeeded struct {
 		StillPaused []ObjectReason `json:"stillPaused,omitempty"`
 		Total       int            `json:"total,omitempty"`
@@ -223,13 +222,13 @@ type (
 	AbortRefused struct {
 		Reason string `json:"reason"`
 	}
-	// TransientFailure records that a step failed with a transient error and is retried.
+	// TransientFailure records that a step failed and is retried.
 	TransientFailure struct {
 		Message string `json:"message"`
 		Next    string `json:"next,omitempty"`
-		// Stranded means that a cluster differs from the log, so that continuing could lose an
-		// object or leave both clusters active. Nothing is changed until they agree again or a
-		// human has decided.
+		// Stranded means that a cluster differs from the log: to continue could lose an object or
+		// leave both clusters active. The move changes nothing until they agree or an operator
+		// decides.
 		Stranded bool `json:"stranded,omitempty"`
 	}
 	// Failed records that the move cannot continue.
@@ -237,17 +236,17 @@ type (
 		Message string `json:"message"`
 		Next    string `json:"next,omitempty"`
 	}
-	// RollbackStarted records that every change is undone from now on.
+	// RollbackStarted records that the move undoes its changes from now on.
 	RollbackStarted struct {
 		Reason string `json:"reason"`
 	}
-	// Removed records copies that were removed from the target.
+	// Removed records copies that were deleted on the target.
 	Removed struct {
 		Objects []object.Ref `json:"objects"`
 	}
-	// TargetCleared records that the target has no copies any more.
+	// TargetCleared records that the target has no copies left.
 	TargetCleared struct{}
-	// RolledBack ends a move that was undone: the source is as it was before.
+	// RolledBack ends a move whose source is restored.
 	RolledBack struct{}
 )
 
@@ -287,17 +286,16 @@ func (Removed) event()          {}
 func (TargetCleared) event()    {}
 func (RolledBack) event()       {}
 
-// Home is the management cluster and the log of a move, recorded when the move is requested. The
-// same name in another management cluster, or in another log, is another move.
+// Home is the management cluster and the log that a move was requested in. A Move of the same name
+// in another management cluster or log is another move.
 type Home struct {
-	// Cluster is the UID of namespace kube-system of the source.
+	// Cluster is the UID of the source's namespace kube-system.
 	Cluster string `json:"cluster,omitempty"`
-	// Log is the ID of the event log.
-	Log string `json:"log,omitempty"`
+	Log     string `json:"log,omitempty"`
 }
 
-// Mismatch returns why this process must not run a move, and what to do; empty if it may. A move of
-// a local run has no home, and runs anywhere.
+// Mismatch returns why this process must not run a move, and what to do; empty if it may. A local
+// run has no home and may run any move.
 func (h Home) Mismatch(s *State) (message, next string) {
 	switch {
 	case h.Cluster != "" && s.Home.Cluster != "" && h.Cluster != s.Home.Cluster:

@@ -18,7 +18,7 @@ type Selection struct {
 	All       bool
 }
 
-// ClusterFilter returns a function that reports whether the selection contains the Cluster with a name.
+// ClusterFilter returns a function that reports whether the selection contains a Cluster.
 func (s Selection) ClusterFilter() func(cluster string) bool {
 	if s.All {
 		return func(string) bool { return true }
@@ -33,43 +33,41 @@ func (s Selection) ClusterFilter() func(cluster string) bool {
 // Member is an object that moves.
 type Member struct {
 	object.Observed
-	// Level is 0 for a member without owners among the members. Otherwise it is one more than the
-	// highest level of these owners.
+	// Level is 0 without MemberOwners, otherwise one more than their highest level.
 	Level int
-	// MemberOwners are its owners among the members.
-	MemberOwners []object.Owner
-	// OwningCluster is the name of its Cluster.
+	// MemberOwners are the owners that are members too.
+	MemberOwners  []object.Owner
 	OwningCluster string
-	// KeepReason is why it is only copied; empty if it leaves the source.
+	// KeepReason is why it is copied but not deleted at the source; empty if it is deleted.
 	KeepReason string
-	// ByReference means that it moves only because a namespaced object names it. Users who can
-	// write that object chose it.
+	// ByReference means that it moves only because a namespaced object refers to it. Anybody who
+	// can write that object could have chosen it.
 	ByReference bool
 }
 
 // Members is the result of applying a selection to the observed objects.
 type Members struct {
 	Objects []Member // by level, then by reference
-	// Excluded are objects that are related to the selection but stay at the source, and why.
+	// Excluded are related to the selection but stay at the source.
 	Excluded []ObjectReason
-	// DroppedOwners are owner references that cannot be copied, by their object, and why.
+	// DroppedOwners are objects with an owner reference that cannot be copied.
 	DroppedOwners []ObjectReason
-	// Missing are objects that the target must have, each with a member that names it. The source
-	// lacks them, or has them in another namespace, where a copy would be active.
+	// Missing are objects that the target must already have. The source lacks them, or has them in
+	// another namespace, where a copy would be active.
 	Missing []ObjectReason
-	// Hosted are control planes that run as workloads of the management cluster, and why scute
-	// concludes so. A copy of such an object runs nothing.
+	// Hosted are control planes that run as workloads of the management cluster, and the evidence.
+	// A copy of such an object runs nothing.
 	Hosted []ObjectReason
-	// Findings are the reasons not to move the selection: a member would lose an object that it
-	// needs, or an object of a Cluster that moves would stay.
+	// Findings prevent a move: a member would lose an object that it needs, or an object of a
+	// moving Cluster would stay.
 	Findings Findings
-	// ExclusionWarnings are warnings about the other objects in Excluded.
+	// ExclusionWarnings are about the objects in Excluded that are not in Findings.
 	ExclusionWarnings Findings
-	// AddressFindings prevent a move because an address would leave its pool. They do not prevent a
-	// backup, which removes no address.
+	// AddressFindings prevent a move, because an address would leave its pool. They do not prevent
+	// a backup, which deletes nothing.
 	AddressFindings Findings
-	// InUseFindings prevent a move because a Cluster that stays would lose an object that it uses.
-	// They do not prevent a backup, which removes nothing.
+	// InUseFindings prevent a move, because a Cluster that stays would lose an object. They do not
+	// prevent a backup.
 	InUseFindings Findings
 }
 
@@ -81,31 +79,31 @@ type graph struct {
 	byName        map[types.NamespacedName][]*node
 	nodes         []*node
 	clusters      []*node
-	// shared has a Cluster that uses a ClusterClass and is not selected, by class.
+	// shared maps a ClusterClass to a Cluster that uses it and is not selected.
 	shared map[*node]*node
 }
 
 type node struct {
 	o            object.Observed
-	owners       []*node            // by ownerReference, if observed
-	softOwners   []*node            // owners by convention, for order and membership
-	dependents   []*node            // the inverse of owners and soft
-	references   []reference        // the objects that its fields name
-	referencedBy []*node            // the nodes that name it
+	owners       []*node // by ownerReference, if observed
+	softOwners   []*node // owners by convention, for order and membership
+	dependents   []*node // inverse of owners and softOwners
+	references   []reference
+	referencedBy []*node            // inverse of references
 	unresolved   []object.Reference // references to objects that were not observed
 	included     bool
 	referenced   bool // by an object that moves
 	byReference  bool // moves only because a field of a namespaced object names it
-	inCluster    bool // of a selected Cluster, below it
+	inCluster    bool // below a selected Cluster
 	keepReason   string
 	level        int
 }
 
-// Select returns the objects that a selection contains. The world must have every object of the
-// movable kinds in the selection's namespace and in the namespaces of its ClusterClasses, all
-// Clusters, all cluster-scoped objects that are labelled to move, and the objects of other
-// namespaces that reference these objects or are referenced by them. Select follows the rules of
-// clusterctl's object graph, and reports objects that clusterctl omits silently.
+// Select returns the objects that a selection contains. world must have every object of the movable
+// kinds in the selection's namespace and in the namespaces of its ClusterClasses, all Clusters, all
+// cluster-scoped objects that are labelled to move, and all objects of other namespaces that refer
+// to these objects or that they refer to. Select follows the rules of clusterctl's object graph,
+// and reports objects that clusterctl omits silently.
 func Select(world []object.Observed, sel Selection) Members {
 	g := newGraph(world, sel)
 	g.connect()
@@ -160,8 +158,8 @@ func (g *graph) connect() {
 			p.dependents = append(p.dependents, n)
 		}
 		if n.o.Ref.Group == object.AddonsGroup && n.o.Ref.Kind == "HelmReleaseProxy" {
-			// Order only: without its Cluster, the add-on provider for Helm deletes the object,
-			// even if paused, and uninstalls the chart.
+			// Order only: the add-on provider for Helm deletes a HelmReleaseProxy without its
+			// Cluster, even a paused one, and uninstalls the chart.
 			if c := g.cluster(n.o.Ref.Namespace, n.o.BoundCluster); c != nil && !slices.Contains(n.owners, c) {
 				n.softOwners = append(n.softOwners, c)
 			}
@@ -169,11 +167,10 @@ func (g *graph) connect() {
 	}
 }
 
-// softOwner returns the owner by convention of a ClusterResourceSetBinding, of a host that a
-// machine uses, and of an object that Cluster API keeps for a Cluster or that has the label of a
-// Cluster. Such an object must have no owner references, or be labelled to move regardless of its
-// owners. (A Cluster below its ClusterClass is handled separately: the class does not include other
-// clusters.)
+// softOwner returns the owner by convention: the Cluster of a ClusterResourceSetBinding, the
+// machine that uses a host, or the Cluster that a Secret's name or a label refers to. Except for
+// the first two, n must have no owner references or a move label. include attaches a Cluster to its
+// ClusterClass, because the class must not include other Clusters.
 func (g *graph) softOwner(n *node) *node {
 	r := n.o.Ref
 	if r.Group == object.AddonsGroup && r.Kind == "ClusterResourceSetBinding" {
@@ -194,8 +191,7 @@ func (g *graph) softOwner(n *node) *node {
 	return nil
 }
 
-// labelledCluster returns the Cluster that the label of an object names, in the selection's
-// namespace if the object is cluster-scoped.
+// labelledCluster looks for the Cluster of a cluster-scoped object in the selection's namespace.
 func (g *graph) labelledCluster(n *node) *node {
 	if n.o.ClusterName == "" || pause.IsCluster(n.o.Ref) || n.o.Ref.Group == object.OwnGroup {
 		return nil
@@ -203,23 +199,22 @@ func (g *graph) labelledCluster(n *node) *node {
 	return g.cluster(cmp.Or(n.o.Ref.Namespace, g.sel.Namespace), n.o.ClusterName)
 }
 
-// inSelectedCluster reports whether an object has the label of a Cluster that moves.
 func (g *graph) inSelectedCluster(n *node) bool {
 	c := g.labelledCluster(n)
 	return c != nil && g.isSelected(c)
 }
 
-// hasOwner reports whether an object has an owner other than itself.
 func (n *node) hasOwner() bool {
 	return slices.ContainsFunc(n.o.Owners, func(o object.Owner) bool { return o.UID != n.o.UID })
 }
 
-// isAncestorOf reports whether p is below n. The depth is limited because owners may form a cycle.
+// isAncestorOf limits the depth because owners may form a cycle.
 func (n *node) isAncestorOf(p *node, depth int) bool {
 	return depth < maxDepth && slices.ContainsFunc(p.owners, func(q *node) bool { return q == n || n.isAncestorOf(q, depth+1) })
 }
 
-// secretCluster returns the Cluster for which Cluster API keeps a Secret with this name, CLUSTER-SUFFIX, owned or not.
+// secretCluster returns the Cluster for which Cluster API keeps Secret CLUSTER-SUFFIX, owned or
+// not.
 func (g *graph) secretCluster(r object.Ref) *node {
 	if r.Group != "" || r.Kind != "Secret" {
 		return nil
@@ -234,7 +229,6 @@ func (g *graph) secretCluster(r object.Ref) *node {
 	return nil
 }
 
-// isClusterSecret reports whether an object is a Secret that Cluster API keeps for a selected Cluster.
 func (g *graph) isClusterSecret(n *node) bool {
 	c := g.secretCluster(n.o.Ref)
 	return c != nil && g.isSelected(c)
@@ -252,10 +246,9 @@ func (g *graph) class(c *node) *node {
 	return g.byRef[object.Ref{Group: object.CoreGroup, Kind: "ClusterClass", Namespace: f.ClassNamespace, Name: f.ClassName}]
 }
 
-// clusterScopedReason is why a cluster-scoped object is copied and stays: other Clusters may use it.
 const clusterScopedReason = "it is cluster-scoped and other Clusters may use it"
 
-// include marks the roots that the selection names, and all objects below them.
+// include includes the roots that the selection names, and everything below them.
 func (g *graph) include() {
 	for _, c := range g.clusters {
 		if !g.isSelected(c) {
@@ -288,8 +281,8 @@ func (g *graph) isSelected(c *node) bool {
 	return c.o.Ref.Namespace == g.sel.Namespace && g.clusterFilter(c.o.Ref.Name)
 }
 
-// isForeign reports whether an object belongs to a Cluster that is not selected, and is reached
-// only because both Clusters use the same identity.
+// isForeign reports whether an object belongs to a Cluster that is not selected. It is reached only
+// because both Clusters use the same identity.
 func (g *graph) isForeign(n *node) bool {
 	name := cmp.Or(n.o.ClusterName, n.o.BoundCluster)
 	if name == "" && !isShareable(n.o.Ref) {
@@ -323,10 +316,9 @@ func (g *graph) includeBelow(n *node, part bool) {
 	}
 }
 
-// assignLevels sets the level of each member. It returns the members in or below a cycle of owners,
-// because these have no order.
+// assignLevels returns the members in or below a cycle of owners, which have no level.
 func (g *graph) assignLevels() map[*node]bool {
-	open := make(map[*node]bool) // the members without a level yet
+	open := make(map[*node]bool) // without a level yet
 	for _, n := range g.nodes {
 		if n.included {
 			open[n] = true

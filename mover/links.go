@@ -2,16 +2,15 @@ package mover
 
 import "scute.dev/aggregate"
 
-// The names of the keys of events.
+// Kinds of aggregate.Key.
 const (
 	linkStep  = "step"  // the cause of the current step
 	linkPart  = "part"  // the last progress of the step
 	linkAbort = "abort" // an operator's request
 )
 
-// Links returns the links of an event to earlier events of the move; s is the state before it. An
-// operator's request, the claim of another process, and the observation that the log was replaced
-// have no cause.
+// Links returns the links of an event to earlier events of the move. s is the state before the
+// event. A request of an operator, a claim of another process, and a lost log have no cause.
 func Links(s *State, e Event) aggregate.Links {
 	step, part, abort := aggregate.Key{Kind: linkStep}, aggregate.Key{Kind: linkPart}, aggregate.Key{Kind: linkAbort}
 	keys := func(of ...aggregate.Key) []aggregate.Key { return of }

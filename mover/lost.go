@@ -8,21 +8,19 @@ import (
 	"scute.dev/kube/object"
 )
 
-// LostObject represents an object that the garbage collector removes from the source after a move,
-// because its owners were deleted there.
+// LostObject is an object that the garbage collector deletes at the source after a move, because
+// its owners are deleted there.
 type LostObject struct {
 	Ref object.Ref
-	// Owner is the moving object that owns it.
+	// Owner is a moving owner.
 	Owner object.Ref
-	// Dependents are its direct and indirect dependants, which are removed with it.
+	// Dependents are direct and indirect dependants, which are deleted too.
 	Dependents []object.Ref
 }
 
-// GarbageCollected returns the objects that the garbage collector removes once all members that
-// leave the source are deleted there. seen holds all known objects. Each object that a leaving
-// member owns has an entry, and its dependants are in Below. Like the garbage collector,
-// GarbageCollected omits an object if one of its owners stays. An owner that is not in seen counts
-// as deleted.
+// GarbageCollected returns the objects that the garbage collector deletes once all leaving members
+// are deleted at the source. seen has all known objects; an owner that is not in seen counts as
+// deleted. Like the garbage collector, it spares an object if one of its owners stays.
 func GarbageCollected(members []Member, seen []object.Observed) []LostObject {
 	leaving := make(map[types.UID]object.Ref, len(members))
 	var queue []types.UID
@@ -44,7 +42,7 @@ func GarbageCollected(members []Member, seen []object.Observed) []LostObject {
 		}
 	}
 	var lost []LostObject
-	top := make(map[types.UID]int) // the index in lost, by the UID of a removed object
+	top := make(map[types.UID]int) // index in lost, by the UID of a deleted object
 	for ; len(queue) > 0; queue = queue[1:] {
 		for _, o := range owned[queue[0]] {
 			if !stays[o.UID] || slices.ContainsFunc(o.Owners, func(owner object.Owner) bool { return stays[owner.UID] }) {

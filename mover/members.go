@@ -47,8 +47,8 @@ const (
 	ownersAloneReason = "its owners are moved without their dependents"
 )
 
-// exclude records that an object that is related to the selection stays. This is an error if the
-// object belongs to a Cluster that moves, because the target would lack it or create it again.
+// exclude records that an object stays. That is an error if the object belongs to a Cluster that
+// moves, because the target would lack it or create it again.
 func (g *graph) exclude(n *node, why, remedy string, m *Members) {
 	m.Excluded = append(m.Excluded, ObjectReason{Ref: n.o.Ref, Reason: why})
 	switch {
@@ -60,8 +60,7 @@ func (g *graph) exclude(n *node, why, remedy string, m *Members) {
 	}
 }
 
-// memberOwners returns the owner references to members, and adds all other owner references to
-// dropped, with the reason.
+// memberOwners returns the owner references to members, and appends the others to dropped.
 func (g *graph) memberOwners(n *node, dropped []ObjectReason) ([]object.Owner, []ObjectReason) {
 	var owners []object.Owner
 	for _, owner := range n.o.Owners {
@@ -76,8 +75,8 @@ func (g *graph) memberOwners(n *node, dropped []ObjectReason) ([]object.Owner, [
 			dropped = append(dropped, ObjectReason{Ref: n.o.Ref, Reason: "its owner " + p.o.Ref.String() +
 				" stays at the source: the owner reference is not copied"})
 		default:
-			// The version is the version of the copied owner, because the API server may no longer
-			// serve the version in the reference.
+			// Use the version of the copied owner: the API server may no longer serve the version
+			// in the reference.
 			owner.Ref, owner.Version, owner.UID = p.o.Ref, p.o.Version, ""
 			owners = append(owners, owner)
 		}
@@ -89,8 +88,7 @@ func (g *graph) clusterOf(n *node) string { return n.clusterAbove(0) }
 
 const maxDepth = 16
 
-// clusterAbove returns the name of the Cluster that a node is or that is among its owners, direct
-// or indirect. The depth is limited because owners may form a cycle.
+// clusterAbove limits the depth because owners may form a cycle.
 func (n *node) clusterAbove(depth int) string {
 	switch {
 	case pause.IsCluster(n.o.Ref):
@@ -108,7 +106,7 @@ func (n *node) clusterAbove(depth int) string {
 	return ""
 }
 
-// isNear reports whether a user may expect that an object belongs to the selection.
+// isNear reports whether a user may expect an object to move with the selection.
 func (g *graph) isNear(n *node) bool {
 	if n.o.Ref.Namespace != g.sel.Namespace || pause.IsCluster(n.o.Ref) && !g.sel.All {
 		return false
@@ -142,12 +140,11 @@ func (g *graph) exclusionReason(n *node) string {
 	return ownersAloneReason
 }
 
-// isOrphan reports whether the label of an object names a Cluster that does not exist.
 func (g *graph) isOrphan(n *node) bool {
 	return n.o.ClusterName != "" && n.o.Ref.Group != object.OwnGroup && g.labelledCluster(n) == nil
 }
 
-// moveAdvice returns what the user must do so that an object moves. exclusionReason returns why it does not move.
+// moveAdvice returns how to make an object move that exclusionReason excludes.
 func (g *graph) moveAdvice(n *node) string {
 	const byName = "label it " + object.ClusterNameLabel + " with the name of the Cluster to move it with; a move of the whole namespace includes it"
 	switch {
@@ -164,9 +161,8 @@ func (g *graph) moveAdvice(n *node) string {
 	return "label it " + object.MoveLabel + " to move it without that owner; if the owner no longer exists, remove the owner reference"
 }
 
-// hostedKinds returns the kinds of control planes that always run as workloads of the management
-// cluster: of k0smotron, Kamaji, HyperShift, the hosted control plane provider, the nested provider
-// and vcluster.
+// hostedKinds are the control planes that always run as workloads of the management cluster: those
+// of k0smotron, Kamaji, HyperShift, the hosted and the nested provider, and vcluster.
 func hostedKinds() []string {
 	return []string{
 		"K0smotronControlPlane.controlplane." + object.CoreGroup,
@@ -179,8 +175,8 @@ func hostedKinds() []string {
 }
 
 // hostedReason returns why a control plane or a machine runs as a workload of the management
-// cluster, or "" if it does not. A control plane of another kind counts if it is available and has
-// replicas, but owns no Machine. A managed control plane of a cloud has no replicas.
+// cluster, or "". A control plane of an unknown kind does if it is available and has replicas but
+// owns no Machine. A managed control plane of a cloud has no replicas.
 func (g *graph) hostedReason(n *node) string {
 	if slices.Contains(hostedKinds(), n.o.Ref.GroupKind()) {
 		return "it is a hosted control plane"

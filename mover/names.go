@@ -18,7 +18,7 @@ type reference struct {
 	target *node
 }
 
-// resolve finds the objects that the fields of each object name, and records references without an object in open.
+// resolve connects each object with the objects that its fields name.
 func (g *graph) resolve() {
 	for _, n := range g.nodes {
 		for _, r := range n.o.References {
@@ -28,8 +28,8 @@ func (g *graph) resolve() {
 				continue
 			}
 			n.addReference(r, p)
-			// The identity may belong to another provider, and a field without a kind may mean a
-			// Secret or a ConfigMap: each of that name counts.
+			// An identity may belong to another provider, and a field without a kind may mean a
+			// Secret or a ConfigMap, so both kinds count.
 			for _, kind := range []string{"Secret", "ConfigMap"} {
 				s := g.byRef[object.Ref{Kind: kind, Namespace: r.Ref.Namespace, Name: r.Ref.Name}]
 				if s != nil && s != p && r.Ref.Kind == "" && (r.IsCredential() || p.o.Ref.Group == "") {
@@ -47,8 +47,8 @@ func (n *node) addReference(r object.Reference, p *node) {
 	}
 }
 
-// find returns the object that reference r of n names, or nil. A reference to a cluster-scoped
-// object may carry the namespace of n, so find looks there too.
+// find returns the object that n refers to, or nil. A reference to a cluster-scoped object may
+// carry the namespace of n.
 func (g *graph) find(n *node, r object.Reference) (best *node) {
 	if p := g.byRef[r.Ref]; p != nil {
 		return p
@@ -75,8 +75,8 @@ func (g *graph) find(n *node, r object.Reference) (best *node) {
 }
 
 // unqualifiedCandidates returns the Secrets and ConfigMaps that a cluster-scoped object may name
-// without a namespace. Providers look for them in the namespace of the provider, so objects outside
-// the selected namespace are preferred.
+// without a namespace. Providers look in their own namespace, so objects outside of the selected
+// namespace come first.
 func (g *graph) unqualifiedCandidates(r object.Reference) []*node {
 	var found, own []*node
 	for _, p := range g.nodes {
@@ -94,8 +94,9 @@ func (g *graph) unqualifiedCandidates(r object.Reference) []*node {
 	return found
 }
 
-// includeReferenced includes the objects that members name, if a copy on both sides does no harm. A
-// cluster-scoped member that no other member names includes only objects in the selected namespace.
+// includeReferenced includes the objects that members refer to, if a copy in both clusters does no
+// harm. A cluster-scoped member that no other member refers to includes only objects in the
+// selected namespace.
 func (g *graph) includeReferenced() {
 	var needed, others []*node
 	for _, n := range g.nodes {
@@ -110,7 +111,6 @@ func (g *graph) includeReferenced() {
 	g.follow(others)
 }
 
-// follow includes the objects that the nodes name, directly and indirectly.
 func (g *graph) follow(queue []*node) {
 	for i := 0; i < len(queue); i++ {
 		n := queue[i]
@@ -132,15 +132,15 @@ func (g *graph) follow(queue []*node) {
 }
 
 // isClassTemplateReference reports whether n is a template of a ClusterClass in another namespace
-// that names an object there. Such a reference is ignored, because Cluster API copies the template
-// to the namespace of the Cluster, where the name refers to another object.
+// that refers to an object there. Such a reference is ignored: Cluster API copies the template to
+// the Cluster's namespace, where the name means another object.
 func (g *graph) isClassTemplateReference(n *node, named object.Ref) bool {
 	r := n.o.Ref
 	return !n.byReference && r.Namespace != "" && r.Namespace != g.sel.Namespace && named.Namespace == r.Namespace && strings.HasSuffix(r.Kind, "Template")
 }
 
-// remainingUser returns an object that names or owns n and belongs to a Cluster that stays, or nil.
-// Objects that name n come first.
+// remainingUser returns an object that refers to n, or else owns it, and belongs to a Cluster that
+// stays; nil if there is none.
 func (g *graph) remainingUser(n *node) *node {
 	for _, q := range slices.Concat(n.referencedBy, n.owners) {
 		c := g.cluster(q.o.Ref.Namespace, g.clusterOf(q))
@@ -151,9 +151,8 @@ func (g *graph) remainingUser(n *node) *node {
 	return nil
 }
 
-// checkInUse adds a finding if the move would remove member n from a Cluster that stays. If n has
-// the label of a Cluster that moves, an owner that stays does not prevent the move, but an object
-// that names n does.
+// checkInUse adds a finding if the move would take n from a Cluster that stays. If n has the label
+// of a moving Cluster, only a reference to n counts, not an owner.
 func (g *graph) checkInUse(n *node, found *Findings) {
 	if n.keepReason != "" || isShareable(n.o.Ref) || pause.IsCluster(n.o.Ref) {
 		return
@@ -164,9 +163,9 @@ func (g *graph) checkInUse(n *node, found *Findings) {
 	}
 }
 
-// unresolvedReferences collects references to objects that were not found, by kind and field, for one warning.
+// unresolvedReferences combines references to objects that were not found into one warning.
 type unresolvedReferences struct {
-	index  *regexp.Regexp // matches the index of a list entry
+	index  *regexp.Regexp // of a list entry
 	fields []string
 	names  map[string][]string // by field
 }

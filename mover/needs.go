@@ -10,7 +10,7 @@ import (
 	"scute.dev/view"
 )
 
-// checkReferences records findings about the objects that member n names and that would stay.
+// checkReferences records findings about the objects that n refers to and that would stay.
 func (g *graph) checkReferences(n *node, cyclic map[*node]bool, m *Members) {
 	for _, name := range n.references {
 		p := name.target
@@ -21,7 +21,7 @@ func (g *graph) checkReferences(n *node, cyclic map[*node]bool, m *Members) {
 					": new machines on the target get no address until the target has a pool with this name",
 					"create the pool on the target, with addresses that the source does not assign")
 			}
-		case p.included && !cyclic[p], p.o.Reserved, g.isClassTemplateReference(n, p.o.Ref), n.o.Ref.Kind == "IPAddress" && !cyclic[p]: // see pool
+		case p.included && !cyclic[p], p.o.Reserved, g.isClassTemplateReference(n, p.o.Ref), n.o.Ref.Kind == "IPAddress" && !cyclic[p]: // see checkPool
 		case !n.referenced:
 		case p.o.Ref.Namespace == "" && isPool(p.o.Ref):
 			m.addMissing(p.o.Ref, n.o.Ref.String()+" refers to it ("+name.field+"), but two copies of a pool would assign the same addresses")
@@ -37,11 +37,11 @@ func (g *graph) checkReferences(n *node, cyclic map[*node]bool, m *Members) {
 	}
 }
 
-// checkMissing records findings about the objects that member n names and that were not found at the source.
+// checkMissing records findings about the objects that n refers to and that the source lacks.
 func (g *graph) checkMissing(n *node, open *unresolvedReferences, m *Members) {
 	add := m.Findings.AddError
 	if n.o.Ref.Kind == "MachineSet" {
-		add = m.Findings.AddWarning // a MachineSet that is retained for its revision may outlive its templates
+		add = m.Findings.AddWarning // a MachineSet kept for its revision history may outlive its templates
 	}
 	for _, r := range n.unresolved {
 		field := n.o.Ref.String() + ": " + r.Field
@@ -69,8 +69,8 @@ func (g *graph) checkMissing(n *node, open *unresolvedReferences, m *Members) {
 	}
 }
 
-// ambiguousMessage returns the message about a field that may name several objects. None of them is
-// copied for it, because they may belong to other users.
+// ambiguousMessage is about a reference that several objects match. None of them is copied, because
+// they may belong to other users.
 func ambiguousMessage(found []*node) string {
 	const most = 10
 	var names []string
@@ -81,20 +81,19 @@ func ambiguousMessage(found []*node) string {
 		strings.Join(view.More(names, len(found)), ", ")
 }
 
-// requiresReferences reports whether the references of an object are part of Cluster API's
-// contract: the object does not work without their targets.
+// requiresReferences reports whether Cluster API's contract demands that the references of an
+// object resolve.
 func requiresReferences(r object.Ref) bool {
 	return r.Group == object.CoreGroup || strings.HasSuffix(r.Kind, "ControlPlane")
 }
 
-// addMissing records an object that the target must have, unless it is recorded already.
 func (m *Members) addMissing(ref object.Ref, why string) {
 	if !slices.ContainsFunc(m.Missing, func(w ObjectReason) bool { return w.Ref == ref }) {
 		m.Missing = append(m.Missing, ObjectReason{Ref: ref, Reason: why})
 	}
 }
 
-// checkPool adds a finding if address n moves without its pool, which could assign the address again.
+// checkPool adds a finding if address n moves without its pool, which could assign it again.
 func (g *graph) checkPool(n *node, found *Findings) {
 	if n.o.Ref.Kind != "IPAddress" || n.keepReason != "" || n.o.Reserved {
 		return
@@ -117,8 +116,7 @@ func (g *graph) checkPool(n *node, found *Findings) {
 	}
 }
 
-// poolsOf returns the pool that the spec of an address names, or otherwise its owners that are
-// pools. Metal3's kind of addresses has the pool as an owner.
+// poolsOf returns the pool in an address's spec, or else its owners that are pools, as with Metal3.
 func poolsOf(address object.Observed) (pools []object.Ref) {
 	if address.Pool != nil {
 		return []object.Ref{*address.Pool}
@@ -131,12 +129,12 @@ func poolsOf(address object.Observed) (pools []object.Ref) {
 	return pools
 }
 
-// isPool reports whether an object may be an address pool. A pool is not copied, because both
-// copies would assign the same addresses.
+// isPool reports whether an object may be an address pool. Two copies of a pool would assign the
+// same addresses.
 func isPool(r object.Ref) bool { return strings.HasSuffix(r.Kind, "Pool") }
 
-// poolAt returns the pool that an address references. The reference to a cluster-scoped pool may
-// carry the namespace of the address.
+// poolAt returns the pool that an address refers to. A reference to a cluster-scoped pool may carry
+// the address's namespace.
 func (g *graph) poolAt(ref object.Ref) *node {
 	if p := g.byRef[ref]; p != nil || ref.Namespace == "" {
 		return p
@@ -145,13 +143,13 @@ func (g *graph) poolAt(ref object.Ref) *node {
 	return g.byRef[ref]
 }
 
-// isExcludedSecret reports whether n is a Secret that Cluster API keeps for a selected Cluster, and
-// that does not move because of its owner.
+// isExcludedSecret reports whether n is a Secret of a selected Cluster that does not move because
+// of its owner.
 func (g *graph) isExcludedSecret(n *node) bool { return !n.included && g.isClusterSecret(n) }
 
-// keepShared marks members that an object which stays still needs: they are copied and stay at the
-// source. Objects that represent machines of a moving Cluster never stay, even if another object
-// owns them, because both clusters would reconcile them.
+// keepShared keeps members at the source that an object which stays needs; they are copied too.
+// Objects that represent machines of a moving Cluster never stay, whoever owns them, because both
+// clusters would reconcile them.
 func (g *graph) keepShared() {
 	for _, n := range g.nodes {
 		if n.included && pause.IsRoot(n.o.Ref) && n.o.Ref.Kind == "ClusterClass" {
@@ -190,8 +188,8 @@ func (g *graph) keepShared() {
 	}
 }
 
-// isShareable reports whether objects of a kind only describe something, so that a copy on both
-// sides does no harm. The kind UserAssignedIdentity of Azure Service Operator does not: it
+// isShareable reports whether objects of a kind only describe something, so that a copy in both
+// clusters does no harm. UserAssignedIdentity of Azure Service Operator is not shareable: it
 // represents a resource in Azure.
 func isShareable(r object.Ref) bool {
 	return r.Group == "" || r.Group == object.CoreGroup && r.Kind == "ClusterClass" || strings.HasSuffix(r.Kind, "Template") ||

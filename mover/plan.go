@@ -11,27 +11,27 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Item is an object of the plan, as read from the source after all controllers were paused.
+// Item is an object of the plan, as read from the source after every controller was paused.
 type Item struct {
 	Ref             object.Ref `json:"ref"`
 	Version         string     `json:"version"`
 	UID             types.UID  `json:"uid"`
 	ResourceVersion string     `json:"resourceVersion"`
-	// Hash is the hash of the copied content. It is empty for a Secret, whose changes only ResourceVersion shows.
+	// Hash is the hash of the copied content; empty for a Secret, whose changes only
+	// ResourceVersion shows.
 	Hash string `json:"hash,omitempty"`
-	// Level is 0 for objects without owners in the plan. Owners are created before their dependants.
+	// Level is 0 without Owners. Owners are created before their dependants.
 	Level int `json:"level"`
-	// Owners are the owners within the plan. References to other owners are not copied.
-	Owners []object.Owner `json:"owners,omitempty"`
-	// Cluster is the name of its Cluster, if any.
-	Cluster string `json:"cluster,omitempty"`
-	// PausedByUser means that the object itself has a user's paused annotation.
+	// Owners are within the plan. References to other owners are not copied.
+	Owners  []object.Owner `json:"owners,omitempty"`
+	Cluster string         `json:"cluster,omitempty"`
+	// PausedByUser means that the object itself has the paused annotation of a user.
 	PausedByUser bool `json:"pausedByUser,omitempty"`
-	// KeepReason is why the object is copied and also stays at the source; empty if it is deleted there.
+	// KeepReason is why the object is copied but not deleted at the source; empty if it is deleted.
 	KeepReason string `json:"keepReason,omitempty"`
 }
 
-// Levels returns the plan's items by level, owners first.
+// Levels groups the plan by level, owners first.
 func Levels(plan []Item) [][]Item {
 	var levels [][]Item
 	for _, item := range plan {
@@ -43,8 +43,7 @@ func Levels(plan []Item) [][]Item {
 	return levels
 }
 
-// PlanHash returns a hash that identifies a plan: the same objects with the same content in the
-// same order have the same hash.
+// PlanHash returns the hash of a plan's objects, their content, and their order.
 func PlanHash(plan []Item) (string, error) {
 	h := sha256.New()
 	enc := json.NewEncoder(h)
@@ -56,7 +55,7 @@ func PlanHash(plan []Item) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// ItemOf returns the item of a member with the hash of its content.
+// ItemOf returns the item of a member.
 func ItemOf(m Member, hash string) Item {
 	return Item{
 		Ref: m.Ref, Version: m.Version, UID: m.UID, ResourceVersion: m.ResourceVersion, Hash: hash,

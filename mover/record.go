@@ -8,16 +8,16 @@ import (
 	"scute.dev/kube/object"
 )
 
-// IsRecord reports whether an object is a ClusterResourceSetBinding, which records what was applied
-// to a Cluster. The controllers of all ClusterResourceSets that select the Cluster write to it,
-// even while the Cluster is paused, and also on the target as soon as the Cluster exists there. Two
-// bindings are therefore equal if they list the same sets.
+// IsRecord reports whether an object is a ClusterResourceSetBinding. The controllers of all
+// ClusterResourceSets that select a Cluster write to it, even while the Cluster is paused, and on
+// the target as soon as the Cluster exists there. Two bindings are therefore equal if they list the
+// same sets.
 func IsRecord(ref object.Ref) bool {
 	return ref.Group == object.AddonsGroup && ref.Kind == "ClusterResourceSetBinding"
 }
 
-// MergedRecord returns the parts of have, and those parts of want whose sets have lacks. missing
-// reports whether there are any.
+// MergedRecord returns the bindings of have, and those of want whose sets have lacks. missing
+// reports whether there are any of the latter.
 func MergedRecord(want, have *unstructured.Unstructured) (parts []any, missing bool) {
 	parts = bindingsOf(have)
 	known := setNamesOf(have)

@@ -20,9 +20,9 @@ import (
 	"scute.dev/kube/object"
 )
 
-// ContentHash returns the hash of the copied content of an object: everything but status, the
-// server's metadata, owners' UIDs and scute's annotations. It is empty for a Secret, because a
-// reader of the log could guess a short secret from its hash.
+// ContentHash returns the hash of everything except status, the server's metadata, owner
+// references, and scute's annotations. It is empty for a Secret, because a reader of the log could
+// guess a short secret from its hash.
 func ContentHash(u *unstructured.Unstructured) (string, error) {
 	if ref := object.RefOf(u); ref.Group == "" && ref.Kind == "Secret" {
 		return "", nil
@@ -40,9 +40,9 @@ func ContentHash(u *unstructured.Unstructured) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// Rewrite returns the object to create on the target: without the metadata of the source's server,
-// with the owners' UIDs on the target, and with the move's annotations (marks). uids has the UIDs
-// on the target of all owners in the plan.
+// Rewrite returns the object to create on the target: without the server's metadata, with the
+// owners' UIDs on the target, and with the move's annotations (marks). It fails if uids lacks an
+// owner.
 func Rewrite(source *unstructured.Unstructured, item Item, marks map[string]string, uids map[object.Ref]types.UID) (*unstructured.Unstructured, error) {
 	u := strip(source)
 	var owners []metav1.OwnerReference
@@ -66,7 +66,6 @@ func Rewrite(source *unstructured.Unstructured, item Item, marks map[string]stri
 	return u, nil
 }
 
-// strip returns a copy of an object without status, without the server's metadata, and without scute's annotations.
 func strip(u *unstructured.Unstructured) *unstructured.Unstructured {
 	c := u.DeepCopy()
 	delete(c.Object, "status")
@@ -89,10 +88,10 @@ func strip(u *unstructured.Unstructured) *unstructured.Unstructured {
 	return c
 }
 
-// Contains reports whether an object of the target has the content that the plan creates, and
-// returns the first field that differs. The target may add content: its webhooks set defaults, its
-// controllers add finalizers and labels. In a spec it may write a quantity or a duration
-// differently (1000m and 1, 10m and 10m0s).
+// Contains reports whether have contains the planned content; otherwise it returns the first field
+// that differs. The target's webhooks may set defaults, its controllers may add finalizers and
+// labels, and a quantity or duration in a spec may be written differently (1000m and 1, 10m and
+// 10m0s).
 func Contains(want, have *unstructured.Unstructured) (field string, ok bool) {
 	w := want.DeepCopy()
 	w.SetFinalizers(nil)
@@ -141,7 +140,6 @@ func containsValue(want, have any, path string) (string, bool) {
 	}
 }
 
-// equalQuantities reports whether two texts are the same quantity or the same duration.
 func equalQuantities(want, have any) bool {
 	w, isText := want.(string)
 	h, isTextToo := have.(string)
@@ -163,7 +161,7 @@ func equalQuantities(want, have any) bool {
 	return err == nil && a.Cmp(b) == 0
 }
 
-// normalizeNumber converts integers to float64, so that the same number is equal however it was decoded.
+// normalizeNumber makes numbers comparable however they were decoded.
 func normalizeNumber(v any) any {
 	switch v := v.(type) {
 	case int64:

@@ -31,29 +31,29 @@ const (
 	PhaseRollingBack  Phase = "RollingBack"
 	PhaseRolledBack   Phase = "RolledBack"
 	PhaseFailed       Phase = "Failed"
-	PhaseStranded     Phase = "Stranded" // the log does not contain the progress of the move
+	PhaseStranded     Phase = "Stranded" // the log lacks the progress of the move
 )
 
 // State is a move as recorded by its events. The zero value is a move that was not requested.
 type State struct {
 	Spec Spec
 	Home Home
-	// MarkLog is the ID of the log in the move's annotations. If the move's log was lost, it is the ID of the lost log.
+	// MarkLog is the log ID in the move's annotations: the ID of the lost log if the move's log was
+	// lost.
 	MarkLog   string
 	Phase     Phase
 	Holder    string // the process that claimed it last
 	ClaimedAt time.Time
 
 	Clusters []string
-	// TargetID identifies the target. The move never changes another cluster, even if the kubeconfig changes.
+	// TargetID pins the target: the move changes no other cluster, even if the kubeconfig changes.
 	TargetID string
 	Findings []Finding
 
 	pause.State // of the source
-	// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set for their kinds.
-	// The Spec overrides them.
+	// AckKinds are the timeouts that CustomResourceDefinitions set. Those in Spec override them.
 	AckKinds map[string]Duration
-	// MoreRoots means that Roots is not complete yet.
+	// MoreRoots means that Roots is incomplete.
 	MoreRoots bool
 
 	Draft    []Item
@@ -65,7 +65,7 @@ type State struct {
 	Posted  bool
 	Created map[object.Ref]types.UID
 	Adopted map[object.Ref]bool
-	// AllCreated means that the target has the whole plan, which is not verified yet.
+	// AllCreated means that the target has the whole plan, perhaps not verified yet.
 	AllCreated bool
 	Deleted    map[object.Ref]bool
 	Removed    map[object.Ref]bool
@@ -74,40 +74,38 @@ type State struct {
 	Waiting      []ObjectReason
 	WaitingTotal int
 	WaitingSince time.Time
-	// TransientFailure is why the last attempt of the step failed; the zero value if it succeeded.
+	// TransientFailure is why the last attempt failed; zero if it succeeded.
 	TransientFailure      TransientFailure
 	TransientFailureSince time.Time
-	// Lost is set while the log does not contain the progress of the move.
+	// Lost is set while the log lacks the progress of the move.
 	Lost *LogLost
-	// Way is the operator's resolution of a stranded move, until the move is rebuilt.
-	Way Direction
-	// Abandon means that an operator abandoned the target.
-	Abandon     bool
-	Abort       bool
-	AbortReason string
-	// AbortRefused means that an abort was refused because the move was verified.
+	// Way is how an operator resolved a stranded move, until the move is rebuilt.
+	Way           Direction
+	Abandon       bool
+	Abort         bool
+	AbortReason   string
 	AbortRefused  bool
 	Failure       Failed
 	RollbackCause string
 	TargetCleared bool
 	PausesBack    bool
 	ResumedAt     time.Time
-	// StillPausedTotal is the number of objects that had not reported that they resumed when the
-	// move ended. Waiting has the first of them.
+	// StillPausedTotal counts the objects that had not resumed when the move ended. Waiting has the
+	// first of them.
 	StillPausedTotal int
 
 	StartedAt  time.Time
 	PhaseSince time.Time
 	FinishedAt time.Time
 
-	// Counts are retained when the move ends, unlike the maps.
+	// Counts stay when the move ends, unlike the maps.
 	Counts v1alpha1.MoveCounts
 }
 
 // Finished reports whether the move has ended.
 func (s *State) Finished() bool { return !s.FinishedAt.IsZero() }
 
-// Verified reports whether the move has passed the point of no return and can only go forward.
+// Verified reports whether the move has passed the point of no return.
 func (s *State) Verified() bool {
 	switch s.Phase {
 	case PhaseVerified, PhaseDeleting, PhaseResuming, PhaseSucceeded:
@@ -182,7 +180,7 @@ func (s *State) Apply(e Event, at time.Time) {
 		if e.Part == 0 {
 			s.Roots = nil
 			if s.Way != "" {
-				s.Created, s.Adopted = nil, nil // the next events were read from the clusters, and replace those of the log
+				s.Created, s.Adopted = nil, nil // the next events were read from the clusters, and replace the log's
 			}
 		}
 		s.Roots, s.MoreRoots = append(s.Roots, e.Roots...), e.More
@@ -256,8 +254,8 @@ func (s *State) Apply(e Event, at time.Time) {
 	}
 }
 
-// applyRebuilt continues the move in the direction that an operator chose. It resets the progress,
-// which the next steps read from the clusters.
+// applyRebuilt continues the move in a direction. It resets the progress, which the next steps read
+// from the clusters.
 func (s *State) applyRebuilt(way Direction, at time.Time) {
 	s.Lost, s.Way, s.Abort, s.Failure = nil, "", false, Failed{}
 	s.Posted, s.AllCreated, s.TargetCleared, s.PausesBack = true, way == Forward, false, false
@@ -279,8 +277,7 @@ func (s *State) applyPlanned(e Planned, at time.Time) {
 	}
 }
 
-// countPlan counts the objects of the plan. Adopted objects are not counted in ToResume, because
-// they were on the target before.
+// countPlan excludes adopted objects from ToResume, because they were on the target before.
 func (s *State) countPlan() {
 	s.Counts.Objects, s.Counts.ToDelete, s.Counts.ToResume = len(s.Plan), 0, 0
 	for _, item := range s.Plan {
@@ -293,16 +290,14 @@ func (s *State) countPlan() {
 	}
 }
 
-// NeedsCopyAck reports whether a controller of the target must acknowledge that the copy is paused
-// before anything is deleted at the source. This holds for objects that acknowledged the pause by a
-// condition at the source.
+// NeedsCopyAck reports whether a controller must acknowledge the pause of the copy before anything
+// is deleted at the source. This holds for objects that acknowledged by a condition at the source.
 func (s *State) NeedsCopyAck(item Item) bool {
 	return s.MustResume(item) && s.Acks[item.Ref] == pause.ByCondition
 }
 
 // MustResume reports whether the move waits until an object reports on the target that it is not
-// paused. This holds for objects that reported at the source that the move had paused them. Objects
-// that a user had paused, and all objects of a Cluster that a user had paused, stay paused.
+// paused. Objects that a user had paused, directly or by their Cluster, stay paused.
 func (s *State) MustResume(item Item) bool {
 	how := s.Acks[item.Ref]
 	if how != pause.ByCondition && how != pause.Settled {
@@ -318,8 +313,8 @@ func (s *State) enter(p Phase, at time.Time) {
 	s.Waiting, s.WaitingTotal = nil, 0
 }
 
-// finish ends the move and deletes the data that only an unfinished move needs, so that a view of
-// many old moves stays small.
+// finish deletes the data that only an unfinished move needs, so that a view of many old moves
+// stays small.
 func (s *State) finish(p Phase, at time.Time) {
 	s.enter(p, at)
 	s.FinishedAt = at

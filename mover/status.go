@@ -12,20 +12,20 @@ import (
 	"scute.dev/view"
 )
 
-// Limits of the lists in a status.
+// Maximum lengths of the lists in a status.
 const (
 	maxStatusWaiting  = 20
 	maxStatusFindings = 50
 	maxStatusClusters = 1000
 )
 
-// Due reports whether a move has work to do: it has not ended, and does not wait only for an
+// Due reports whether a move has work to do: it has not ended, and does not only wait for an
 // operator.
 func Due(s *State) bool {
 	return s.Phase != "" && !s.Finished() && (s.Phase == PhasePending || Next(s) != None || s.Abort)
 }
 
-// Status returns the status of the Move.
+// Status returns the status of a Move without the fields that depend on the log.
 func Status(s *State) v1alpha1.MoveStatus {
 	out := v1alpha1.MoveStatus{
 		Phase: s.Phase, Stranded: s.TransientFailure.Stranded || s.Lost != nil, LogID: s.MarkLog, Counts: s.Counts,
@@ -44,13 +44,12 @@ func Status(s *State) v1alpha1.MoveStatus {
 	return out
 }
 
-// Status returns the status of the Move with an ID of the log, in the management cluster and log of
-// a process. seq is the last commit about the move; unreadable is why this program cannot read one
-// of its events, or nil.
+// Status returns the status of Move id as a process with this Home sees it. seq is the sequence of
+// the move's last commit. unreadable is why this program cannot read one of its events, or nil.
 func (h Home) Status(id string, seq uint64, unreadable error, s *State) v1alpha1.MoveStatus {
 	status := Status(s)
 	status.MoveID, status.Clusters = id, SelectedClusters(s)
-	if s.MarkLog == s.Home.Log { // otherwise clients would assume a sequence of the lost log
+	if s.MarkLog == s.Home.Log { // otherwise a client would assume that the sequence is of the lost log
 		status.LogSequence = int64(seq) //nolint:gosec // a sequence stays far below 2^63
 	}
 	if unreadable != nil {
@@ -62,8 +61,8 @@ func (h Home) Status(id string, seq uint64, unreadable error, s *State) v1alpha1
 	return status
 }
 
-// SelectedClusters returns the names of the first thousand Clusters of a move of all Clusters; none
-// if the spec names the Clusters.
+// SelectedClusters returns up to maxStatusClusters Clusters of a move of all Clusters; nil if the
+// spec names them.
 func SelectedClusters(s *State) []string {
 	if !s.Spec.All {
 		return nil
@@ -71,8 +70,7 @@ func SelectedClusters(s *State) []string {
 	return slices.Clone(s.Clusters[:min(len(s.Clusters), maxStatusClusters)])
 }
 
-// Explain returns one sentence about what happens now or how the move ended, and what a human can
-// do about it, if anything.
+// Explain returns what happens now or how the move ended, and what an operator can do about it.
 func Explain(s *State) (message, next string) {
 	c := s.Counts
 	switch s.Phase {
@@ -157,7 +155,6 @@ func Explain(s *State) (message, next string) {
 	return message, next
 }
 
-// rollbackAdvice returns the advice for a wait after which the move is rolled back.
 func (s *State) rollbackAdvice(advice string) string {
 	if s.Spec.KeepFailed {
 		return "the move fails at that time and is left paused; " + advice

@@ -7,10 +7,11 @@ import (
 	"scute.dev/pause"
 )
 
-// Step is an effect to perform. Each step is idempotent: it reads the clusters before it changes them.
+// Step is an effect to perform. Each step is idempotent: it reads the clusters before it changes
+// them.
 type Step string
 
-// The steps. None means that there is nothing to do (now or ever).
+// The steps. None means that there is nothing to do.
 const (
 	None           Step = ""
 	RunPreflight   Step = "preflight"
@@ -76,12 +77,12 @@ func Next(s *State) Step {
 	}
 }
 
-// Outcome is the result of a step, or of the passing of time: one of the types below, or the event
-// that follows if no decision is needed.
+// Outcome is the result of a step: one of the types below, or the event that follows without a
+// decision.
 type Outcome any
 
 type (
-	// Tick means that no step was performed; time has passed, or an operator has requested something.
+	// Tick is the outcome of no step: time has passed, or an operator has requested something.
 	Tick struct{}
 	// PreflightDone is the outcome of RunPreflight.
 	PreflightDone struct {
@@ -89,7 +90,7 @@ type (
 		TargetID string
 		Findings Findings
 	}
-	// RebuildDone is the outcome of Rebuild: the paused roots, the copied objects, and the UIDs of the copies.
+	// RebuildDone is the outcome of Rebuild. Created has the UIDs of the copies.
 	RebuildDone struct {
 		Clusters []string
 		TargetID string
@@ -99,17 +100,18 @@ type (
 	}
 	// BaselineRead is the outcome of RecordBaseline.
 	BaselineRead struct {
-		// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set for objects
-		// of their kinds, by Kind.group.
+		// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set, by
+		// Kind.group.
 		AckKinds map[string]Duration
 		Objects  map[object.Ref]pause.Baseline
 		Roots    []pause.Root
 	}
-	// AcksRead is the outcome of AwaitAcks: one read of all objects.
+	// AcksRead is the outcome of AwaitAcks.
 	AcksRead struct {
 		New     map[object.Ref]pause.Signal
 		Pending []ObjectReason
-		// Stable means that this read returned the whole graph, and the same objects as the previous read.
+		// Stable means that this read was complete and returned the same objects as the previous
+		// one.
 		Stable bool
 	}
 	// Drafted is the outcome of DraftPlan.
@@ -117,20 +119,20 @@ type (
 		Items    []Item
 		Excluded []ObjectReason
 	}
-	// CopiesUnacknowledged is an outcome of VerifyCopies: the target's controllers have not
-	// acknowledged yet that some copies are paused.
+	// CopiesUnacknowledged is an outcome of VerifyCopies: controllers have not acknowledged the
+	// pause of some copies yet.
 	CopiesUnacknowledged struct{ Pending []ObjectReason }
 	// VerifyDone is the outcome of VerifyCopies.
 	VerifyDone struct {
 		Differences []ObjectReason
 	}
-	// ResumeRead is the outcome of AwaitResume: one read of all objects.
+	// ResumeRead is the outcome of AwaitResume.
 	ResumeRead struct {
 		New     []object.Ref
 		Pending []ObjectReason
 	}
-	// StepFailed is the outcome of a step that failed. Final means that a retry cannot help.
-	// Stranded means that the clusters differ from the log, so the step changed nothing.
+	// StepFailed is the outcome of a failed step. Final means that a retry cannot help. Stranded
+	// means that the clusters differ from the log, so the step changed nothing.
 	StepFailed struct {
 		Message  string
 		Next     string

@@ -20,12 +20,11 @@ import (
 	"scute.dev/pause"
 )
 
-// clusterctlFiles is the pattern of the files that clusterctl move --to-directory writes: one for
-// each object, in plain text, without an index.
+// clusterctlFiles matches the files of clusterctl move --to-directory: one for each object, in
+// plain text, without an index.
 const clusterctlFiles = "*_*_*.yaml"
 
-// listClusterctlFiles returns the files of a folder that clusterctl wrote, or none if the folder
-// has other content.
+// listClusterctlFiles returns none if the folder is not one that clusterctl wrote.
 func listClusterctlFiles(dir string) ([]string, error) {
 	there, err := os.ReadDir(dir) // not Glob, because the folder's name may contain special characters
 	if err != nil {
@@ -43,9 +42,8 @@ func listClusterctlFiles(dir string) ([]string, error) {
 	return files, nil
 }
 
-// openClusterctl reads a folder that clusterctl wrote. The graph that orders the objects of a Move
-// orders its objects. The folder does not record whether it is complete, so every reference of its
-// objects must lead to another object in it.
+// openClusterctl orders the objects by the graph of a Move. The folder does not record whether it
+// is complete, so every reference of its objects must lead to another object in it.
 func openClusterctl(dir string, files []string) (*Archive, error) {
 	slices.Sort(files)
 	index := &Index{Version: Version, All: true, Program: "clusterctl"}
@@ -106,9 +104,8 @@ func readFile(file string) ([]byte, time.Time, error) {
 	return data, info.ModTime(), err
 }
 
-// clusterctlObject returns the object in a file, without the pause that clusterctl has set during
-// the backup. The pause is never a user's, because clusterctl does not back up a cluster that a
-// user had paused.
+// clusterctlObject removes the pause that clusterctl set during the backup. It cannot be a user's
+// pause, because clusterctl does not back up a cluster that a user had paused.
 func clusterctlObject(file string, data []byte) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	err := document.Unmarshal(data, u)
@@ -137,8 +134,8 @@ func clusterctlObject(file string, data []byte) (*unstructured.Unstructured, err
 	return u, nil
 }
 
-// checkComplete returns an error if an object in the folder would not be restored, or if its
-// objects show that another one is missing.
+// checkComplete returns an error if an object would not be restored, or refers to one that is
+// missing.
 func checkComplete(dir string, members mover.Members, files int) error {
 	var errs []error
 	for _, left := range members.Excluded {

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// Files returns the files of a complete archive, relative to its folder, with slashes. The list of checksums is last.
+// Files returns the files of a complete archive, relative to its folder, with slashes. SumsFile is
+// last.
 func Files(dir string) ([]string, error) {
 	f, err := openFolder(dir)
 	if err != nil {
@@ -27,7 +28,8 @@ func Files(dir string) ([]string, error) {
 	return append(files, SumsFile), nil
 }
 
-// IsFile reports whether an archive can have a file with this name, relative to its folder, with slashes.
+// IsFile reports whether an archive can have a file with this name, relative to its folder, with
+// slashes.
 func IsFile(name string) bool {
 	if name == SumsFile || name == IndexFile {
 		return true
@@ -44,7 +46,7 @@ type Head struct {
 	TakenAt time.Time
 }
 
-// ReadHead reads only the beginning of an index. It returns ErrDamaged if the content is not an index.
+// ReadHead reads only the beginning of an index. It returns ErrDamaged if that is not an index.
 func ReadHead(index io.Reader) (Head, error) {
 	const longest = 64 << 10 // bytes
 	data, err := io.ReadAll(io.LimitReader(index, longest))

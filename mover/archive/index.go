@@ -8,7 +8,7 @@ import (
 	"scute.dev/mover"
 )
 
-// Version is the version of the format. Folders of other versions are refused.
+// Version is the version of the format. Archives of other versions are refused.
 const Version = "scute.dev/backup/v1"
 
 // Index describes an archive. It contains no content of an object.
@@ -16,28 +16,28 @@ type Index struct {
 	Version string    `json:"version"`
 	ID      string    `json:"id"`
 	TakenAt time.Time `json:"takenAt"`
-	// Program is the program that wrote the archive, with its version.
+	// Program wrote the archive; it includes the version.
 	Program string `json:"program,omitempty"`
 	Source  Source `json:"source"`
 	// Namespace and Clusters are the selection. All means that the whole namespace was selected.
 	Namespace string   `json:"namespace"`
 	Clusters  []string `json:"clusters"`
 	All       bool     `json:"all,omitempty"`
-	// Recipients are the public keys that the objects are encrypted to; empty for an archive in plain text.
+	// Recipients are the public keys of the encryption; empty for an archive in plain text.
 	Recipients []string `json:"recipients,omitempty"`
 	// Kinds are the kinds of the objects, as the source served them.
 	Kinds []Kind `json:"kinds,omitempty"`
-	// Providers are the versions that clusterctl's inventory or Cluster API's operator records, by type and name.
+	// Providers are the versions that clusterctl's inventory or Cluster API's operator records, by
+	// type and name.
 	Providers map[string]string `json:"providers,omitempty"`
-	// Objects are sorted in the order of their creation.
+	// Objects are in the order of their creation.
 	Objects []Entry `json:"objects"`
-	// Excluded are objects that are related to the selection but not in the archive, and why.
+	// Excluded are related to the selection but not in the archive.
 	Excluded []mover.ObjectReason `json:"excluded,omitempty"`
-	// Hosted are control planes that run as workloads of the source, so that the archive has only
-	// their objects, and why scute concludes so.
+	// Hosted are control planes that run as workloads of the source, and the evidence. The archive
+	// has only their objects.
 	Hosted []mover.ObjectReason `json:"hosted,omitempty"`
-	// Changed are objects that changed while the source was read, so that they may be inconsistent
-	// with the other objects.
+	// Changed are objects that changed during the backup and may be inconsistent with the others.
 	Changed []object.Ref `json:"changed,omitempty"`
 }
 
@@ -45,8 +45,7 @@ type Index struct {
 type Source struct {
 	// Cluster is the UID of its namespace kube-system; empty if unknown.
 	Cluster string `json:"cluster,omitempty"`
-	// Server is the address at which it was read.
-	Server string `json:"server,omitempty"`
+	Server  string `json:"server,omitempty"`
 }
 
 // Kind is a kind as the source served it.
@@ -65,13 +64,12 @@ type Entry struct {
 
 	// FoundPaused means that a user had paused the object. It stays paused after a restore.
 	FoundPaused bool `json:"foundPaused,omitempty"`
-	// ReportsPause means that a condition of the object reports whether it is paused.
+	// ReportsPause means that the object has a Paused condition.
 	ReportsPause bool `json:"reportsPause,omitempty"`
-	// File is the file with the object, relative to the folder.
+	// File is relative to the folder.
 	File string `json:"file"`
 }
 
-// check returns an error if the index violates the format.
 func (x *Index) check() error {
 	if x.Version != Version {
 		return fmt.Errorf("%s has format %q: this program reads %s", IndexFile, x.Version, Version)

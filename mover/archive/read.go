@@ -19,13 +19,13 @@ import (
 	"scute.dev/kube/object"
 )
 
-// ErrIncomplete is returned if the folder has no complete archive.
+// ErrIncomplete is returned if a folder has no complete archive.
 var ErrIncomplete = errors.New("it has no complete backup")
 
-// ErrDamaged is returned if the archive differs from what was written.
+// ErrDamaged is returned if an archive differs from what was written.
 var ErrDamaged = errors.New("the backup is damaged")
 
-// ErrIdentity is returned if none of the identities can decrypt the archive.
+// ErrIdentity is returned if no identity can decrypt the archive.
 var ErrIdentity = errors.New("none of the identities can decrypt it: set --identity-file to a file with the private key of one of its recipients")
 
 // Archive is an archive that was read and verified.
@@ -41,7 +41,6 @@ func (a *Archive) Object(ref object.Ref) (*unstructured.Unstructured, error) {
 	return u, withRemedy(err)
 }
 
-// withRemedy adds the remedy to the error of a damaged archive.
 func withRemedy(err error) error {
 	if errors.Is(err, ErrDamaged) {
 		return fmt.Errorf("%w: use another copy of the backup, or an older one", err)
@@ -49,8 +48,8 @@ func withRemedy(err error) error {
 	return err
 }
 
-// Open reads the archive in a folder. It compares each file with its checksum and the decrypted
-// object with the index. A folder that clusterctl wrote has neither.
+// Open reads the archive in a folder. It compares each file with its checksum and each decrypted
+// object with the index; a folder that clusterctl wrote has neither.
 func Open(dir string, identities []age.Identity) (*Archive, error) {
 	a, err := open(dir, identities)
 	return a, withRemedy(err)
@@ -90,8 +89,7 @@ func open(dir string, identities []age.Identity) (*Archive, error) {
 	return a, nil
 }
 
-// folder is the folder of an archive with the checksums of its files. Each read of a file verifies
-// the checksum, because a restore takes long.
+// folder verifies the checksum at each read of a file, because a restore takes long.
 type folder struct {
 	dir  string
 	sums map[string]string
@@ -109,7 +107,6 @@ func openFolder(dir string) (folder, error) {
 	return folder{dir, sums}, err
 }
 
-// read returns the content of a file after it has verified the checksum.
 func (f folder) read(file string) ([]byte, error) {
 	if f.sums[file] == "" {
 		return nil, fmt.Errorf("%w: %s does not name %q", ErrDamaged, SumsFile, file)
@@ -178,7 +175,7 @@ func (f folder) object(e Entry, identities []age.Identity) (*unstructured.Unstru
 	}
 	u := &unstructured.Unstructured{}
 	if err := utiljson.Unmarshal(data, &u.Object); err != nil {
-		return nil, fmt.Errorf("%w: %s contains no object", ErrDamaged, e.File) // the cause may quote a key, so it is omitted
+		return nil, fmt.Errorf("%w: %s contains no object", ErrDamaged, e.File) // the cause may quote a key
 	}
 	if object.RefOf(u) != e.Ref || u.GetUID() != e.UID || u.GetResourceVersion() != e.ResourceVersion || u.GroupVersionKind().Version != e.Version {
 		return nil, fmt.Errorf("%w: %s contains an object that differs from the index: %s with UID %s", ErrDamaged, e.File, object.RefOf(u), u.GetUID())

@@ -21,8 +21,7 @@ import (
 	"scute.dev/kube/object"
 )
 
-// The names in the folder of an archive. SumsFile is written last and makes the folder an archive;
-// IndexFile describes its content.
+// Names in the folder of an archive. SumsFile is written last and makes the folder an archive.
 const (
 	SumsFile        = "SHA256SUMS"
 	IndexFile       = "index.json"
@@ -39,20 +38,20 @@ type Writer struct {
 	dir        string
 	recipients []age.Recipient
 
-	// MaxBytes limits the size of the files on disk, in bytes; 0 means no limit. It is set before the first Put.
+	// MaxBytes limits the size on disk; 0 means no limit. Set it before the first Put.
 	MaxBytes int64
 
 	mu    sync.Mutex
 	sums  map[string]string // by file, relative to the folder
-	sizes map[string]int64  // the size of each file on disk; used is the total
+	sizes map[string]int64  // on disk, by file
 	used  int64
 }
 
 // ErrTooLarge is returned if the files exceed Writer.MaxBytes.
 var ErrTooLarge = errors.New("the backup is too large")
 
-// Create starts an archive in a folder, which it creates if it does not exist. It discards the
-// unfinished archive of an earlier process. Without recipients the archive is in plain text.
+// Create starts an archive in a folder, and creates the folder if needed. It discards an unfinished
+// archive. Without recipients the archive is in plain text.
 func Create(dir string, recipients []age.Recipient) (*Writer, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -67,7 +66,7 @@ func Create(dir string, recipients []age.Recipient) (*Writer, error) {
 			return nil, fmt.Errorf("folder %s: %w", dir, ErrComplete)
 		}
 		begun = begun || e.Name() == unfinishedFile
-		foreign = foreign || !strings.HasPrefix(e.Name(), unfinishedFile) // a process that died has written the others
+		foreign = foreign || !strings.HasPrefix(e.Name(), unfinishedFile) // a process that died wrote the others
 	}
 	if foreign && !begun {
 		return nil, fmt.Errorf("folder %s is not empty and has no unfinished backup: choose another folder", dir)
@@ -88,7 +87,7 @@ func Create(dir string, recipients []age.Recipient) (*Writer, error) {
 	return &Writer{dir: dir, recipients: recipients, sums: make(map[string]string), sizes: make(map[string]int64)}, os.Mkdir(objects, 0o700)
 }
 
-// Put writes an object, replacing an earlier state of it.
+// Put writes an object, and replaces an earlier state of it.
 func (w *Writer) Put(u *unstructured.Unstructured) error {
 	data, err := json.MarshalIndent(u.Object, "", "  ")
 	if err != nil {
@@ -97,7 +96,7 @@ func (w *Writer) Put(u *unstructured.Unstructured) error {
 	return w.write(w.File(object.RefOf(u)), append(data, '\n'), w.recipients)
 }
 
-// Drop deletes an object that Put has written.
+// Drop deletes an object that Put wrote.
 func (w *Writer) Drop(ref object.Ref) error {
 	file := w.File(ref)
 	w.mu.Lock()
@@ -123,7 +122,8 @@ func (w *Writer) File(ref object.Ref) string {
 	return filepath.ToSlash(filepath.Join(objectsFolder, name))
 }
 
-// Finish writes the index, reads every file again, and then writes the checksums, which make the folder an archive.
+// Finish writes the index, reads every file again, and then writes the checksums, which make the
+// folder an archive.
 func (w *Writer) Finish(index *Index) error {
 	if err := index.check(); err != nil {
 		return err
@@ -159,8 +159,8 @@ func (w *Writer) Finish(index *Index) error {
 	return os.Remove(filepath.Join(w.dir, unfinishedFile))
 }
 
-// reserve adds the size of a file on disk, in blocks and with the overhead of encryption. It
-// returns ErrTooLarge beyond the limit.
+// reserve counts a file in blocks, with the overhead of encryption. It returns ErrTooLarge beyond
+// the limit.
 func (w *Writer) reserve(file string, data int) error {
 	const block, header = 4 << 10, 256
 	size := (int64(data) + header*int64(1+len(w.recipients)) + block - 1) / block * block

@@ -8,31 +8,30 @@ import (
 	"scute.dev/mover"
 )
 
-// Continuation is how an open move continues after an operator has accepted a log that was restored
-// from an older backup, or replaced.
+// Continuation is how an open move continues after an operator has accepted a log that was replaced
+// or restored from an older backup.
 type Continuation string
 
-// The ways in which an open move continues.
+// The continuations.
 const (
-	// Continues means that the move continues: the log has the whole plan, and the move reads both
-	// clusters before each step.
+	// Continues means that the log has the whole plan. The move reads both clusters before each
+	// step.
 	Continues Continuation = "goes on"
-	// BecomesLost means that the clusters may be ahead of the log. The move does nothing until both
-	// clusters are read and an operator has resolved the move.
+	// BecomesLost means that the clusters may be ahead of the log. The move waits until both
+	// clusters are read and an operator has resolved it.
 	BecomesLost Continuation = "is lost"
-	// Ends means that the resource of the move reports the end, or was deleted. The actual outcome
-	// may differ from the outcome that this log would lead to.
+	// Ends means that the Move reports its end or was deleted. Replaying this log may have ended
+	// otherwise.
 	Ends Continuation = "ends"
 )
 
-// ResourceState is the state in the resource of a move, which may be newer than the log.
+// ResourceState is the state that a Move resource reports. It may be newer than the log.
 type ResourceState struct {
 	Phase mover.Phase
 	// Ended means that the move has ended, or that the resource was deleted.
 	Ended bool
 }
 
-// reverted reports whether the move was rolling back, had failed or was stranded.
 func (w ResourceState) reverted() bool {
 	return w.Phase == mover.PhaseRollingBack || w.Phase == mover.PhaseFailed || w.Phase == mover.PhaseStranded
 }
@@ -48,8 +47,8 @@ func continuation(s *mover.State, told ResourceState) Continuation {
 	}
 }
 
-// Continuation returns what Reconcile does with an open move. Reconcile does not change a move that
-// this program cannot read.
+// Continuation returns what Reconcile does with an open move. Reconcile ignores a move that this
+// program cannot read.
 func (m *Moves) Continuation(id string, told ResourceState) Continuation {
 	then := Continues
 	m.Read(id, func(e *aggregate.Entry[*mover.State]) {
@@ -61,7 +60,7 @@ func (m *Moves) Continuation(id string, told ResourceState) Continuation {
 }
 
 // Reconcile records how an open move continues after an operator has accepted a log that may lack
-// the move's last commits, for example a pause, an abort, the deletion at the source, or the end.
+// the move's last commits: a pause, an abort, the deletion at the source, or the end.
 func (r *Runner) Reconcile(ctx context.Context, id, actor string, told ResourceState) error {
 	return r.command(ctx, id, actor, func(s *mover.State) (mover.Event, error) {
 		switch then := continuation(s, told); {

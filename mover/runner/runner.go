@@ -20,26 +20,24 @@ import (
 
 // Performer performs the steps of one move; *transfer.Transfer implements it.
 type Performer interface {
-	// Reach checks that the clusters of a step can be reached. It changes nothing. An unreachable
-	// cluster is returned as failed; err is the end of ctx.
+	// Reach checks that the clusters of a step can be reached. It returns an unreachable cluster as
+	// failed; err is the end of ctx.
 	Reach(ctx context.Context, s *mover.State, step mover.Step) (failed *mover.StepFailed, err error)
 	Perform(ctx context.Context, s *mover.State, step mover.Step, emit transfer.Emit) (mover.Outcome, error)
 }
 
-// errStepObsolete stops a step that the state no longer requires, for example after an abort.
 var errStepObsolete = errors.New("the state no longer requires this step")
 
-// Runner drives moves. Its fields are set before use and not changed.
+// Runner drives moves. Set its fields before use.
 type Runner struct {
 	Log aggregate.Log
-	// Home is the management cluster and the log of this process. Moves with another Home are not driven.
+	// Home is where this process runs. Moves with another Home are not driven.
 	Home mover.Home
-	// Incarnation identifies this process. A restarted process has a different value.
+	// Incarnation identifies this process and changes at a restart.
 	Incarnation string
-	// Performer returns the Performer of a move.
-	Performer func(id string) Performer
-	// Slots limit the moves that work concurrently; nil means no limit. A move that waits, or whose
-	// clusters are unreachable, holds none.
+	Performer   func(id string) Performer
+	// Slots limit the moves that work concurrently; nil means no limit. A move that waits or whose
+	// clusters are unreachable holds none.
 	Slots  *fair.Slots
 	Logger *slog.Logger
 	// Now is the clock; nil is time.Now.
@@ -49,20 +47,20 @@ type Runner struct {
 }
 
 const (
-	// A step that waits for controllers polls again after pollFirst, then less and less often until
-	// an object has responded.
+	// A step that waits for controllers is polled with a backoff, which restarts when an object has
+	// responded.
 	pollFirst = 150 * time.Millisecond
 	pollMax   = 2 * time.Second
-	// maxPollDuration is the maximum duration that is assumed for a poll, because the clock may be
-	// set, or the machine suspended, meanwhile.
+	// maxPollDuration limits the assumed duration of a poll: the clock may be set, or the machine
+	// suspended, meanwhile.
 	maxPollDuration = time.Minute
-	// A step that failed is retried after retryFirst, then less and less often.
+	// The backoff of a step that failed.
 	retryFirst = 500 * time.Millisecond
 	retryMax   = 30 * time.Second
 )
 
-// Drive runs a move until it ends, until a failure requires a human, or until ctx ends. If another
-// process claims the move, it returns aggregate.ErrClaimLost. The next Drive continues unfinished
+// Drive runs a move until it ends, a failure requires an operator, or ctx ends. It returns
+// aggregate.ErrClaimLost if another process claims the move. The next Drive continues unfinished
 // work.
 func (r *Runner) Drive(ctx context.Context, id string) error {
 	m := r.root(id, "daemon/"+r.Incarnation)
@@ -105,7 +103,6 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 	}
 }
 
-// drive is a move that is being driven.
 type drive struct {
 	*root
 
@@ -113,14 +110,13 @@ type drive struct {
 	performer Performer
 	slot      *fair.Slot
 	updates   <-chan uint64
-	poll      *backoff.ExponentialBackOff // between two polls of a step that waits for controllers
+	poll      *backoff.ExponentialBackOff // for a step that waits for controllers
 	retry     *backoff.ExponentialBackOff
-	startedAt time.Time // when the current poll began
+	startedAt time.Time // of the current poll
 }
 
-// step checks that the clusters of a step can be reached, acquires the slot, and performs the step
-// or the part that can be done now. If it had to wait for the slot, it performs nothing, because
-// other processes may have appended meanwhile.
+// step performs a step, or the part of it that can be done now. If it had to wait for the slot, it
+// performs nothing, because other processes may have appended meanwhile.
 func (d *drive) step(ctx context.Context, step mover.Step) error {
 	failed, err := d.performer.Reach(ctx, d.State, step)
 	switch {
@@ -149,7 +145,7 @@ func (d *drive) step(ctx context.Context, step mover.Step) error {
 	return d.conclude(ctx, step, outcome)
 }
 
-// conclude records the outcome of a step, and waits if the step must be performed again.
+// conclude records the outcome of a step, and waits before the step is repeated.
 func (d *drive) conclude(ctx context.Context, step mover.Step, outcome mover.Outcome) error {
 	decided, err := d.decide(ctx, outcome)
 	if err != nil {
@@ -172,9 +168,8 @@ func (d *drive) conclude(ctx context.Context, step mover.Step, outcome mover.Out
 		if decided > 0 {
 			d.poll.Reset()
 		}
-		// Polls use at most half of the time, because they cost the API server and the controllers
-		// as much as many writes. Two polls with the same result, which may end a wait, are at least
-		// pollFirst apart.
+		// Polls use at most half of the time, because each costs as much as many writes. Two polls
+		// with the same result, which may end a wait, are at least pollFirst apart.
 		wait = max(d.poll.NextBackOff(), pollFirst, min(d.Time().Sub(d.startedAt), maxPollDuration))
 	}
 	d.slot.Release() // a step that only waits does not block others
@@ -186,7 +181,7 @@ func (r *Runner) Request(ctx context.Context, id, actor string, spec mover.Spec)
 	return r.begin(ctx, id, actor, mover.Requested{Spec: spec, Home: r.Home})
 }
 
-// Recover records a move that had begun and that this log does not contain; see mover.LogLost.
+// Recover records a move whose progress this log lacks; see mover.LogLost.
 func (r *Runner) Recover(ctx context.Context, id, actor string, spec mover.Spec, lost mover.LogLost) error {
 	return r.begin(ctx, id, actor, mover.Requested{Spec: spec, Home: r.Home}, lost)
 }
@@ -198,8 +193,8 @@ func (r *Runner) begin(ctx context.Context, id, actor string, events ...mover.Ev
 // ErrNotStranded is returned if a move needs no resolution.
 var ErrNotStranded = errors.New("the move is not stranded: it needs no resolution")
 
-// Resolve records the direction in which an operator resolves a stranded move. The move checks in
-// the clusters whether it is safe.
+// Resolve records an operator's resolution of a stranded move. The move checks in the clusters
+// whether it is safe.
 func (r *Runner) Resolve(ctx context.Context, id, actor string, way mover.Direction, reason string) error {
 	return r.command(ctx, id, actor, func(s *mover.State) (mover.Event, error) {
 		if !s.TransientFailure.Stranded && s.Lost == nil {
@@ -220,7 +215,7 @@ func (r *Runner) Abandon(ctx context.Context, id, actor, reason string) error {
 }
 
 // Abort records an operator's request to roll a move back. It does nothing if the move has ended,
-// or if an abort or a rollback is already recorded. The move decides whether the abort is in time.
+// or if an abort or a rollback is recorded. The move decides whether the abort is in time.
 func (r *Runner) Abort(ctx context.Context, id, actor, reason string) error {
 	return r.command(ctx, id, actor, func(s *mover.State) (mover.Event, error) {
 		if s.Abort || s.AbortRefused || s.RollbackCause != "" {
@@ -230,7 +225,7 @@ func (r *Runner) Abort(ctx context.Context, id, actor, reason string) error {
 	})
 }
 
-// command records an operator's decision about a move that has not ended. If say returns nil, it records nothing.
+// command does nothing if the move has ended or say returns nil.
 func (r *Runner) command(ctx context.Context, id, actor string, say func(*mover.State) (mover.Event, error)) error {
 	m := r.root(id, actor)
 	if err := m.Read(ctx); err != nil {
@@ -260,11 +255,10 @@ func (r *Runner) root(id, actor string) *root {
 	}
 }
 
-// refresh reads the events that other processes have appended. It fails if one of them has claimed the move.
+// refresh fails if another process has claimed the move.
 func (d *drive) refresh(ctx context.Context) error { return d.Refresh(ctx, d.runner.Incarnation) }
 
-// decide records the events that follow from an outcome. If another process has appended first, it
-// reads those events and decides again.
+// decide reads and decides again if another process has appended first.
 func (d *drive) decide(ctx context.Context, o mover.Outcome) (decided int, err error) {
 	err = d.Decide(ctx, d.refresh, func(s *mover.State) ([]mover.Event, error) {
 		events, err := mover.Decide(s, o, d.Time())
@@ -274,7 +268,6 @@ func (d *drive) decide(ctx context.Context, o mover.Outcome) (decided int, err e
 	return decided, err
 }
 
-// interrupted reports whether the state no longer requires the running step.
 func (d *drive) interrupted(step mover.Step) bool {
 	if events, err := mover.Decide(d.State, mover.Tick{}, d.Time()); err != nil || len(events) > 0 {
 		return true
@@ -282,12 +275,12 @@ func (d *drive) interrupted(step mover.Step) bool {
 	return mover.Next(d.State) != step
 }
 
-// drivenLimit is the maximum number of moves that are driven concurrently. Most of them wait. Each
-// keeps its plan in memory.
+// drivenLimit limits the moves that are driven concurrently, because each keeps its plan in memory.
+// Most of them wait.
 const drivenLimit = 256
 
 // Supervisor returns a supervisor that drives the unfinished moves of a view. The caller notifies
-// it of changes in the view. Slots limit the moves that work concurrently.
+// it of changes in the view.
 func (r *Runner) Supervisor(v *Moves) *supervise.Supervisor {
 	return &supervise.Supervisor{
 		Noun: "move", IDs: v.IDs, Due: v.Due, Drive: r.Drive, Drivers: &r.Drivers, Limit: drivenLimit, Logger: r.Logger,

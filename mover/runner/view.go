@@ -12,8 +12,8 @@ import (
 // Moves is the view of the moves in the log.
 type Moves struct {
 	*aggregate.View[mover.Event, *mover.State, v1alpha1.MoveStatus]
-	// Home is the management cluster and the log of this process. Moves with another Home are not
-	// open and not due. It is set before use and not changed.
+	// Home is where this process runs. Moves with another Home are neither open nor due. Set it
+	// before use.
 	Home mover.Home
 }
 
@@ -33,7 +33,6 @@ func NewMoves() *Moves {
 	return m
 }
 
-// isForeign reports whether a move began in another management cluster or log.
 func isForeign(home mover.Home, s *mover.State) bool {
 	message, _ := home.Mismatch(s)
 	return message != ""

@@ -12,7 +12,7 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// baseline records the pause state of every object just before the pause, and what the move will pause.
+// baseline records the pause state of every object before the pause, and the roots to pause.
 func (t *Transfer) baseline(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	if err := t.refreshAnnotations(ctx); err != nil {
 		return nil, err
@@ -46,14 +46,14 @@ func (t *Transfer) baseline(ctx context.Context, s *mover.State) (mover.Outcome,
 	return out, nil
 }
 
-// ackTimeouts returns the acknowledgement timeouts that the definitions of the moving kinds
-// declare. wrong contains an error for each that cannot be parsed.
+// ackTimeouts returns the timeouts that the definitions of the moving kinds declare, and an error
+// for each that cannot be parsed.
 func (t *Transfer) ackTimeouts(subjects []pause.Subject) (limits map[string]mover.Duration, wrong []error) {
 	moves := slices.DeleteFunc(slices.Clone(subjects), func(o pause.Subject) bool { return o.Exempt })
 	return hold.AckLimits(moves, t.kind)
 }
 
-// checkStillPaused returns an error if another client, for example a GitOps tool, has removed the pause.
+// checkStillPaused fails if another client, for example a GitOps tool, has removed the pause.
 func checkStillPaused(s *mover.State, members mover.Members) error {
 	if root, lifted := s.FindUnpaused(subjects(members)); lifted {
 		return finalError("find out what resets the pause (a GitOps tool?), suspend it during the move, then create another Move",
@@ -62,7 +62,6 @@ func checkStillPaused(s *mover.State, members mover.Members) error {
 	return nil
 }
 
-// subjects converts the members of a move to subjects of a pause.
 func subjects(members mover.Members) []pause.Subject {
 	list := make([]pause.Subject, len(members.Objects))
 	for i, m := range members.Objects {
@@ -71,12 +70,11 @@ func subjects(members mover.Members) []pause.Subject {
 	return list
 }
 
-// writer returns a writer to objects of the source.
 func (t *Transfer) writer() hold.Writer {
 	return hold.Writer{Cluster: t.Source, Kind: t.kind, Workers: t.workers(), TouchValue: t.ID}
 }
 
-// targetWriter returns a writer to copies. It uses the version that was planned for each copy.
+// targetWriter uses the version that was planned for each copy.
 func (t *Transfer) targetWriter(items []mover.Item) hold.Writer {
 	versions := make(map[object.Ref]string, len(items))
 	for _, item := range items {
@@ -87,7 +85,7 @@ func (t *Transfer) targetWriter(items []mover.Item) hold.Writer {
 	}
 }
 
-// kind returns the type of an object of the source, in the version that the server prefers.
+// kind returns a type of the source in the version that the server prefers.
 func (t *Transfer) kind(ref object.Ref) (kube.Type, error) {
 	typ, ok := t.sourceTypes[ref.GroupKind()]
 	if !ok {
@@ -96,10 +94,9 @@ func (t *Transfer) kind(ref object.Ref) (kube.Type, error) {
 	return typ, nil
 }
 
-// awaitAcks lists all objects once and evaluates each that has not acknowledged yet. It lists the
-// whole graph each time, because objects created after the pause must acknowledge too. Kinds
-// without objects are listed again once nothing else is pending. Only such a complete listing may
-// report that all objects have acknowledged.
+// awaitAcks lists the whole graph each time, because objects created after the pause must
+// acknowledge too. Kinds without objects are listed again only once nothing else is pending. Only
+// such a complete listing may report that all objects have acknowledged.
 func (t *Transfer) awaitAcks(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	depth := nonEmptyKinds
 	if t.allAcked {

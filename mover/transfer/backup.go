@@ -21,21 +21,22 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// Backup reads all objects that belong to Clusters of one namespace. It changes nothing there.
+// Backup reads all objects that belong to Clusters of one namespace. It changes nothing in the
+// cluster.
 type Backup struct {
 	Source    *kube.Cluster
 	Selection mover.Selection
 	Writer    *archive.Writer
-	// See Transfer.Shares.
+	// Shares is like Transfer.Shares.
 	Shares func(namespace string) bool
-	// Progress is called with the number of objects read so far. It may be nil.
+	// Progress receives the number of objects read so far. It may be nil.
 	Progress func(done, total int)
 
 	t      Transfer
 	stored map[object.Ref]storedObject
 }
 
-// storedObject is the last state that was read of an object.
+// storedObject is an object as last read.
 type storedObject struct {
 	uid, version string
 	content      string
@@ -51,9 +52,9 @@ func (e *RefusedError) Error() string {
 
 const maxRounds = 5
 
-// Run reads all objects. It repeats this for changed objects until a listing shows no added or
-// deleted object, and no change that matters to a restore. Objects that still change in the last
-// round are listed as changed in the index. The findings are warnings.
+// Run reads all objects. It reads changed objects again until a listing shows no added or deleted
+// object, and no change that matters to a restore. Objects that still change in the last round are
+// marked in the index. The findings are warnings.
 func (b *Backup) Run(ctx context.Context) (*archive.Index, []mover.Finding, error) {
 	b.t, b.stored = Transfer{Source: b.Source, Shares: b.Shares, command: true}, make(map[object.Ref]storedObject)
 	index := &archive.Index{Version: archive.Version, Namespace: b.Selection.Namespace, All: b.Selection.All, Source: archive.Source{Server: b.Source.Host}}
@@ -83,7 +84,6 @@ func (b *Backup) spec() mover.Spec {
 	return mover.Spec{Namespace: b.Selection.Namespace, Clusters: b.Selection.Clusters, All: b.Selection.All}
 }
 
-// read lists and reads objects until a listing matches what was read.
 func (b *Backup) read(ctx context.Context, index *archive.Index, f *findings) (mover.Members, []object.Ref, error) {
 	var changed []object.Ref
 	for round := range maxRounds {
@@ -106,8 +106,8 @@ func (b *Backup) read(ctx context.Context, index *archive.Index, f *findings) (m
 	return mover.Members{}, nil, errors.New("objects were created and deleted during every read: retry when the clusters are less busy")
 }
 
-// isComplete reports whether every member is stored, perhaps not in the state of the last listing,
-// because a member may be deleted right after it.
+// isComplete reports whether every member is stored. Its stored state may be older than the last
+// listing, because a member may be deleted right after it.
 func (b *Backup) isComplete(members mover.Members) bool {
 	for _, m := range members.Objects {
 		if b.stored[m.Ref].uid != string(m.UID) {
@@ -117,7 +117,7 @@ func (b *Backup) isComplete(members mover.Members) bool {
 	return len(b.stored) == len(members.Objects)
 }
 
-// listMembers lists the members. Errors that prevent a backup are checked at every listing.
+// listMembers checks errors that prevent a backup at every listing.
 func (b *Backup) listMembers(ctx context.Context, index *archive.Index, f *findings, first bool) (mover.Members, error) {
 	members, w, err := b.t.members(ctx, b.spec(), everyKind)
 	if err != nil {
@@ -136,8 +136,8 @@ func (b *Backup) listMembers(ctx context.Context, index *archive.Index, f *findi
 	return members, nil
 }
 
-// check returns findings about what a restore could not recreate safely: objects that are being
-// created or deleted, and objects missing from the backup.
+// check returns findings about objects that a restore could not recreate safely: objects that are
+// being created or deleted, or are missing from the backup.
 func (b *Backup) check(members mover.Members) (f findings) {
 	const half = "wait until that has ended, or back up other Clusters by name"
 	for _, m := range members.Objects {
@@ -195,8 +195,7 @@ func (b *Backup) compareStored(members mover.Members) (gone bool, todo []mover.M
 	return gone, todo, err
 }
 
-// fetch reads and stores objects. It returns the objects that were deleted and the objects whose
-// content has changed.
+// fetch stores objects, and returns those that were deleted or whose content has changed.
 func (b *Backup) fetch(ctx context.Context, todo []mover.Member) (changed []object.Ref, err error) {
 	want := make([]wanted, 0, len(todo))
 	for _, m := range todo {
@@ -209,7 +208,7 @@ func (b *Backup) fetch(ctx context.Context, todo []mover.Member) (changed []obje
 	var mu sync.Mutex
 	done := 0
 	err = readEach(ctx, &b.t, b.Source, want, func(_ context.Context, i int, u *unstructured.Unstructured) (struct{}, error) {
-		if u == nil { // it was deleted, as the next listing will show
+		if u == nil { // deleted, as the next listing will show
 			mu.Lock()
 			defer mu.Unlock()
 			changed = append(changed, want[i].ref)
