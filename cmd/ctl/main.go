@@ -1,5 +1,5 @@
-// Command scutectl shows runs, moves and remediations, and sends an operator's requests and
-// decisions. It is a plugin of kubectl too, as kubectl-scute.
+// Command scutectl shows runs, moves and remediations, and sends requests and decisions of
+// operators. As kubectl-scute it is a plugin of kubectl.
 package main
 
 import (
@@ -12,23 +12,22 @@ import (
 	"scute.dev/cmd/ctl/cli"
 )
 
-// version is set when scutectl is built.
 var version = "development"
 
 func main() { os.Exit(run()) }
 
 func run() int {
 	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
 		ends = append(ends, syscall.SIGHUP)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()
-	// If the reader of a pipe exits, a listing ends because the write fails, and a local run
-	// continues. The signal is caught instead of ignored, because the commands of tasks would
-	// inherit an ignored signal.
+	// When the reader of a pipe exits, a failed write ends a listing, but a local run continues.
+	// SIGPIPE is caught, not ignored, because the commands of tasks would inherit an ignored
+	// signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	context.AfterFunc(ctx, func() { // a second Ctrl-C ends the process at once, and a terminal that is closed sends more than one SIGHUP
+	context.AfterFunc(ctx, func() { // a second Ctrl-C ends the process at once, and a closed terminal sends SIGHUP more than once
 		signal.Ignore(syscall.SIGHUP)
 		stop()
 	})

@@ -14,7 +14,6 @@ import (
 	"scute.dev/cmd/daemon/app"
 )
 
-// version is set when scuted is built.
 var version = "development"
 
 func main() {

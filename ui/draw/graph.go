@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// Sizes of a drawing in SVG user units.
+// Sizes in SVG user units.
 const (
 	BoxWidth  = 176
 	BoxHeight = 44
 	gapX      = 40
 	gapY      = 16
-	waypoint  = 10 // height of a waypoint in its layer
+	waypoint  = 10 // height
 	margin    = 6
 )
 
@@ -27,8 +27,8 @@ type Graph struct {
 	Paths []string
 }
 
-// Layout computes the layout of n boxes in layers from left to right. Each box is to the right of
-// all boxes that it needs.
+// Layout arranges n boxes in layers from left to right. Each box is to the right of all boxes that
+// it needs.
 func Layout(n int, edges []Edge) Graph {
 	g := newLayered(n, edges)
 	g.reduceCrossings()
@@ -49,7 +49,8 @@ func Layout(n int, edges []Edge) Graph {
 	return out
 }
 
-// path returns the path from the right side of the first box to the left side of the last one, through the waypoints.
+// path connects the right side of the first box with the left side of the last one, through the
+// waypoints.
 func path(route []int, y []float64, boxes []Point) string {
 	from := boxes[route[0]]
 	x, at := from.X+BoxWidth, from.Y+BoxHeight/2

@@ -1,14 +1,15 @@
 package draw
 
-// Edge connects a vertex with a vertex that needs it. Both are indexes.
+// Edge connects vertex From with vertex To, which needs it. Both are indexes.
 type Edge struct{ From, To int }
 
-// layered is a graph whose edges connect adjacent layers: a longer edge has a waypoint in every layer that it crosses.
+// layered is a graph whose edges connect adjacent layers. A longer edge has a waypoint in each
+// layer that it crosses.
 type layered struct {
-	layers [][]int // vertices by layer, from top to bottom; numbers from nodes on are waypoints
+	layers [][]int // vertices by layer, from top to bottom; waypoints are numbered after the boxes
 	up     [][]int // neighbors in the previous layer, by vertex
 	down   [][]int // neighbors in the next layer, by vertex
-	routes [][]int // vertices of each edge, both ends included
+	routes [][]int // vertices of each edge, including both ends
 }
 
 // Ranks returns the layer of each vertex: the first layer after the layers of all vertices that it

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// sweeps is how often the layers are sorted from left to right and back.
+// sweeps is the maximum number of sorts of all layers, alternately from left to right and back.
 const sweeps = 12
 
-// reduceCrossings sorts each layer to reduce the number of crossings, by the barycenters of
-// neighbors (Sugiyama, Tagawa and Toda, 1981). It keeps the best order found, and the order of the
-// definition between equally good ones.
+// reduceCrossings sorts each layer by the barycenters of its neighbors (Sugiyama, Tagawa and Toda,
+// 1981). It keeps the best order found; on a tie the earlier one, which begins with the order of
+// the definition.
 func (g *layered) reduceCrossings() {
 	best, least := g.copyLayers(), g.crossings()
 	for i := 0; i < sweeps && least > 0; i++ {
@@ -38,7 +38,6 @@ func (g *layered) copyLayers() [][]int {
 	return out
 }
 
-// positions returns the index of each vertex in its layer.
 func (g *layered) positions(layer int) map[int]int {
 	at := make(map[int]int, len(g.layers[layer]))
 	for i, v := range g.layers[layer] {
@@ -68,7 +67,7 @@ func (g *layered) sort(layer, by int, neighbors [][]int) {
 func (g *layered) crossings() (n int) {
 	for l := 1; l < len(g.layers); l++ {
 		at := g.positions(l)
-		var ends []int // indexes of the ends in this layer, in the order of their starts in the previous layer
+		var ends []int // indexes of the edges' ends in this layer
 		for _, v := range g.layers[l-1] {
 			var of []int
 			for _, u := range g.down[v] {
@@ -76,7 +75,7 @@ func (g *layered) crossings() (n int) {
 			}
 			slices.Sort(of)
 			for _, end := range of {
-				// Every edge processed before whose end is below this one crosses this edge.
+				// Each earlier edge that ends below this one crosses it.
 				i, _ := slices.BinarySearch(ends, end+1)
 				n += len(ends) - i
 			}

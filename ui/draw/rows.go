@@ -1,9 +1,9 @@
 package draw
 
-// rounds is how often the rows are moved towards their neighbors.
 const rounds = 8
 
-// rows returns the vertical center of each vertex, close to the mean of its neighbors and without overlaps.
+// rows returns the vertical center of each vertex: near the mean of its neighbors, without
+// overlaps.
 func (g *layered) rows(n int) []float64 {
 	y := make([]float64, len(g.up))
 	for _, vertices := range g.layers {
@@ -28,7 +28,7 @@ func (g *layered) rows(n int) []float64 {
 	return y
 }
 
-// minDistance returns the minimum distance between the centers of two vertices.
+// minDistance is between the centers.
 func minDistance(a, b, n int) float64 {
 	return (height(a, n) + height(b, n)) / 2
 }
@@ -41,8 +41,8 @@ func height(v, n int) float64 {
 }
 
 // align moves the vertices of a layer as close to the means of their neighbors as their distances
-// allow. It pushes once from the top and once from the bottom, and uses the mean of both, so that
-// neither direction is preferred.
+// allow. It pushes once from the top and once from the bottom and takes the mean, so that it
+// prefers neither direction.
 func align(vertices []int, y []float64, neighbors [][]int, n int) {
 	wanted := make([]float64, len(vertices))
 	for i, v := range vertices {

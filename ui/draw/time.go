@@ -18,7 +18,7 @@ func (a Axis) X(t time.Time) int {
 	return min(max(x, 0), a.Width)
 }
 
-// Bar returns the position and width of a time span. The width has a minimum, so that the bar is visible.
+// Bar returns the position and width of a time span. A minimum width keeps it visible.
 func (a Axis) Bar(begin, end time.Time) (x, width int) {
 	const least = 3
 	x = a.X(begin)
@@ -26,7 +26,7 @@ func (a Axis) Bar(begin, end time.Time) (x, width int) {
 	return min(x, a.Width-least), width
 }
 
-// Tick is a tick of the axis.
+// Tick is a mark on the axis.
 type Tick struct {
 	X     int
 	After time.Duration

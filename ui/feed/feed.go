@@ -8,16 +8,16 @@ import (
 	"scute.dev/eventlog"
 )
 
-// MaxReaders limits the number of pages that follow the log.
+// MaxReaders limits the pages that follow the log at once.
 const MaxReaders = 512
 
-// maxPastBytes limits the bytes of the commits from which the past state in memory was computed.
+// maxPastBytes limits the cached past state, by the size of its commits.
 const maxPastBytes = 64 << 20
 
-// ErrBusy reports that MaxReaders pages already follow the log.
+// ErrBusy means that MaxReaders pages already follow the log.
 var ErrBusy = errors.New("too many open pages follow the log: close some")
 
-// Feed is one log, read once for all pages. Its zero value is not usable.
+// Feed is one log, read once for all pages. Use New.
 type Feed struct {
 	Commits *Spool
 
@@ -25,7 +25,7 @@ type Feed struct {
 	live *Snapshot
 
 	pastMu sync.Mutex
-	past   *Snapshot // the past state used last, so that moving forward from it needs no replay from the beginning; nil for none
+	past   *Snapshot // last past state, from which a later one is computed without a full replay; or nil
 
 	notifyMu sync.Mutex
 	readers  map[chan struct{}]struct{}
@@ -58,8 +58,8 @@ func (f *Feed) Now(fn func(*Snapshot) error) error {
 	return fn(f.live)
 }
 
-// Commit calls fn with a Snapshot that contains only the sequence and time of a commit (the last
-// one unless past), and no aggregates. It holds no lock during fn, so fn may read the log for long.
+// Commit calls fn with a Snapshot that has only the sequence and time of a commit (the last one
+// unless past), and no aggregates. It holds no lock, so fn may take long.
 func (f *Feed) Commit(seq uint64, past bool, fn func(*Snapshot) error) error {
 	head := f.Commits.Head()
 	if !past {
@@ -73,7 +73,8 @@ func (f *Feed) Commit(seq uint64, past bool, fn func(*Snapshot) error) error {
 	return fn(w)
 }
 
-// At calls fn with the state at a commit, which equals a replay up to that commit. fn must not retain it.
+// At calls fn with the state at a commit, as a replay up to that commit computes it. fn must not
+// retain it.
 func (f *Feed) At(seq uint64, fn func(*Snapshot) error) error {
 	if head := f.Commits.Head(); seq > head {
 		return fmt.Errorf("%w: commit %d, the last commit is %d", ErrNotFound, seq, head)
@@ -93,8 +94,8 @@ func (f *Feed) At(seq uint64, fn func(*Snapshot) error) error {
 	return fn(w)
 }
 
-// Follow returns a channel that receives after changes, until stop is called. Changes are combined:
-// a slow reader receives one notification for all changes since its last one.
+// Follow returns a channel that receives after changes, until stop is called. A slow reader
+// receives one notification for all changes since its last one.
 func (f *Feed) Follow() (more <-chan struct{}, stop func(), err error) {
 	f.notifyMu.Lock()
 	defer f.notifyMu.Unlock()

@@ -12,23 +12,23 @@ import (
 
 // Fold is the state of one aggregate, computed from its commits.
 type Fold interface {
-	// Apply applies the next commit. After an error the state is that before the commit.
+	// Apply applies the next commit. An error leaves the state unchanged.
 	Apply(r eventlog.Record) error
-	// Err returns why an event cannot be read, if the status reports that and Apply does not.
+	// Err returns why an event cannot be read, for kinds whose status reports it and whose Apply
+	// does not.
 	Err() error
 	// Documents returns the objects of the aggregate as lists show them.
 	Documents(k *kit.Kit) []kit.Document
-	// Object returns the object that `-o json` prints for the aggregate, and the name of the field
-	// that contains it.
+	// Object returns what `-o json` prints for the aggregate, and the name of its field.
 	Object() (name string, object any)
-	// Content returns the state, whose JSON is hashed to compare two logs.
+	// Content returns the state. The hash of its JSON is compared between logs.
 	Content() any
-	// Describe returns the description of the aggregate.
+	// Describe returns the lines that describe the aggregate.
 	Describe(v kit.View) []string
 }
 
-// NewFold returns an empty fold of an aggregate, or nil for a kind without one. A kind that is
-// added here appears in the lists and pages of scutectl ui and in `scutectl log replay`.
+// NewFold returns an empty Fold, or nil if the kind has none. A kind added here appears in the
+// lists and pages of scutectl ui and in `scutectl log replay`.
 func NewFold(a eventlog.Aggregate) Fold {
 	switch a.Kind {
 	case eventlog.KindRun:

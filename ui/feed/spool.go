@@ -13,7 +13,7 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Spool is a copy of a log's commits, from the first one on. One goroutine appends commits and many read them.
+// Spool is a copy of a log's commits, from the first one on. It allows one writer and many readers.
 type Spool struct {
 	file    *os.File
 	removed bool
@@ -23,22 +23,19 @@ type Spool struct {
 	of      map[eventlog.Aggregate]*commitsOf
 }
 
-// commit is a commit in the file.
 type commit struct {
 	end    int64 // end offset of its line
 	stored int64 // nanoseconds since 1970
 	of     *commitsOf
 }
 
-// commitsOf are the commits of one aggregate.
 type commitsOf struct {
 	aggregate eventlog.Aggregate
 	sequences []uint64
 }
 
-// NewSpool creates an empty spool in the directory for temporary files. If the system permits it,
-// the file is unlinked immediately, so that it disappears with the process, however the process
-// ends.
+// NewSpool creates an empty spool in the directory for temporary files. Where the system permits
+// it, the file is unlinked immediately, so that it disappears even if the process is killed.
 func NewSpool() (*Spool, error) {
 	file, err := os.CreateTemp("", "scute-ui-*")
 	if err != nil {
@@ -58,7 +55,7 @@ func (s *Spool) Close() error {
 	return err
 }
 
-// Append appends the next commit.
+// Append appends the next commit. It fails if the sequence is not the next one.
 func (s *Spool) Append(r eventlog.Record) error {
 	if head := s.Head(); r.Seq != head+1 {
 		return fmt.Errorf("the log is incomplete: commit %d is followed by commit %d", head, r.Seq)
@@ -83,7 +80,7 @@ func (s *Spool) Append(r eventlog.Record) error {
 	return nil
 }
 
-// commit returns a commit, zero if it does not exist.
+// commit returns zero for a commit that does not exist.
 func (s *Spool) commit(seq uint64) commit {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -93,7 +90,7 @@ func (s *Spool) commit(seq uint64) commit {
 	return s.commits[seq-1]
 }
 
-// Aggregate returns the aggregate of a commit, zero if the commit does not exist.
+// Aggregate returns the aggregate of a commit, or zero if the commit does not exist.
 func (s *Spool) Aggregate(seq uint64) eventlog.Aggregate {
 	if of := s.commit(seq).of; of != nil {
 		return of.aggregate
@@ -104,14 +101,14 @@ func (s *Spool) Aggregate(seq uint64) eventlog.Aggregate {
 // Bytes returns the size of all commits up to a sequence.
 func (s *Spool) Bytes(seq uint64) int64 { return s.commit(min(seq, s.Head())).end }
 
-// Head returns the sequence of the last commit, 0 if there is none.
+// Head returns the sequence of the last commit, or 0.
 func (s *Spool) Head() uint64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return uint64(len(s.commits))
 }
 
-// Stored returns when a commit was stored, zero if the commit does not exist.
+// Stored returns when a commit was stored, or zero if the commit does not exist.
 func (s *Spool) Stored(seq uint64) time.Time {
 	c := s.commit(seq)
 	if c == (commit{}) {
@@ -120,7 +117,7 @@ func (s *Spool) Stored(seq uint64) time.Time {
 	return time.Unix(0, c.stored).UTC()
 }
 
-// At returns the sequence of the last commit stored at or before a time, 0 if there is none.
+// At returns the sequence of the last commit stored at or before a time, or 0.
 func (s *Spool) At(t time.Time) uint64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -133,7 +130,7 @@ func (s *Spool) At(t time.Time) uint64 {
 	return uint64(i) //nolint:gosec // an index is not negative
 }
 
-// Sequences returns the sequences of an aggregate's commits up to a sequence, oldest first.
+// Sequences returns an aggregate's commits up to a sequence, oldest first.
 func (s *Spool) Sequences(a eventlog.Aggregate, until uint64) []uint64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -166,7 +163,7 @@ func record(seq uint64, data []byte) (eventlog.Record, error) {
 	return r, nil
 }
 
-// Replay calls fn with each commit after a sequence, up to another one.
+// Replay calls fn with the commits after one sequence, up to and including another.
 func (s *Spool) Replay(after, until uint64, fn func(eventlog.Record) error) error {
 	until = min(until, s.Head())
 	if after >= until {

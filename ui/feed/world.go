@@ -12,21 +12,21 @@ import (
 	"scute.dev/eventlog"
 )
 
-// ErrNotFound reports that the log contains no object of that name up to the requested moment.
+// ErrNotFound means that the log contains no such object up to the requested commit.
 var ErrNotFound = errors.New("not found in the log")
 
 // Snapshot is the state of all aggregates of a log at a commit. It is not safe for concurrent use.
 type Snapshot struct {
-	// Seq and Stored are of the last applied commit.
+	// Seq and Stored describe the last applied commit.
 	Seq    uint64
 	Stored time.Time
 
 	entries map[eventlog.Aggregate]*entry
 }
 
-// entry is one aggregate. If it cannot be read, err is set and other aggregates are not affected.
+// entry is one aggregate. An error affects no other aggregate.
 type entry struct {
-	fold Fold // nil for a kind without one
+	fold Fold // nil if the kind has none
 	last uint64
 	err  error
 }
@@ -50,8 +50,8 @@ func (w *Snapshot) Apply(r eventlog.Record) {
 	}
 }
 
-// Find returns an aggregate, or an error if it does not exist or this program cannot read it. The
-// Snapshot owns it and changes it.
+// Find returns an aggregate, or an error if it does not exist or cannot be read. It still belongs
+// to w.
 func Find[F Fold](w *Snapshot, kind eventlog.Kind, id string) (f F, err error) {
 	a := eventlog.Aggregate{Kind: kind, ID: id}
 	e, ok := w.entries[a]
@@ -86,7 +86,7 @@ func All[F Fold](w *Snapshot) iter.Seq2[eventlog.Aggregate, F] {
 	}
 }
 
-// Unreadable returns the aggregates that this program cannot read, with the error.
+// Unreadable returns the aggregates that this program cannot read, each with its error.
 func (w *Snapshot) Unreadable() iter.Seq2[eventlog.Aggregate, error] {
 	return func(yield func(eventlog.Aggregate, error) bool) {
 		for _, a := range slices.SortedFunc(maps.Keys(w.entries), func(a, b eventlog.Aggregate) int { return cmp.Compare(a.String(), b.String()) }) {

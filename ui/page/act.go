@@ -9,11 +9,9 @@ import (
 	"scute.dev/cmd/ctl/kit"
 )
 
-// actionLink is a link to the page that confirms an action.
 type actionLink struct{ Word, Link string }
 
-// actionLink returns a link to the confirmation of an action. It returns nil on pages of the past,
-// where an action has no use.
+// actionLink returns a link to the confirmation of an action, or nil on pages of the past.
 func (v *view) actionLink(word string, a kit.Action) []actionLink {
 	if v.Past || !v.site.Actions {
 		return nil
@@ -22,7 +20,6 @@ func (v *view) actionLink(word string, a kit.Action) []actionLink {
 	return []actionLink{{Word: word + "…", Link: "/act?" + q.Encode()}}
 }
 
-// acts returns links to the confirmations of actions.
 func (v *view) acts(actions []kit.Action) (out []actionLink) {
 	for _, a := range actions {
 		out = append(out, v.actionLink(strings.ToUpper(a.Do[:1])+a.Do[1:], a)...)
@@ -30,8 +27,8 @@ func (v *view) acts(actions []kit.Action) (out []actionLink) {
 	return out
 }
 
-// policyActions returns the actions on the policies of open cases. Both are offered, because the
-// log does not record whether a policy is paused.
+// policyActions offers both to pause and to resume the policies of open cases, because the log does
+// not record whether a policy is paused.
 func (v *view) policyActions(namespace string, cases []machineCase) (out []actionLink) {
 	var seen []string
 	for _, c := range cases {
@@ -55,11 +52,11 @@ type Offer struct {
 	// Form identifies this form, so that its action is performed only once.
 	Form                         string
 	Kind, State, Message, Effect string
-	// Reason: a reason may be given. Needed: a reason is required. Timed: a duration may be given.
+	// Reason and Timed allow a reason and a duration. Needed requires a reason.
 	Reason, Needed, Timed bool
-	// Choices are options. If there are any, the user must choose one of them.
+	// Choices are options, of which the user must choose one if there are any.
 	Choices []string
-	// Command is the equivalent scutectl command, "" if there is none.
+	// Command is the equivalent scutectl command, or "".
 	Command string
 }
 
@@ -68,7 +65,7 @@ type Confirmation struct {
 	kit.Action
 	// Offer is nil for a result.
 	Offer *Offer
-	// Said is the output of the action, and Err is why it failed.
+	// Said is the output of the action, and Err why it failed.
 	Said []string
 	Err  error
 }
@@ -88,7 +85,7 @@ func (s *Site) Confirm(c Confirmation) ([]byte, error) {
 	return render("act.html", p)
 }
 
-// backTo returns the page of the object that an action changed.
+// backTo returns the page of an action's object.
 func backTo(a kit.Action) string {
 	switch a.Kind {
 	case "run", "move", "pause":

@@ -2,7 +2,6 @@ package page
 
 import "scute.dev/cmd/ctl/kit"
 
-// chip is a word with its tone.
 type chip struct {
 	kit.Tone
 	Word string

@@ -14,7 +14,7 @@ import (
 	"scute.dev/ui/feed"
 )
 
-// maxData is the maximum number of bytes of an event's data on a page.
+// maxData is in bytes.
 const maxData = 256 << 10
 
 // cause is the event that caused another. Link is "" if it was not found.
@@ -27,14 +27,13 @@ type eventPage struct {
 	Cause                 *cause
 	Data                  string
 	Cut                   bool
-	// Others are the other events of the commit.
-	Others []fact
-	// Leaf is the hash that seals the commit, and Proof is the page that proves it.
+	Others                []fact
+	// Leaf is the hash that seals the commit, and Proof the page that proves it.
 	Leaf, Proof string
 	Commands    []string
 }
 
-// eventLink returns the address of an event's page, at the moment of its commit.
+// eventLink returns the page of an event, at the moment of its commit.
 func eventLink(seq uint64, index int) string {
 	return "/event?" + url.Values{"at": {strconv.FormatUint(seq, 10)}, "n": {strconv.Itoa(index)}}.Encode()
 }
@@ -48,7 +47,7 @@ func event(v *view) (any, error) {
 	if v.Seq == 0 {
 		return nil, fmt.Errorf("%w: the log has no commit at this moment", feed.ErrNotFound)
 	}
-	if at, err := strconv.ParseUint(v.Query.Get("at"), 10, 64); err == nil && at != v.Seq { // the page shows another commit
+	if at, err := strconv.ParseUint(v.Query.Get("at"), 10, 64); err == nil && at != v.Seq { // the page's moment is another commit
 		return nil, fmt.Errorf("%w: commit %d", feed.ErrNotFound, at)
 	}
 	r, err := v.site.feed.Commits.Read(v.Seq)
@@ -80,7 +79,7 @@ func event(v *view) (any, error) {
 	return p, err
 }
 
-// cause finds the event that caused another event of the same aggregate.
+// cause searches the earlier commits of the same aggregate.
 func (v *view) cause(r eventlog.Record, id string) (*cause, error) {
 	if id == "" {
 		return nil, nil //nolint:nilnil // no cause is recorded

@@ -9,15 +9,13 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Limits of a list of facts.
 const (
 	maxFacts           = 60
 	maxFactsOfItem     = 100
 	maxFactsOnPage     = 250
-	maxCommitsSearched = 50_000 // that are searched for matching facts
+	maxCommitsSearched = 50_000 // searched for matching facts
 )
 
-// fact is an event of the log in a list.
 type fact struct {
 	chip
 	Seq    uint64
@@ -31,7 +29,6 @@ type fact struct {
 	Actor  string
 }
 
-// factFilter selects facts.
 type factFilter struct {
 	Kind, Text, Actor string
 }
@@ -44,7 +41,7 @@ func (f factFilter) matches(e fact) bool {
 
 type factsPage struct {
 	Facts []fact
-	// Whole reports whether the search reached the beginning of the log.
+	// Whole is true if the search reached the beginning of the log.
 	Whole bool
 }
 
@@ -55,7 +52,7 @@ func facts(v *view) (any, error) {
 	return factsPage{Facts: list, Whole: whole}, err
 }
 
-// lastFacts returns the last matching facts, newest first, and whether these are all.
+// lastFacts returns the last matching facts, newest first, and whether the whole log was searched.
 func (v *view) lastFacts(f factFilter, most int) (list []fact, whole bool, err error) {
 	commits := v.site.feed.Commits
 	seq := v.Seq
@@ -87,19 +84,18 @@ type subject struct {
 	Commands []string
 	Acts     []actionLink
 	Facts    []fact
-	// Earlier is the number of commits that contain the facts omitted.
+	// Earlier is the number of commits with omitted facts.
 	Earlier int
 }
 
-// about returns the subject of the page.
 func (v *view) about(commands []string, actions []kit.Action) (s subject, err error) {
 	s = subject{ID: v.Query.Get("id"), Commands: v.commands(commands), Acts: v.acts(actions)}
 	s.Facts, s.Earlier, err = v.lastFactsAbout(v.aggregate())
 	return s, err
 }
 
-// lastFactsAbout returns the last facts about an aggregate, newest first, and how many commits
-// contain the facts omitted.
+// lastFactsAbout returns an aggregate's last facts, newest first, and the number of commits with
+// omitted facts.
 func (v *view) lastFactsAbout(a eventlog.Aggregate) (list []fact, earlier int, err error) {
 	of := v.site.feed.Commits.Sequences(a, v.Seq)
 	for i, seq := range slices.Backward(of) {
@@ -119,7 +115,6 @@ func (v *view) lastFactsAbout(a eventlog.Aggregate) (list []fact, earlier int, e
 	return list, 0, nil
 }
 
-// factsOf returns the facts of a commit in their order.
 func (v *view) factsOf(r eventlog.Record) (list []fact) {
 	for i, e := range kit.Events(r) {
 		list = append(list, fact{

@@ -9,18 +9,18 @@ import (
 	"scute.dev/workflow"
 )
 
-// maxBoxes is the maximum number of boxes of a picture, because more are not readable.
+// maxBoxes limits the boxes of a picture. More are not readable.
 const maxBoxes = 48
 
-// bundle is one or more tasks that a picture shows as one box.
+// bundle is one or more tasks, shown as one box.
 type bundle struct {
 	name  string
 	tasks []int
 }
 
-// bundles returns the boxes of a picture: one for each task if they are few; otherwise one for all
-// tasks with the same needs and dependents; if these are too many, one for all tasks of one or
-// several adjacent layers.
+// bundles returns the boxes of a picture. Few tasks have a box each. Otherwise tasks with the same
+// needs and dependents share a box; if these are still too many, all tasks of one or several
+// adjacent layers.
 func bundles(tasks []workflow.Task, edges []draw.Edge) []bundle {
 	if len(tasks) <= maxBoxes {
 		return groupBy(tasks, func(i int) string { return tasks[i].Name })
@@ -33,7 +33,7 @@ func bundles(tasks []workflow.Task, edges []draw.Edge) []bundle {
 	return groupBy(tasks, func(i int) string { return fmt.Sprint(ranks[i] / each) })
 }
 
-// groupBy groups tasks by a key, in the order of each group's first task.
+// groupBy keeps the order of each group's first task.
 func groupBy(tasks []workflow.Task, key func(int) string) (out []bundle) {
 	at := make(map[string]int)
 	for i := range tasks {
@@ -54,7 +54,7 @@ func groupBy(tasks []workflow.Task, key func(int) string) (out []bundle) {
 	return out
 }
 
-// twinKey returns a key of a task's needs, dependents, kind and stage.
+// twinKey returns the same key for tasks with the same needs, dependents, kind and stage.
 func twinKey(tasks []workflow.Task, edges []draw.Edge) func(int) string {
 	up, down := make([][]string, len(tasks)), make([][]string, len(tasks))
 	for _, e := range edges {
@@ -65,8 +65,8 @@ func twinKey(tasks []workflow.Task, edges []draw.Edge) func(int) string {
 	}
 }
 
-// edgesOf returns the needs between tasks, and edges between stages: from the hooks before the run,
-// and to the hooks after it.
+// edgesOf returns the needs between tasks, and edges between the stages: hooks before the run, the
+// run, and hooks after it.
 func edgesOf(tasks []workflow.Task) (edges []draw.Edge, needs []workflow.Need) {
 	index := make(map[string]int, len(tasks))
 	for i := range tasks {
@@ -85,10 +85,10 @@ func edgesOf(tasks []workflow.Task) (edges []draw.Edge, needs []workflow.Need) {
 	return edges, needs
 }
 
-// maxStageEdges is the maximum number of edges between two stages, because more are not readable.
+// maxStageEdges limits the edges between two stages. More are not readable.
 const maxStageEdges = 40
 
-// between returns edges from the last tasks of each stage to the first tasks of the next stage.
+// between connects the last tasks of each stage with the first tasks of the next stage.
 func between(tasks []workflow.Task, edges []draw.Edge) (out []draw.Edge) {
 	needs, needed := make([]bool, len(tasks)), make([]bool, len(tasks))
 	for _, e := range edges {

@@ -9,11 +9,10 @@ import (
 	words "scute.dev/view"
 )
 
-// briefLength is the maximum number of characters of a text in a list. The page of the event or
-// task shows the whole text.
+// briefLength limits a text in a list, in characters. The page of the event or task shows it in
+// full.
 const briefLength = 2000
 
-// functions returns the functions that templates call.
 func functions() template.FuncMap {
 	return template.FuncMap{
 		"clean":   cli.Clean,
@@ -38,10 +37,9 @@ func span(d time.Duration) string {
 	return cli.Span(d)
 }
 
-// fit truncates a text to the width of a box.
 func fit(letters int, s string) string { return cli.Fit(cli.Clean(s), letters) }
 
-// sentencePart is a part of a sentence. A command is rendered as code.
+// sentencePart is a part of a sentence. Commands are rendered as code.
 type sentencePart struct {
 	Text    string
 	Command bool

@@ -7,7 +7,7 @@ import (
 	"scute.dev/ui/draw"
 )
 
-// Sizes and limits of the picture of attempts.
+// Sizes in SVG user units, and limits.
 const (
 	ganttNames = 190
 	ganttWidth = 900
@@ -17,7 +17,6 @@ const (
 	ganttTries = 20
 )
 
-// attemptBar is an attempt, drawn as a bar.
 type attemptBar struct {
 	chip
 	X, Width    int
@@ -29,20 +28,19 @@ type attemptBar struct {
 	Description string
 }
 
-// ganttTask is a task with its attempts.
 type ganttTask struct {
 	Name, Link string
 	Y          int
 	Tries      []attemptBar
 }
 
-// gantt is the picture of attempts over the time of a run.
+// gantt shows the attempts of a run's tasks over time.
 type gantt struct {
 	Width, Height, Names int
 	Rows                 []ganttTask
 	Ticks                []draw.Tick
 	Left                 int // number of omitted tasks
-	Cut                  int // number of attempts shown of a task with more, 0 if none has more
+	Cut                  int // number of attempts shown if a task has more, otherwise 0
 }
 
 // gantt draws the attempts of the named tasks, and reports whether there are any.

@@ -12,7 +12,7 @@ type holder struct {
 	Name, Link string
 }
 
-// holders returns the unfinished Pauses by the clusters that they hold (namespace/name).
+// holders returns the unfinished Pauses by cluster (namespace/name).
 func (v *view) holders() map[string][]holder {
 	by := make(map[string][]holder)
 	for a, f := range feed.All[*pause.Fold](v.Snapshot) {

@@ -9,10 +9,8 @@ import (
 	"scute.dev/ui/feed"
 )
 
-// maxEnded is the maximum number of ended objects in the list.
 const maxEnded = 12
 
-// item is an object in a list.
 type item struct {
 	chip
 	Document kit.Document
@@ -22,7 +20,7 @@ type item struct {
 }
 
 type nowPage struct {
-	Waiting, Busy, Ended []item // Waiting and Busy are one page of each list
+	Waiting, Busy, Ended []item // one page of each of these two lists
 	OfWaiting, OfBusy    position
 	MoreEnded            int
 	Unreadable           []item
@@ -30,7 +28,7 @@ type nowPage struct {
 	Whole                bool
 }
 
-// now builds the page of the objects that wait for an operator, are in progress, or ended last.
+// now lists the objects that wait for an operator, are in progress, or ended last.
 func now(v *view) (any, error) {
 	var p nowPage
 	for a, f := range feed.All[feed.Fold](v.Snapshot) {
@@ -58,7 +56,6 @@ func now(v *view) (any, error) {
 	return p, err
 }
 
-// add adds an object to its list.
 func (p *nowPage) add(v *view, a eventlog.Aggregate, d kit.Document) {
 	d.Name = d.Namespace + "/" + d.Name
 	t := item{chip: newChip(d.Phase), Document: d, Link: v.link(a), Acts: v.acts(d.Actions)}
@@ -73,7 +70,7 @@ func (p *nowPage) add(v *view, a eventlog.Aggregate, d kit.Document) {
 	}
 }
 
-// commands returns lines on pages of the present, and nil on pages of the past, where a command has no use.
+// commands returns nil on pages of the past, because a command cannot change the past.
 func (v *view) commands(lines []string) []string {
 	if v.Past || v.site.NoCommands {
 		return nil

@@ -9,10 +9,9 @@ import (
 	"scute.dev/ui/feed"
 )
 
-// maxRows is the maximum number of rows of a table of objects on a page.
 const maxRows = 100
 
-// objectContent is the page of an object of a kind without a page of its own.
+// objectContent is the page of an object whose kind has no page of its own.
 type objectContent struct {
 	Document kit.Document
 	subject
@@ -22,18 +21,17 @@ type objectContent struct {
 	Counts []kit.Count
 	Tables []table
 	Log    string // the aggregate
-	// Cluster is the cluster whose objects are shown, "" for all.
+	// Cluster selects the objects to show, "" for all.
 	Cluster string
 }
 
-// stage is a phase in the sequence of an object's phases.
 type stage struct {
 	chip
-	// Return is set for the last phase before the point of no return.
+	// Return is true for the last phase before the point of no return.
 	Return bool
 }
 
-// table is a list of an object. More is the number of omitted rows.
+// table is shortened to maxRows. More is the number of omitted rows.
 type table struct {
 	kit.Table
 	All, More int
@@ -65,7 +63,7 @@ func objectOf(v *view) (any, error) {
 	return p, err
 }
 
-// table returns the first rows of a table, or the first ones of the chosen cluster.
+// table returns the first rows, only those of the chosen cluster if there is one.
 func (p *objectContent) table(t kit.Table) table {
 	if t.Cluster > 0 && p.Cluster != "" {
 		t.Rows = slices.DeleteFunc(t.Rows, func(row []string) bool { return row[t.Cluster] != p.Cluster })
@@ -75,7 +73,7 @@ func (p *objectContent) table(t kit.Table) table {
 	return out
 }
 
-// link returns the address of an aggregate's page, "" if there is none.
+// link returns an aggregate's page, or "".
 func (v *view) link(a eventlog.Aggregate) string {
 	switch a.Kind {
 	case eventlog.KindRun, eventlog.KindMove, eventlog.KindPause:

@@ -15,7 +15,7 @@ import (
 	"scute.dev/ui/feed"
 )
 
-// machineCase is a marked machine: its state and decision, with the rule and the facts of the decision.
+// machineCase is a marked machine with the last decision about it.
 type machineCase struct {
 	chip
 	Remediation                   *v1alpha1.SurgeRemediation
@@ -83,7 +83,6 @@ func (v *view) cases(f *remediation.Fold) (out []machineCase) {
 	return out
 }
 
-// setDecision sets the last decision about a machine, its rule and its evidence.
 func (c *machineCase) setDecision(s *remediator.State, machine string) {
 	for _, past := range s.History {
 		if past.Victim.Name == machine {
@@ -104,7 +103,6 @@ func (c *machineCase) setEvidence(d remediator.Decision, seen remediator.Evidenc
 	c.Decision, c.Rule, c.Because, c.Seen, c.Decided = d.Words(), d.Rule, d.Reason, seen.Text(), at
 }
 
-// ownerRow is an owner in the list of the fleet.
 type ownerRow struct {
 	chip
 	Link, Owner, Cluster string
@@ -114,7 +112,6 @@ type ownerRow struct {
 	Mass, Limits         []string
 }
 
-// clusterRow is a cluster with its owners.
 type clusterRow struct {
 	Name   string
 	Pauses []holder
@@ -126,7 +123,7 @@ type fleetPage struct {
 	Of       position
 	Open     int
 	Mass     []string
-	// Limits are how many machines wait for an exhausted limit, by its rule.
+	// Limits counts the machines that wait for an exhausted limit, by its rule.
 	Limits map[string]int
 }
 

@@ -10,7 +10,6 @@ import (
 	"scute.dev/workflow"
 )
 
-// box is one or several tasks in the picture of a run.
 type box struct {
 	chip
 	draw.Point
@@ -21,13 +20,11 @@ type box struct {
 	Several    bool
 }
 
-// line is an edge of the picture.
 type line struct {
 	Path  string
 	Class string
 }
 
-// picture is the drawn graph of a run.
 type picture struct {
 	Width, Height        int
 	BoxWidth, BoxHeight  int
@@ -61,7 +58,7 @@ func (v *view) picture(tasks []workflow.Task, status []v1alpha1.TaskStatus) pict
 	return p
 }
 
-// lines returns the distinct edges between boxes, and their classes.
+// lines returns the distinct edges between boxes, and the style class of each.
 func lines(edges []draw.Edge, needs []workflow.Need, of []int, status []v1alpha1.TaskStatus) (out []draw.Edge, classes []string) {
 	seen := make(map[draw.Edge]bool)
 	for i, e := range edges {
@@ -75,8 +72,7 @@ func lines(edges []draw.Edge, needs []workflow.Need, of []int, status []v1alpha1
 	return out, classes
 }
 
-// class returns the style class of an edge, which shows what the edge waits for and whether this
-// has happened.
+// class returns the style class of an edge: what the edge waits for, and whether it has happened.
 func class(n workflow.Need, from v1alpha1.TaskPhase) string {
 	c, met := "success", from == v1alpha1.TaskSucceeded || from == v1alpha1.TaskIgnored
 	switch {
@@ -116,7 +112,7 @@ func (v *view) box(g bundle, n int, at draw.Point, tasks []workflow.Task, status
 	}
 }
 
-// order lists the phases by importance.
+// order lists the phases, most important first.
 var order = [...]v1alpha1.TaskPhase{
 	v1alpha1.TaskFailed, v1alpha1.TaskUndoFailed, v1alpha1.TaskPaused, v1alpha1.TaskInterrupted, v1alpha1.TaskUndoing, v1alpha1.TaskRetrying, v1alpha1.TaskRunning,
 	v1alpha1.TaskPending, v1alpha1.TaskKept, v1alpha1.TaskUndone, v1alpha1.TaskIgnored, v1alpha1.TaskSucceeded, v1alpha1.TaskSkipped,
@@ -141,11 +137,11 @@ func tally(phases map[v1alpha1.TaskPhase]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// rank returns a task's order in a list: tasks that need attention first.
+// rank sorts tasks that need attention first.
 func rank(p v1alpha1.TaskPhase) int {
 	for i, o := range order {
 		if o == p {
-			return cmp.Compare(i, 6) // first failed to retrying, then running, then all others
+			return cmp.Compare(i, 6) // failed to retrying, then running, then all others
 		}
 	}
 	return 1

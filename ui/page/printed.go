@@ -6,7 +6,7 @@ import (
 	runs "scute.dev/cmd/ctl/run"
 )
 
-// Limits of the output of commands on a page.
+// Limits of the output on a page.
 const (
 	printedAttempts = 4
 	printedBytes    = 16 << 10

@@ -11,7 +11,6 @@ import (
 	"scute.dev/ui/feed"
 )
 
-// proofLink returns the address of a commit's proof.
 func proofLink(seq uint64) string {
 	return "/proof?" + url.Values{"commit": {strconv.FormatUint(seq, 10)}}.Encode()
 }
@@ -36,7 +35,7 @@ type proven struct {
 	Check, Command        string
 }
 
-// Proof renders the page with the proof of a commit, or with the error.
+// Proof renders the proof of a commit, or the error wrong.
 func (s *Site) Proof(seq uint64, proof *audit.Proof, wrong error) ([]byte, error) {
 	r, err := s.feed.Commits.Read(seq)
 	if err != nil {

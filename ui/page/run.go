@@ -16,20 +16,18 @@ import (
 	"scute.dev/workflow"
 )
 
-// Limits of the lists on a page.
 const (
 	maxTasks    = 100
 	maxAttempts = 100
 )
 
-// taskRow is a row in the list of tasks.
 type taskRow struct {
 	chip
 	Name, Kind, Link, Message string
 	Attempts                  int
 	Started                   time.Time
 	Took                      time.Duration
-	Lasts                     bool // still in progress: Took is until now
+	Lasts                     bool // still in progress: Took is up to the page's moment
 	Chosen                    bool
 }
 
@@ -45,7 +43,8 @@ type runPage struct {
 	Gantt   *gantt
 	Task    *panel
 	Tasks   []taskRow
-	// Of is the position in the list of All tasks. Group is the name of the box whose tasks are listed, "" for all.
+	// Of is the position in the list of All tasks. Group names the box whose tasks are listed, ""
+	// for all.
 	Of         position
 	All        int
 	Group      string
@@ -53,7 +52,7 @@ type runPage struct {
 	Migrations []migration
 }
 
-// migration is a change of the run's definition, with at most one page of rows.
+// migration is a change of the run's definition, with at most maxTasks rows of each kind.
 type migration struct {
 	runs.Migration
 	More int // omitted rows
@@ -100,8 +99,8 @@ func run(v *view) (any, error) {
 	return p, err
 }
 
-// started returns the names of the started tasks in the order of their first start. If they are
-// many, tasks in progress and failed tasks precede finished ones.
+// started returns the started tasks in the order of their first start. If they are many, those in
+// progress or failed come before finished ones.
 func started(status []v1alpha1.TaskStatus) (names []string) {
 	var of []v1alpha1.TaskStatus
 	for _, t := range status {
@@ -120,7 +119,8 @@ func started(status []v1alpha1.TaskStatus) (names []string) {
 	return names
 }
 
-// list sets one page of the tasks of a box, or of all tasks. If they are many, tasks that need attention are first.
+// list sets one page of the tasks of a box, or of all tasks. In a long list, tasks that need
+// attention come first.
 func (p *runPage) list(v *view, tasks []workflow.Task, status []v1alpha1.TaskStatus) error {
 	group, err := v.number("group")
 	if err != nil {
@@ -162,7 +162,6 @@ func (v *view) task(t v1alpha1.TaskStatus) taskRow {
 	return row
 }
 
-// panel shows the details of one task.
 type panel struct {
 	taskRow
 	Needs    []workflow.Need
@@ -177,8 +176,8 @@ type panel struct {
 	Printed  *printed
 }
 
-// stepRow is a hook of a task, or the task's main step (""), with its last attempts. Earlier is the
-// number of omitted attempts.
+// stepRow is a hook of a task, or the main step (""), with its last attempts. Earlier is the number
+// of omitted attempts.
 type stepRow struct {
 	Name, Kind string
 	Tries      []attemptBar
@@ -228,8 +227,7 @@ func tryOf(a runs.Attempt, now time.Time) attemptBar {
 // maxSpaces limits the spaces that indentation may add.
 const maxSpaces = 1 << 20
 
-// indented returns indented JSON. It returns deeply nested JSON unchanged, because each of its
-// lines would begin with as many spaces.
+// indented returns deeply nested JSON unchanged: indentation would grow it quadratically.
 func indented(raw json.RawMessage) string {
 	var out bytes.Buffer
 	if spaces(raw) > maxSpaces || json.Indent(&out, raw, "", "  ") != nil {
@@ -238,7 +236,6 @@ func indented(raw json.RawMessage) string {
 	return out.String()
 }
 
-// spaces counts the spaces that indentation adds to JSON.
 func spaces(raw json.RawMessage) (n int) {
 	depth, quoted := 0, false
 	for i := 0; i < len(raw); i++ {

@@ -30,24 +30,24 @@ type Site struct {
 
 	// Actions enables actions on pages of the present.
 	Actions bool
-	// NoCommands omits commands, because no command can read this log: the same command would read another log.
+	// NoCommands omits commands because none can read this log, for example an export on standard
+	// input.
 	NoCommands bool
-	// Prover creates the proofs of commits; nil disables them.
+	// Prover creates the proofs of commits. If it is nil, there are none.
 	Prover *audit.Prover
 }
 
-// page builds the content of a page at a moment.
 type page struct {
 	build    func(*view) (content any, err error)
 	template *template.Template
-	// commits is set if the page needs commits only, not the state of the log.
+	// commits is true if the page needs only commits, not the state of the log.
 	commits bool
 }
 
-// ErrQuery reports an invalid parameter in the address of a page.
+// ErrQuery means that a parameter in the address of a page is invalid.
 var ErrQuery = errors.New("the address of the page is not valid")
 
-// New returns the pages about the log of a feed. where describes the location of the log.
+// New returns the pages about a feed's log. where describes the location of the log.
 func New(f *feed.Feed, k *kit.Kit, where string) (*Site, error) {
 	s := &Site{feed: f, kit: k, where: where, pages: make(map[string]page)}
 	base, err := template.New("frame.html").Funcs(functions()).ParseFS(files, "templates/frame.html", "templates/parts.html")
@@ -81,7 +81,7 @@ func New(f *feed.Feed, k *kit.Kit, where string) (*Site, error) {
 	return s, nil
 }
 
-// Paths returns the addresses of the pages.
+// Paths returns the paths of the pages.
 func (s *Site) Paths() (paths []string) {
 	for path := range s.pages {
 		paths = append(paths, path)
@@ -89,7 +89,8 @@ func (s *Site) Paths() (paths []string) {
 	return paths
 }
 
-// Page renders the requested page, or only the part that changes while the log grows.
+// Page renders a page, or only the part that changes while the log grows. It returns the commit
+// that the page shows.
 func (s *Site) Page(path string, query url.Values, part bool) ([]byte, uint64, error) {
 	seq, at, err := s.moment(query.Get("at"))
 	if err != nil {
@@ -119,8 +120,7 @@ func (s *Site) Page(path string, query url.Values, part bool) ([]byte, uint64, e
 	return cleanLines(out.Bytes()), seq, err
 }
 
-// cleanLines removes the characters that cli.Clean removes from a line. It keeps line ends, for
-// example in the inputs of a task.
+// cleanLines applies cli.Clean but keeps line ends, for example in the inputs of a task.
 func cleanLines(body []byte) []byte {
 	return bytes.Map(func(r rune) rune {
 		if r == '\n' || r >= ' ' && r < unicode.MaxASCII {
@@ -131,8 +131,7 @@ func cleanLines(body []byte) []byte {
 	}, body)
 }
 
-// moment parses the parameter at, which is a sequence or a time. For a time it returns the last
-// commit at or before that time.
+// moment parses a sequence or a time. For a time it returns the last commit at or before it.
 func (s *Site) moment(at string) (seq uint64, t time.Time, err error) {
 	if seq, err = strconv.ParseUint(at, 10, 64); err == nil || at == "" {
 		return seq, t, nil
@@ -159,7 +158,6 @@ func (s *Site) Error(err error) []byte {
 	return body
 }
 
-// render renders a page without a frame.
 func render(file string, content any) ([]byte, error) {
 	t, err := template.New(file).Funcs(functions()).ParseFS(files, "templates/"+file, "templates/parts.html")
 	if err != nil {

@@ -14,26 +14,23 @@ import (
 	"scute.dev/ui/feed"
 )
 
-// view is the state of one request: the moment and the parameters of the page. Its exported fields
-// are for the templates.
+// view is the state of one request. Its exported fields are for the templates.
 type view struct {
 	site *Site
 	// Snapshot is the state of the log. Its Seq is the last commit that the page includes.
 	*feed.Snapshot
 	Path  string
 	Query url.Values
-	// Past means that the page shows a chosen moment, and thus does not change.
+	// Past is true if the page shows a chosen moment, and thus does not change.
 	Past bool
 	// Head is the last commit of the log, and Where its location.
 	Head  uint64
 	Where string
-	// Title is the title of the page.
 	Title string
-	// Moment is the page's time, the end of unfinished durations.
+	// Moment is the page's time, at which unfinished durations end.
 	Moment time.Time
 }
 
-// frame is the common frame of all pages, with the content.
 type frame struct {
 	*view
 	Content any
@@ -93,8 +90,8 @@ func (v *view) With(pairs ...string) string {
 	return v.Path + "?" + q.Encode()
 }
 
-// When returns the address of this page at a commit; 0 is the present. It removes n, the index of
-// an event, because it applies to one commit only.
+// When returns the address of this page at a commit; 0 is the present. It drops n, the index of an
+// event within a commit.
 func (v *view) When(seq uint64) string {
 	if seq == 0 {
 		return v.With("at", "", "n", "")
@@ -102,7 +99,7 @@ func (v *view) When(seq uint64) string {
 	return v.With("at", strconv.FormatUint(seq, 10), "n", "")
 }
 
-// Kept returns the page's parameters except some, for the forms on the page.
+// Kept returns the page's parameters except some, for hidden fields of forms.
 func (v *view) Kept(but ...string) map[string]string {
 	kept := make(map[string]string)
 	for name := range v.Query {
@@ -114,7 +111,7 @@ func (v *view) Kept(but ...string) map[string]string {
 	return kept
 }
 
-// Previous returns the commit before the moment, of the page's subject or else of the log; 0 if there is none.
+// Previous returns the preceding commit, of the page's subject or else of the log, or 0.
 func (v *view) Previous() uint64 {
 	if a := v.aggregate(); a.Kind != "" {
 		if of := v.site.feed.Commits.Sequences(a, v.Seq); len(of) > 1 {
@@ -125,7 +122,7 @@ func (v *view) Previous() uint64 {
 	return max(v.Seq, 1) - 1
 }
 
-// Next returns the commit after the moment, of the page's subject or else of the log; 0 if there is none.
+// Next returns the following commit, of the page's subject or else of the log, or 0.
 func (v *view) Next() uint64 {
 	if a := v.aggregate(); a.Kind != "" {
 		before := len(v.site.feed.Commits.Sequences(a, v.Seq))
@@ -140,7 +137,7 @@ func (v *view) Next() uint64 {
 	return 0
 }
 
-// aggregate returns the aggregate that the page is about, without a kind if it is about none.
+// aggregate returns the aggregate that the page is about. Its Kind is empty if there is none.
 func (v *view) aggregate() eventlog.Aggregate {
 	kind := map[string]eventlog.Kind{"/run": eventlog.KindRun, "/move": eventlog.KindMove, "/pause": eventlog.KindPause, "/owner": eventlog.KindRemediation}[v.Path]
 	if v.Path == "/object" {
@@ -152,7 +149,7 @@ func (v *view) aggregate() eventlog.Aggregate {
 // Ago formats how long before the page's moment a time was.
 func (v *view) Ago(t time.Time) string { return cli.Ago(v.Moment, t) }
 
-// number parses a parameter that counts from 0.
+// number parses a parameter that counts from 0. Its default is 0.
 func (v *view) number(name string) (int, error) {
 	value := v.Query.Get(name)
 	if value == "" {
@@ -165,11 +162,10 @@ func (v *view) number(name string) (int, error) {
 	return n, nil
 }
 
-// stream is a list of facts on a page.
 type stream struct {
 	View  *view
 	Facts []fact
-	// Alone is set if all facts are about the page's subject.
+	// Alone is true if all facts are about the page's subject.
 	Alone bool
 }
 
@@ -179,7 +175,7 @@ func (f frame) Stream(facts []fact) stream { return stream{View: f.view, Facts: 
 // Alone returns a list of facts about the page's subject.
 func (f frame) Alone(facts []fact) stream { return stream{View: f.view, Facts: facts, Alone: true} }
 
-// within is a part of a page with the view, which it needs for links.
+// within passes the view to the template of a part, which needs it for links.
 type within struct {
 	View *view
 	Of   any
@@ -188,7 +184,6 @@ type within struct {
 // Within returns a part of a page with its view.
 func (v *view) Within(of any) within { return within{v, of} }
 
-// choice is an option of a form.
 type choice struct {
 	Name, Value string
 	Chosen      bool
@@ -204,11 +199,11 @@ func (v *view) Kinds() []choice {
 	return all
 }
 
-// rowsPerPage is the number of rows of one page of a long list.
+// rowsPerPage is the default size of a page of a long list.
 const rowsPerPage = 50
 
-// longList is a long list, shown in pages of Rows. Param is the parameter with the number of the
-// page, and Anchor the list's anchor, for example "#list".
+// longList is shown in pages of Rows. Param is the query parameter with the page number, and Anchor
+// the list's anchor, for example "#list".
 type longList struct {
 	Param, Label, Anchor string
 	Rows                 int
@@ -221,7 +216,7 @@ type position struct {
 	Before, Next     string
 }
 
-// paged returns the rows of the page that a parameter selects, by default the first page.
+// paged returns the rows of the page that the query selects, by default the first one.
 func paged[T any](v *view, of longList, list []T) ([]T, position, error) {
 	page, err := v.number(of.Param)
 	if err != nil {

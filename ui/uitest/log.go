@@ -13,8 +13,8 @@ import (
 	"scute.dev/ui/feed"
 )
 
-// Histories writes the saved histories of all domains, or only the named histories, to a log. Their
-// events alternate as in a log with many writers. root is the path of the repository's root.
+// Histories writes the saved histories of all domains, or only the named ones, to a log. Their
+// events alternate as in a log with many writers. root is the repository's root.
 func Histories(t testing.TB, log *eventlog.Log, root string, names ...string) {
 	t.Helper()
 	WriteInterleaved(t, log, SavedHistories(t, root, names...))
@@ -27,7 +27,7 @@ type History struct {
 	last      uint64
 }
 
-// SavedHistories returns the saved histories of all domains, or only the named histories.
+// SavedHistories returns the saved histories of all domains, or only the named ones.
 func SavedHistories(t testing.TB, root string, names ...string) (list []*History) {
 	t.Helper()
 	for _, domain := range []struct {
@@ -52,7 +52,7 @@ func SavedHistories(t testing.TB, root string, names ...string) (list []*History
 	return list
 }
 
-// WriteInterleaved writes histories to a log, a few events of each in turn.
+// WriteInterleaved writes histories to a log, up to three events of each in turn.
 func WriteInterleaved(t testing.TB, log *eventlog.Log, list []*History) {
 	t.Helper()
 	for more := true; more; {
@@ -63,7 +63,7 @@ func WriteInterleaved(t testing.TB, log *eventlog.Log, list []*History) {
 	}
 }
 
-// append appends up to three events in one commit, and reports whether the history had any.
+// append appends up to three events in one commit, and reports whether there were any.
 func (h *History) append(t testing.TB, log *eventlog.Log) bool {
 	t.Helper()
 	if len(h.Events) == 0 {
@@ -87,8 +87,8 @@ func Append(t testing.TB, log *eventlog.Log, of eventlog.Aggregate, last uint64,
 	return receipt.Seq
 }
 
-// Fill adds all commits of a log to a feed. It derives the times of storage from the sequences, so
-// that pages are reproducible.
+// Fill adds all commits of a log to a feed. It derives their times from the sequences, so that
+// pages are reproducible.
 func Fill(t testing.TB, f *feed.Feed, log *eventlog.Log) {
 	t.Helper()
 	_, err := log.Replay(t.Context(), f.Commits.Head(), func(r eventlog.Record) error {
@@ -99,7 +99,7 @@ func Fill(t testing.TB, f *feed.Feed, log *eventlog.Log) {
 	}
 }
 
-// Stored returns the time of storage that Fill uses for a commit.
+// Stored returns the time that Fill uses for a commit.
 func Stored(seq uint64) time.Time {
 	return time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC).Add(time.Duration(seq) * time.Second) //nolint:gosec // sequences of tests are small
 }

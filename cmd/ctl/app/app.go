@@ -29,8 +29,8 @@ import (
 	"scute.dev/cmd/ctl/ui"
 )
 
-// Name returns the name of the program for hints. path is the path by which the program was called.
-// The name is "scutectl", or "kubectl scute" for a plugin of kubectl.
+// Name returns the program's name for hints: "scutectl", or "kubectl scute" if path is that of the
+// plugin.
 func Name(path string) string {
 	if strings.HasPrefix(filepath.Base(path), "kubectl-scute") {
 		return "kubectl scute"
@@ -48,7 +48,7 @@ func Run(ctx context.Context, env *cli.Env, args []string) int {
 
 // RunWith works like Run, with options.
 func RunWith(ctx context.Context, env *cli.Env, options Options, args []string) int {
-	// Without a logger controller-runtime writes a warning with its stack to the standard error after 30 seconds.
+	// Without a logger, controller-runtime prints a warning with a stack trace after 30 seconds.
 	ctrllog.SetLogger(logr.Discard())
 	started := false
 	cmd := newCmd(env, options, &started)
@@ -132,7 +132,8 @@ run also 3 paused, 4 degraded.`)
 	return cmd
 }
 
-// wrapParagraphs wraps paragraphs with lines longer than width, except indented ones, which users paste.
+// wrapParagraphs wraps paragraphs with lines longer than width. It keeps indented ones, which users
+// paste.
 func wrapParagraphs(text string, width int) string {
 	paragraphs := strings.Split(text, "\n\n")
 	for i, p := range paragraphs {
@@ -144,8 +145,8 @@ func wrapParagraphs(text string, width int) string {
 	return strings.Join(paragraphs, "\n\n")
 }
 
-// rejectUnknownArgs makes cobra's own commands reject unknown arguments. By default they print a
-// help, which a shell would use as its completion.
+// rejectUnknownArgs makes cobra's own commands reject unknown arguments. By default they print
+// help, which a shell would run as its completion script.
 func rejectUnknownArgs(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -164,7 +165,7 @@ func rejectUnknownArgs(root *cobra.Command) {
 	}
 }
 
-// verbs returns the commands for all verbs, each with its nouns.
+// verbs returns a command for each verb, with its nouns as subcommands.
 func verbs(nouns ...kit.Verbs) (out []*cobra.Command) {
 	for _, v := range []struct{ verb, short string }{
 		{"get", "List resources, or show the named ones"},
@@ -193,7 +194,7 @@ func verbs(nouns ...kit.Verbs) (out []*cobra.Command) {
 	return out
 }
 
-// withNoun adds the only noun that may be omitted: decide NAME is decide run NAME.
+// withNoun adds the only noun that may be omitted: `decide NAME` means `decide run NAME`.
 func withNoun(root *cobra.Command, args []string) []string {
 	if len(args) < 2 || args[0] != "decide" || args[1] == "-h" || args[1] == "--help" {
 		return args
@@ -207,7 +208,6 @@ func withNoun(root *cobra.Command, args []string) []string {
 	return args
 }
 
-// versionLine returns the version of this program as a line.
 func versionLine(env *cli.Env) string {
 	return fmt.Sprintf("scutectl %s (%s, %s/%s)", env.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -32,7 +32,6 @@ Exit status: 0 the proof is valid, 1 it is not, 2 it could not be checked.`,
 	return o.command(cmd, 1, "a proof file", func(_ context.Context, args []string) error { return o.check(args[0]) })
 }
 
-// proven is the content of a proof.
 type proven struct {
 	LogID    string           `json:"logID"`
 	Sequence uint64           `json:"sequence"`
@@ -53,7 +52,7 @@ type provenEvent struct {
 	Type  string    `json:"type"`
 	Time  time.Time `json:"time"`
 	Actor string    `json:"actor,omitempty"`
-	// Unverified is set if the actor is only the client's claim.
+	// Unverified is true if the actor is only the client's claim.
 	Unverified bool `json:"unverified,omitempty"`
 	Data       any  `json:"data,omitempty"`
 }

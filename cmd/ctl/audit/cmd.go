@@ -14,13 +14,12 @@ import (
 	"scute.dev/evidence"
 )
 
-// Exit codes of the commands that verify.
+// Exit codes of the commands that verify. Scripts rely on them.
 const (
 	exitViolated  = cli.ExitFailed // something differs from the sealed log
 	exitUnchecked = 2              // nothing was verified; the reason is printed
 )
 
-// options are the options that the commands share.
 type options struct {
 	*kit.Kit
 	format cli.Format
@@ -43,7 +42,7 @@ func newOptions(env *cli.Env) *options {
 	return o
 }
 
-// command makes a command call run with its arguments. what describes the arguments, n their number.
+// command makes cmd call run with exactly n arguments, which what describes in the error.
 func (o *options) command(cmd *cobra.Command, n int, what string, run func(ctx context.Context, args []string) error) *cobra.Command {
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if n > 0 && len(args) != n {
@@ -63,7 +62,6 @@ func (o *options) command(cmd *cobra.Command, n int, what string, run func(ctx c
 	return cmd
 }
 
-// addFlags registers the flags that locate the log and its hashes.
 func (o *options) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	o.Flags.AddFlags(f)
@@ -73,7 +71,6 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.hashes, "hashes", "", "Leaf hashes of the log, or their folder, to locate changes; with --log the folder seal beside the log")
 }
 
-// addCheckpoint registers --checkpoint.
 func (o *options) addCheckpoint(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.checkpoint, "checkpoint", "", "File with one or more checkpoints of the log; the checkpoint in the cluster's ConfigMap if empty")
 }

@@ -30,7 +30,6 @@ Exit status: 0 consistent, 1 not consistent, 2 it could not be checked.`,
 	})
 }
 
-// consistent is the output of `audit consistency`.
 type consistent struct {
 	LogID      string `json:"logID"`
 	Old        uint64 `json:"old"`

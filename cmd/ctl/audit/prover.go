@@ -16,12 +16,12 @@ import (
 // Prover creates the proofs of `audit prove` for a program that has already read the log.
 type Prover struct {
 	o *options
-	// proving is held while the log is read, so that proofs do not compete for it.
+	// proving serializes proofs, each of which reads the whole log.
 	proving sync.Mutex
 }
 
-// NewProver returns a Prover. key and checkpoint are as in the options of `audit prove`: "" reads
-// the cluster's. export is the file that the log was read from, "" if it was no file.
+// NewProver returns a Prover. An empty key or checkpoint is read from the cluster, as in `audit
+// prove`. export is the file that the log was read from, or "".
 func NewProver(k *kit.Kit, key, checkpoint, export string) *Prover {
 	return &Prover{o: &options{Kit: k, key: key, checkpoint: checkpoint, export: export}}
 }
@@ -34,15 +34,15 @@ type commits interface {
 
 // Proof is the proof of one commit.
 type Proof struct {
-	// Text is the complete proof, which ends with Signed.
+	// Text is the complete proof. It ends with Signed.
 	Text []byte
-	// Checkpoint is the checkpoint of the proof, and Signed its published note.
+	// Checkpoint is the checkpoint of the proof, and Signed its signed note.
 	Checkpoint seal.Checkpoint
 	Signed     []byte
 }
 
 // Prove creates the proof of a commit by the newest checkpoint. It reads all commits that the
-// checkpoint covers, and creates one proof at a time.
+// checkpoint covers.
 func (p *Prover) Prove(ctx context.Context, commits commits, seq uint64) (*Proof, error) {
 	p.proving.Lock()
 	defer p.proving.Unlock()
@@ -71,10 +71,10 @@ func (p *Prover) Prove(ctx context.Context, commits commits, seq uint64) (*Proof
 	return &Proof{Text: text, Checkpoint: found.newest, Signed: found.signed}, nil
 }
 
-// unsealed reports whether the log has no checkpoints, as the log of local runs.
+// unsealed reports whether the log can have no checkpoints: nobody signs the log of local runs.
 func (p *Prover) unsealed() bool { return p.o.Flags.Local && p.o.key == "" && p.o.checkpoint == "" }
 
-// Command returns the command that creates the same proof, "" if the log is not sealed.
+// Command returns the command that creates the same proof, or "" if the log is not sealed.
 func (p *Prover) Command(seq uint64) string {
 	if p.unsealed() {
 		return ""
@@ -84,7 +84,7 @@ func (p *Prover) Command(seq uint64) string {
 	if p.o.export != "" {
 		words = append(words, "--export", p.o.export)
 	}
-	if p.o.export != "" || p.o.Flags.LogOnly() { // the command then does not read the cluster
+	if p.o.export != "" || p.o.Flags.LogOnly() { // the command does not read the cluster
 		key, checkpoint = cmp.Or(key, "scute.pub"), cmp.Or(checkpoint, "checkpoint")
 	}
 	for _, option := range [][2]string{{"--key", key}, {"--checkpoint", checkpoint}} {
@@ -95,7 +95,8 @@ func (p *Prover) Command(seq uint64) string {
 	return p.o.Hint("", words...)
 }
 
-// prove creates the proof of a commit. each adds all commits of the log to the prover in order.
+// prove creates the proof of a commit. each must add all commits of the log to the prover, in
+// order.
 func (p *published) prove(seq uint64, each func(prover *seal.Prover) error) ([]byte, error) {
 	prover, err := seal.NewProver(p.newest, p.signed, seq)
 	if err != nil {

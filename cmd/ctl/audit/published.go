@@ -21,16 +21,16 @@ import (
 // published is the key and the checkpoints that a log is verified against.
 type published struct {
 	key seal.PublicKey
-	// trusted is set if the auditor supplied the key.
+	// trusted is true if the auditor supplied the key.
 	trusted bool
-	// newest is the newest checkpoint, signed is its signed note, and earlier are all other
-	// checkpoints.
+	// signed is the signed note of newest. earlier are all other checkpoints.
 	newest  seal.Checkpoint
 	signed  []byte
 	earlier []seal.Checkpoint
 }
 
-// published reads the key and the checkpoints from the files that the flags name, otherwise from the cluster.
+// published reads the key and the checkpoints from the files of the flags, otherwise from the
+// cluster.
 func (o *options) published(ctx context.Context) (*published, error) {
 	checkpoint, err := o.checkpointFile()
 	if err != nil {
@@ -71,9 +71,8 @@ func (o *options) published(ctx context.Context) (*published, error) {
 	return p, nil
 }
 
-// checkpointFile returns the file of the checkpoints: the one of --checkpoint, or the one in a
-// backup. With the key, a checkpoint from an untrusted place is safe, but an older one covers fewer
-// commits.
+// checkpointFile returns the file of --checkpoint, or the one in a backup. With a trusted key, a
+// checkpoint from an untrusted place is safe, but it may be old and cover fewer commits.
 func (o *options) checkpointFile() (string, error) {
 	if o.checkpoint != "" || o.key == "" || !o.isBackup() {
 		return o.checkpoint, nil
@@ -129,7 +128,6 @@ func Checkpoint(ctx context.Context, flags *connect.Flags) ([]byte, error) {
 	return []byte(m.Data[evidence.CheckpointField]), nil
 }
 
-// findConfigMap returns the ConfigMap with the checkpoints of the cluster's daemon.
 func findConfigMap(ctx context.Context, flags *connect.Flags) (*corev1.ConfigMap, error) {
 	cluster, err := flags.Cluster()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 type reportOptions struct {
 	*options
 	kit.Filter
-	// selected are the options that select events, as given.
+	// selected are the flags that select events, as given.
 	selected []string
 }
 

@@ -13,19 +13,18 @@ import (
 	"scute.dev/eventlog/seal"
 )
 
-// source is a log or an export, which is read once from its beginning.
+// source is a log or an export. It can be read only once.
 type source struct {
 	where, logID string
-	// last is the sequence of the log's last commit when the source was opened.
+	// last is the last commit when the source was opened.
 	last uint64
-	// each calls fn with each readable commit in order.
+	// each calls fn with each readable commit, in order.
 	each  func(ctx context.Context, fn func(eventlog.Record) error) error
 	close func() error
-	// unreadable are the unreadable lines of an export.
+	// unreadable are errors about lines of an export.
 	unreadable []string
 }
 
-// source opens the log or export that the flags name.
 func (o *options) source(ctx context.Context) (*source, error) {
 	if o.export != "" {
 		return o.openExport()
@@ -80,7 +79,6 @@ func (o *options) openExport() (*source, error) {
 	return s, nil
 }
 
-// isBackup reports whether the export is the folder of a backup.
 func (o *options) isBackup() bool {
 	info, err := os.Stat(o.export)
 	return o.export != "" && err == nil && info.IsDir()
@@ -101,7 +99,7 @@ func (o *options) openBackup() (*source, error) {
 	return s, nil
 }
 
-// tree opens the leaf hashes. It returns nil if there are none.
+// tree opens the leaf hashes, which are optional.
 func (o *options) tree() (*seal.Tree, error) {
 	if o.hashes != "" {
 		return seal.ReadTree(o.hashes)

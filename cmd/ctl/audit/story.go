@@ -10,20 +10,19 @@ import (
 	"scute.dev/eventlog/seal"
 )
 
-// auditReport describes the content of the log for readers without other context. Its exported
-// fields are for the templates.
+// auditReport is for readers without other context. Its exported fields are for the templates.
 type auditReport struct {
 	Log, LogID string
 	Made       time.Time
-	// Selected are the options that omitted events, "" if none did.
+	// Selected are the flags that selected events, or "".
 	Selected string
 	// Last is the sequence of the last commit, and Events the number of selected events.
 	Last   uint64
 	Events int
-	// Missing are the commits that are missing or not in order.
+	// Missing are the commits that are missing or out of order.
 	Missing []seal.Run
 	verification
-	// People are the requests and decisions of people, made directly or through a resource.
+	// People are the requests and decisions of people, direct or through a resource.
 	People  []kit.EventRow
 	Stories []*story
 
@@ -32,20 +31,19 @@ type auditReport struct {
 	byKey    map[key]*story
 }
 
-// verification is the result of verifying the log of a report.
 type verification struct {
 	Checked, Violated bool
-	// Why is the reason why it was not checked.
+	// Why is the reason why the log was not verified.
 	Why string
-	// Size is the size of the checkpoint in commits, and Beyond the number of commits after it.
+	// Size is the number of commits that the checkpoint covers, and Beyond of those after it.
 	Size, Beyond uint64
-	// Key is the key that signed the checkpoint. KeyFromCluster is set if the auditor did not supply it.
+	// Key signed the checkpoint. KeyFromCluster is true if the auditor did not supply it.
 	Key            string
 	KeyFromCluster bool
 	Findings       []string
 }
 
-// story is the events of one move or run, or of one machine.
+// story is the events of one move, run or machine.
 type story struct {
 	Aggregate eventlog.Aggregate
 	Clusters  []string
@@ -63,7 +61,6 @@ func newReport(f *kit.Filter) *auditReport {
 	return &auditReport{filter: f, subjects: kit.NewSubjects(), byKey: make(map[key]*story)}
 }
 
-// addCommit adds the selected events of a commit.
 func (r *auditReport) addCommit(m eventlog.Record) error {
 	r.recordMissing(m.Seq)
 	r.Last = max(r.Last, m.Seq)
@@ -73,7 +70,7 @@ func (r *auditReport) addCommit(m eventlog.Record) error {
 	return nil
 }
 
-// recordMissing records the commits that are missing between the last commit and the next commit.
+// recordMissing records the gap between the last commit and the next one.
 func (r *auditReport) recordMissing(next uint64) {
 	if next > r.Last+1 {
 		r.Missing = append(r.Missing, seal.Run{First: r.Last + 1, Last: next - 1})
@@ -101,7 +98,6 @@ func (r *auditReport) add(e kit.Event) {
 	}
 }
 
-// Title returns the title of the story.
 func (s *story) Title() string {
 	if s.Aggregate.Kind == "" {
 		return "Messages that scute did not write"
@@ -120,10 +116,8 @@ func (s *story) Title() string {
 	return name
 }
 
-// First returns the first row.
 func (s *story) First() kit.EventRow { return s.Rows[0] }
 
-// End returns the last row.
 func (s *story) End() kit.EventRow { return s.Rows[len(s.Rows)-1] }
 
 // Outcome describes the last event, for example how a run ended.

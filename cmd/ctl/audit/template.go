@@ -12,7 +12,6 @@ import (
 	"scute.dev/cmd/ctl/kit"
 )
 
-// Formats of a report.
 const (
 	formatMarkdown = "markdown"
 	formatHTML     = "html"
@@ -25,7 +24,7 @@ var functions = template.FuncMap{
 	"exact": cli.Exact, "second": cli.Second, "sequences": sequences, "cell": cell, "clean": cli.Clean, "actor": kit.Actor,
 }
 
-// write writes the report, as Markdown by default.
+// write writes Markdown by default.
 func (r *auditReport) write(w io.Writer, format string) error {
 	if format == formatHTML {
 		return template.Must(template.New("report.html.tmpl").Funcs(functions).ParseFS(templates, "report.html.tmpl")).Execute(w, r)
@@ -40,7 +39,7 @@ func sequences(r kit.EventRow) string {
 	return fmt.Sprint(r.Seq)
 }
 
-// cell escapes a text for Markdown, including cells of tables.
+// cell escapes a text for Markdown, also within tables.
 func cell(s string) string { return markdown.Replace(cli.Clean(s)) }
 
 var markdown = strings.NewReplacer(

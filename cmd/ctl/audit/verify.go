@@ -34,10 +34,9 @@ Exit status: 0 intact, 1 violated, 2 it could not be checked.`,
 	return o.command(cmd, 0, "", func(ctx context.Context, _ []string) error { return o.verify(ctx) })
 }
 
-// verdict is the output of `audit verify`.
 type verdict struct {
 	Log string `json:"log"`
-	// Intact is set if the log equals what was sealed.
+	// Intact is true if the log equals what was sealed.
 	Intact bool `json:"intact"`
 	seal.Report
 	Key seal.PublicKey `json:"key"`
@@ -60,8 +59,8 @@ func (o *options) verify(ctx context.Context) error {
 	return o.printVerdict(verdict{Log: src.where, Intact: report.Intact(), Report: report, Key: p.key}, p)
 }
 
-// compare verifies a source against the checkpoints. If the function also is not nil, it is called
-// with each commit.
+// compare verifies a source against the checkpoints. It also calls also with each commit, unless
+// that is nil.
 func (o *options) compare(ctx context.Context, p *published, src *source, also func(eventlog.Record) error) (seal.Report, error) {
 	tree, err := o.tree()
 	if err != nil {
@@ -97,7 +96,6 @@ func (o *options) compare(ctx context.Context, p *published, src *source, also f
 	return report, nil
 }
 
-// printVerdict prints the verdict and returns its exit code.
 func (o *options) printVerdict(v verdict, p *published) error {
 	if !p.trusted {
 		o.Env.Notef("The public key was read from the cluster. Anybody who changed the log there may have changed the key too: keep it elsewhere, and pass --key.")
@@ -121,7 +119,7 @@ func (o *options) text(v verdict) error {
 		word = "VIOLATED"
 	}
 	covered := fmt.Sprintf("commits 1 to %d", v.Size)
-	if v.Size == 0 { // first checkpoint of a log, signed before any commit
+	if v.Size == 0 { // the first checkpoint of a log, signed before any commit
 		covered = "no commit was verified because the checkpoint covers none; use a later checkpoint"
 	}
 	err := o.Env.Linef("%s: log %s at %s, %s", word, v.LogID, v.Log, covered)

@@ -68,7 +68,6 @@ func (o *backupOptions) validate() error {
 	return errors.Join(o.options.validate(), o.keys.validate())
 }
 
-// backupReport is the report of a backup.
 type backupReport struct {
 	ID        string               `json:"id"`
 	Folder    string               `json:"folder"`

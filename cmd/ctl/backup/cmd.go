@@ -16,7 +16,7 @@ import (
 	"scute.dev/view"
 )
 
-// Commands returns the commands about backups of clusters, and about BackupSchedules, by their verbs.
+// Commands returns the commands about backups of clusters and BackupSchedules, by verb.
 func Commands(env *cli.Env) kit.Verbs {
 	n := newNoun()
 	return kit.Verbs{
@@ -25,16 +25,15 @@ func Commands(env *cli.Env) kit.Verbs {
 	}
 }
 
-// options are the options of both commands.
 type options struct {
 	*kit.Kit
 	Format cli.Format
-	// cluster is the management cluster of the kubeconfig, and called its name in messages.
+	// cluster is the management cluster of the kubeconfig, and clusterName its name in messages.
 	cluster     *connect.Cluster
 	clusterName string
 }
 
-// validate refuses options that do not name a management cluster.
+// validate rejects flags that do not name a management cluster.
 func (o *options) validate() error {
 	if o.Flags.LogOnly() || o.Flags.Local {
 		return cli.Usagef("clusters are in a management cluster: leave out --local, --log and --nats")
@@ -53,7 +52,6 @@ func (o *options) connect(name string) (c *kube.Cluster, namespace string, err e
 	return c, cluster.Namespace, err
 }
 
-// printFindings prints findings to the standard error.
 func (o *options) printFindings(list []mover.Finding) {
 	if len(list) == 0 {
 		return
@@ -72,8 +70,8 @@ func (o *options) printFindings(list []mover.Finding) {
 	}
 }
 
-// explain returns what a user can do about an error: interrupted if a signal has ended the context,
-// or refused, after the findings of a refusal. It adds the remedy to any other error.
+// explain turns an error into what a user can do about it: interrupted after a signal, refused
+// (after the findings) for a refusal, otherwise the remedy of the error.
 func (o *options) explain(ctx context.Context, err error, refused, interrupted string) error {
 	var refusal *transfer.RefusedError
 	var final *transfer.FinalError
@@ -93,7 +91,7 @@ func (o *options) explain(ctx context.Context, err error, refused, interrupted s
 	return err
 }
 
-// redactedError is an error whose text is redacted, because an API server quotes the object that it refuses.
+// redactedError redacts its text, because an API server quotes the object that it rejects.
 type redactedError struct{ err error }
 
 func (q redactedError) Error() string { return redact.Message(q.err.Error()) }

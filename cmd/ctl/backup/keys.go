@@ -14,7 +14,7 @@ import (
 	"scute.dev/cmd/ctl/cli"
 )
 
-// publicKeys are the options that name the recipients of an encrypted backup.
+// publicKeys are the flags that name the recipients of an encrypted backup.
 type publicKeys struct {
 	Recipients []string
 	Files      []string
@@ -39,11 +39,11 @@ func (k *publicKeys) validate() error {
 	return nil
 }
 
-// read returns the keys, and their texts.
+// read returns the keys, and their texts without duplicates.
 func (k *publicKeys) read() (recipients []age.Recipient, names []string, err error) {
 	for _, name := range k.Recipients {
 		r, err := age.ParseRecipients(strings.NewReader(name))
-		if err != nil { // do not quote it: it may be a private key
+		if err != nil { // do not quote err: it may contain a private key
 			return nil, nil, errors.New("--age-recipient is not an age public key (age1...)")
 		}
 		recipients, names = append(recipients, r...), append(names, name)
@@ -55,7 +55,7 @@ func (k *publicKeys) read() (recipients []age.Recipient, names []string, err err
 		}
 		r, err := age.ParseRecipients(bytes.NewReader(data))
 		if err != nil {
-			// err may quote a private key.
+			// do not quote err: it may contain a private key
 			return nil, nil, fmt.Errorf("--recipients-file %s has a line that is not an age public key (age1...): `age-keygen -y` prints the public keys for a file of private keys", file)
 		}
 		recipients = append(recipients, r...)
@@ -69,7 +69,6 @@ func (k *publicKeys) read() (recipients []age.Recipient, names []string, err err
 	return recipients, slices.Compact(names), nil
 }
 
-// identities reads private keys from files.
 func identities(files []string) ([]age.Identity, error) {
 	var all []age.Identity
 	for _, file := range files {
@@ -78,7 +77,7 @@ func identities(files []string) ([]age.Identity, error) {
 			return nil, fmt.Errorf("--identity-file: %w", err)
 		}
 		ids, err := age.ParseIdentities(bytes.NewReader(data))
-		if err != nil { // err may quote a key
+		if err != nil { // do not quote err: it may contain a key
 			return nil, errors.New("--identity-file " + file + " has no age private key (AGE-SECRET-KEY-1...)")
 		}
 		all = append(all, ids...)

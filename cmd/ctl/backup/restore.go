@@ -86,7 +86,6 @@ func (o *restoreOptions) validate() error {
 	return o.options.validate()
 }
 
-// restoreReport is the report of a restore.
 type restoreReport struct {
 	ID          string               `json:"id"`
 	Folder      string               `json:"folder"`
@@ -162,7 +161,7 @@ func (o *restoreOptions) run(ctx context.Context) error {
 	return o.report(backup.Index, warnings, asleep)
 }
 
-// source returns the management cluster that was backed up, or nil if the options do not name it.
+// source returns the management cluster that was backed up, or nil if no flag names it.
 func (o *restoreOptions) source() (*kube.Cluster, error) {
 	if o.SourceKubeconfig == "" {
 		return nil, nil

@@ -18,8 +18,8 @@ import (
 	"scute.dev/view"
 )
 
-// bucketOptions are the options of a backup in a bucket. The credentials are in environment
-// variables, as for other tools.
+// bucketOptions locate a backup in a bucket. The credentials are in environment variables, as for
+// other tools.
 type bucketOptions struct {
 	Endpoint, Region, CA string
 	Insecure             bool
@@ -34,7 +34,7 @@ func (o *bucketOptions) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.Insecure, "store-insecure", false, "Permit a store without TLS")
 }
 
-// fetch copies a backup from a bucket to a folder of this machine, which the caller removes.
+// fetch copies a backup from a bucket to a local folder, which the caller removes.
 func (o *bucketOptions) fetch(ctx context.Context, from string) (dir string, err error) {
 	bucket, place, _ := strings.Cut(strings.TrimPrefix(from, scheme), "/")
 	place = strings.Trim(place, "/")
@@ -72,11 +72,10 @@ func (o *bucketOptions) fetch(ctx context.Context, from string) (dir string, err
 	return dir, nil
 }
 
-// maxShown limits the number of backups that an error names.
 const maxShown = 5
 
-// hintBelow adds the newest backups in a folder to the error if the folder itself is not a backup.
-// prefix precedes their paths in --from.
+// hintBelow adds the newest backups below a folder to the error, if the folder itself is not a
+// backup. prefix precedes their paths in --from.
 func hintBelow(ctx context.Context, in store.Store, place, prefix string, err error) error {
 	if !errors.Is(err, archive.ErrIncomplete) {
 		return err
@@ -92,7 +91,7 @@ func hintBelow(ctx context.Context, in store.Store, place, prefix string, err er
 	return fmt.Errorf("%w; below it there are %s, the newest first:%s", archive.ErrIncomplete, view.Count(all, "complete backup"), names.String())
 }
 
-// hintInFolder adds the newest backups in a folder on this machine to the error, like hintBelow.
+// hintInFolder is like hintBelow, for a folder on this machine.
 func hintInFolder(ctx context.Context, dir string, err error) error {
 	folder, opening := store.OpenFolder(dir)
 	if opening != nil {
@@ -102,7 +101,7 @@ func hintInFolder(ctx context.Context, dir string, err error) error {
 	return hintBelow(ctx, folder, ".", strings.TrimSuffix(dir, "/")+"/", err)
 }
 
-// explain adds to an error of a store the flag or variables that cause it, and the remedy.
+// explain adds the flag or variable that causes a store's error, and the remedy.
 func explain(err error, from string) error {
 	stored, ok := errors.AsType[*store.Error](err)
 	if !ok {

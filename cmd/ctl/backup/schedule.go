@@ -43,15 +43,13 @@ func newNoun() *kit.Noun[*v1alpha1.BackupSchedule] {
 	})
 }
 
-// phase returns the phase of a schedule, colored.
 func phase(v kit.View, b *v1alpha1.BackupSchedule) string {
-	if b.Status.Phase == "" && b.Status.Message != "" { // its spec is refused, so no backups are created
+	if b.Status.Phase == "" && b.Status.Message != "" { // its spec is rejected, so no backups are created
 		return v.Word(string(v1alpha1.BackupFailing))
 	}
 	return v.Word(string(cmp.Or(b.Status.Phase, v1alpha1.BackupScheduled)))
 }
 
-// row returns a schedule as a row of a table. The message is shown only with -o wide.
 func row(v kit.View, b *v1alpha1.BackupSchedule) kit.Row {
 	last := "never"
 	if b.Status.LastSuccessfulTime != nil {
@@ -63,13 +61,13 @@ func row(v kit.View, b *v1alpha1.BackupSchedule) kit.Row {
 	}
 }
 
-// describe returns the description of a schedule without its timeline.
+// describe returns the description without the timeline.
 func describe(v kit.View, b *v1alpha1.BackupSchedule) []string {
 	out := append(v.Head("Schedule", b.Namespace, b.Name, "backup", b.Status.ScheduleID), v.Field("When", when(b)))
 	return append(append(out, v.Field("To", cli.Clean(destination(b))), ""), statusLines(v, b)...)
 }
 
-// statusLines returns the state of a schedule: the part of a description that changes.
+// statusLines returns the part of a description that changes.
 func statusLines(v kit.View, b *v1alpha1.BackupSchedule) []string {
 	s, last := b.Status, "never"
 	if s.LastSuccessfulTime != nil {
@@ -88,7 +86,6 @@ func when(b *v1alpha1.BackupSchedule) string {
 	return cli.Clean(b.Spec.Schedule + " in " + cmp.Or(b.Spec.TimeZone, "Etc/UTC"))
 }
 
-// destination returns where the backups are stored.
 func destination(b *v1alpha1.BackupSchedule) string {
 	if s3 := b.Spec.Destination.S3; s3 != nil {
 		return "s3://" + path.Join(s3.Bucket, s3.Prefix) + " at " + s3.Endpoint
@@ -96,7 +93,6 @@ func destination(b *v1alpha1.BackupSchedule) string {
 	return "the volume of scuted"
 }
 
-// backups returns the backups of a schedule.
 func backups(b *v1alpha1.BackupSchedule) kit.Table {
 	t := kit.Table{Title: "Backups", Header: []string{"Taken", "Clusters", "Objects", "Bytes", "Path"}}
 	for _, r := range b.Status.Backups {
@@ -105,7 +101,7 @@ func backups(b *v1alpha1.BackupSchedule) kit.Table {
 	return t
 }
 
-// Fold is a schedule as the log records it.
+// Fold is a schedule, computed from the log.
 type Fold struct {
 	id   string
 	view *runner.Schedules
@@ -136,7 +132,7 @@ func (f *Fold) Err() (err error) {
 	return err
 }
 
-// Items returns the schedule, unless it is not configured yet. Its next time is relative to the last commit.
+// Items returns the schedule, if it is configured. Its next time is relative to the last commit.
 func (f *Fold) Items() (items []*v1alpha1.BackupSchedule) {
 	status, known := f.view.Status(f.id)
 	f.view.ReadState(f.id, func(s *schedule.State) {
@@ -169,8 +165,7 @@ func (f *Fold) Describe(v kit.View) (lines []string) {
 	return lines
 }
 
-// Documents returns the document of the schedule, or none if the schedule is not configured yet.
-// The document waits for a user while backups fail.
+// Documents returns the schedule, if it is configured. It waits for a user while backups fail.
 func (f *Fold) Documents(k *kit.Kit) (out []kit.Document) {
 	for _, b := range f.Items() {
 		s := b.Status
@@ -194,7 +189,6 @@ func (f *Fold) Documents(k *kit.Kit) (out []kit.Document) {
 	return out
 }
 
-// details returns the properties of a schedule for a page, and its backups.
 func details(b *v1alpha1.BackupSchedule) kit.Details {
 	fields := []kit.Field{{Name: "Schedule", Value: when(b)}, {Name: "Destination", Value: destination(b)}, {Name: "Backups kept", Value: fmt.Sprint(b.Status.Kept)}}
 	if next := b.Status.NextScheduleTime; next != nil {
@@ -203,7 +197,7 @@ func details(b *v1alpha1.BackupSchedule) kit.Details {
 	return kit.Details{Fields: fields, Tables: []kit.Table{backups(b)}}
 }
 
-// fromLog returns the BackupSchedule from which a spec in the log was created, with its status.
+// fromLog rebuilds a BackupSchedule from its spec in the log.
 func fromLog(s *schedule.Spec, status v1alpha1.BackupScheduleStatus) *v1alpha1.BackupSchedule {
 	b := &v1alpha1.BackupSchedule{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion().String(), Kind: "BackupSchedule"},

@@ -19,7 +19,7 @@ type Env struct {
 	Name    string
 	Version string
 	Getenv  func(string) string
-	// Size returns the width and height of a stream's terminal; ok is false if the stream is not a terminal.
+	// Size returns the size of a stream's terminal; ok is false if the stream is not a terminal.
 	Size func(stream any) (width, height int, ok bool)
 	// Color is auto, always or never.
 	Color string
@@ -57,8 +57,8 @@ func (e *Env) CheckColor() error {
 	return nil
 }
 
-// Colored reports whether a stream supports colors. By default it does if it is a terminal, unless
-// NO_COLOR or TERM=dumb is set; --color overrides this.
+// Colored reports whether to color a stream. By default a terminal is colored, unless NO_COLOR or
+// TERM=dumb is set; --color overrides this.
 func (e *Env) Colored(stream any) bool {
 	switch e.Color {
 	case ColorAlways:
@@ -70,13 +70,14 @@ func (e *Env) Colored(stream any) bool {
 	return terminal && e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb"
 }
 
-// CanRedraw reports whether a stream is a terminal on which a display can be redrawn.
+// CanRedraw reports whether a stream is a terminal that can redraw lines in place.
 func (e *Env) CanRedraw(stream any) bool {
 	_, _, ok := e.Size(stream)
 	return ok && e.Getenv("TERM") != "dumb"
 }
 
-// Hint returns a command of this program in backquotes. It can be pasted into a shell.
+// Hint returns a command of this program in backquotes, quoted so that it can be pasted into a
+// shell.
 func (e *Env) Hint(words ...string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
@@ -92,15 +93,14 @@ func quote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// Linef writes a line of data. It makes untrusted text safe to print, for example from an API
-// server, a status or a backup.
+// Linef writes a line of data. It cleans all text, which may come from an API server or a backup.
 func (e *Env) Linef(format string, args ...any) error {
 	_, err := fmt.Fprintln(e.Out, Clean(fmt.Sprintf(format, args...)))
 	return err
 }
 
-// Notef writes a message for the user to Err, wrapped to the width of a terminal. It makes
-// untrusted text safe to print, as Linef does.
+// Notef writes a message for the user to Err, wrapped to the terminal. It cleans all text, as Linef
+// does.
 func (e *Env) Notef(format string, args ...any) {
 	width, _, _ := e.Size(e.Err)
 	for line := range strings.SplitSeq(fmt.Sprintf(format, args...), "\n") {

@@ -14,9 +14,9 @@ const (
 	ExitFailed      = 1   // the command failed, or the answer is no
 	ExitUsage       = 2   // nothing was done: the command line or the manifest is invalid
 	ExitPaused      = 3   // a run waits for an operator
-	ExitDegraded    = 4   // a run is done, but a policy ignored or skipped a failure
+	ExitDegraded    = 4   // the run completed, but its policy ignored or skipped a failure
 	ExitInterrupted = 130 // ended by a signal
-	exitPipe        = 141 // the reader of the output has closed the pipe
+	exitPipe        = 141 // the reader of the output closed the pipe
 )
 
 // ExitError ends a command with an exit code.
@@ -35,12 +35,12 @@ func (e *ExitError) Error() string {
 
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// Usagef returns an error about an invalid command line. Nothing has been done.
+// Usagef returns an error about the command line. Nothing has been done yet.
 func Usagef(format string, args ...any) error {
 	return &ExitError{Code: ExitUsage, Err: fmt.Errorf(format, args...)}
 }
 
-// NoArgs rejects the arguments of a command that accepts only flags.
+// NoArgs rejects arguments.
 func NoArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return Usagef("%s takes no arguments: remove %q", cmd.CommandPath(), args[0])
@@ -59,7 +59,8 @@ func SilentExit(code int) error {
 	return &ExitError{Code: code}
 }
 
-// Interrupted returns an error for a command that a signal stopped. err describes what continues without the command.
+// Interrupted returns an error for a command that a signal stopped. err describes what continues
+// without it.
 func Interrupted(err error) error { return &ExitError{Code: ExitInterrupted, Err: err} }
 
 // Code returns the exit code for an error, and whether its message must be printed.

@@ -17,13 +17,13 @@ import (
 // Format is the value of -o. The zero value means the command's own text.
 type Format struct {
 	Value string
-	// allowed lists the formats of the command. "jsonpath=..." permits any template.
+	// allowed lists the command's formats. "jsonpath=..." permits any template.
 	allowed []string
 }
 
 const jsonPath = "jsonpath"
 
-// AddFlag adds -o with the formats of the command. The format is validated before the command runs.
+// AddFlag adds -o with the command's formats, and sets PreRunE to validate it.
 func (f *Format) AddFlag(cmd *cobra.Command, allowed ...string) {
 	f.allowed = allowed
 	cmd.PreRunE = func(*cobra.Command, []string) error { return f.validate() }
@@ -35,7 +35,6 @@ func (f *Format) AddFlag(cmd *cobra.Command, allowed ...string) {
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(offered, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
 }
 
-// validate returns an error if the format is not allowed, or its template is invalid.
 func (f *Format) validate() error {
 	kind, template, hasTemplate := strings.Cut(f.Value, "=")
 	switch {
@@ -51,7 +50,7 @@ func (f *Format) validate() error {
 	return nil
 }
 
-// Text reports whether the command prints its own text, and whether this text is wide.
+// Text reports whether the command prints its own text, and whether that is wide.
 func (f *Format) Text() (text, wide bool) {
 	return f.Value == "" || f.Value == "wide", f.Value == "wide"
 }
@@ -62,7 +61,8 @@ func (f *Format) Data() bool {
 	return !text && f.Value != "name"
 }
 
-// Print writes data: a resource or a list of resources with their kind set, or any other value by its JSON.
+// Print writes a resource, a list of resources, or any other value by its JSON. Resources must have
+// their kind set.
 func (f *Format) Print(w io.Writer, v any) error {
 	if o, ok := v.(runtime.Object); ok {
 		omit := printers.OmitManagedFieldsPrinter{Delegate: printers.ResourcePrinterFunc(func(o runtime.Object, w io.Writer) error { return f.print(w, o) })}

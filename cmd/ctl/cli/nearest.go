@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Suggest returns the end of an error about an unknown name: the most similar name, or the first valid names.
+// Suggest returns the end of an error about an unknown name: the most similar name, or the first
+// valid names.
 func Suggest(typed string, names []string) string {
 	if meant := DidYouMean(typed, names); meant != "" || len(names) == 0 {
 		return meant
@@ -18,7 +19,7 @@ func Suggest(typed string, names []string) string {
 	return ": there are " + strings.Join(names, ", ")
 }
 
-// DidYouMean returns the end of an error that suggests the most similar name; "" if none is similar.
+// DidYouMean returns the end of an error that suggests the most similar name, or "".
 func DidYouMean(typed string, names []string) string {
 	if meant := Nearest(typed, names); meant != "" {
 		return fmt.Sprintf(", did you mean %q?", meant)
@@ -26,10 +27,9 @@ func DidYouMean(typed string, names []string) string {
 	return ""
 }
 
-// maxListed is the maximum number of names in an error.
 const maxListed = 10
 
-// Nearest returns the name that is most similar to what the user typed; "" if none is similar.
+// Nearest returns the name that is most similar to what the user typed, or "".
 func Nearest(typed string, names []string) string {
 	meant, least := "", len(typed)/2+1
 	for _, name := range names {
@@ -40,7 +40,7 @@ func Nearest(typed string, names []string) string {
 	return meant
 }
 
-// distance returns how many letters must be added, removed, replaced or swapped with their neighbor.
+// distance counts the letters to add, remove, replace, or swap with their neighbor.
 func distance(a, b string) int {
 	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
 	for j := range rows[1] {

@@ -9,7 +9,7 @@ import (
 // Style is a style of text.
 type Style string
 
-// Styles: SGR parameters of ECMA-48, from the eight colors that every theme defines.
+// Styles are SGR parameters (ECMA-48) of the eight colors that every theme defines.
 const (
 	Plain  Style = ""
 	Bold   Style = "1"
@@ -20,7 +20,7 @@ const (
 	Cyan   Style = "36"
 )
 
-// Paint applies styles to text if On is set.
+// Paint applies styles if On is set.
 type Paint struct{ On bool }
 
 // Text returns s in a style.
@@ -31,7 +31,8 @@ func (p Paint) Text(style Style, s string) string {
 	return "\x1b[" + string(style) + "m" + s + "\x1b[0m"
 }
 
-// Width returns the number of columns of a string on a terminal, without colors. It counts a rune as one column.
+// Width returns the columns of a string on a terminal, without escape sequences. Each rune counts
+// as one.
 func Width(s string) int {
 	width := 0
 	for s != "" {
@@ -74,7 +75,7 @@ func Fit(s string, width int) string {
 	return b.String()
 }
 
-// escape returns the length of the escape sequence at the beginning of s, 0 if there is none.
+// escape returns the length of the escape sequence at the beginning of s, or 0.
 func escape(s string) int {
 	if !strings.HasPrefix(s, "\x1b[") {
 		return 0
@@ -83,8 +84,7 @@ func escape(s string) int {
 }
 
 // Clean makes untrusted text safe to print. It replaces control characters with spaces, and also
-// characters that change the direction of text or break a line, because they could disguise a text
-// as another one.
+// characters that break a line or change the direction of text, because they can disguise it.
 func Clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) {
@@ -94,8 +94,7 @@ func Clean(s string) string {
 	}, s)
 }
 
-// Safe removes control characters from a drawn line, but keeps the colors of Paint. The line may
-// contain untrusted text.
+// Safe cleans a drawn line, which may contain untrusted text, but keeps the colors of Paint.
 func Safe(line string) string {
 	var b strings.Builder
 	for line != "" {
@@ -111,7 +110,7 @@ func Safe(line string) string {
 	return b.String()
 }
 
-// painted returns the length of the escape sequence of Paint at the beginning of s, 0 if there is none.
+// painted returns the length of Paint's escape sequence at the beginning of s, or 0.
 func painted(s string) int {
 	n := escape(s)
 	if n == 0 {
@@ -129,7 +128,7 @@ func pad(s string, width int) string {
 	return s + strings.Repeat(" ", max(0, width-Width(s)))
 }
 
-// Bar returns a progress bar of a number of columns. It is empty if total is 0.
+// Bar returns a progress bar. It is empty if total is 0.
 func Bar(p Paint, style Style, done, total, columns int) string {
 	full := 0
 	if total > 0 {

@@ -9,13 +9,13 @@ import (
 // Screen is a block of lines at the end of a terminal that is redrawn in place.
 type Screen struct {
 	Out io.Writer
-	// Size returns the size of the terminal. It is called before each drawing, because the terminal may be resized.
+	// Size is called before each drawing, because the terminal may be resized.
 	Size  func() (width, height int)
 	drawn int
 }
 
 // Draw replaces the block. It truncates lines to the terminal's width, and omits the last lines if
-// the terminal has too few.
+// there are too many.
 func (s *Screen) Draw(lines []string) error {
 	width, height := s.Size()
 	if height > 2 && len(lines) > height-1 {

@@ -5,13 +5,12 @@ import (
 	"strings"
 )
 
-// Table renders rows in columns. If the table is too wide, its last columns are wrapped at spaces.
-// If this is not enough, these columns are removed from the table, and their cells are below each
-// row with the names of the columns.
+// Table renders rows in columns. If the table is too wide, its last columns wrap at spaces. If it
+// is still too wide, they move below each row, with their names.
 type Table struct {
 	Header []string
 	Rows   [][]string
-	// Wrap is how many of the last columns may be wrapped.
+	// Wrap is how many of the last columns may wrap.
 	Wrap int
 	// Indent is the prefix of each line.
 	Indent string
@@ -46,7 +45,7 @@ func (t *Table) Lines(p Paint, width int) []string {
 	return out
 }
 
-// below returns the lines of a cell whose column was removed from the table.
+// below returns the lines of a cell whose column was moved below the row.
 func (t *Table) below(header, cell string, width int) (out []string) {
 	if strings.TrimSpace(cell) == "" {
 		return nil
@@ -61,8 +60,7 @@ func (t *Table) below(header, cell string, width int) (out []string) {
 	return out
 }
 
-// widths returns the widths of the columns, reduced for wrapped ones. It omits the columns that are
-// removed from the table.
+// widths returns the widths of the columns that stay beside each other, reduced for wrapped ones.
 func (t *Table) widths(limit int) []int {
 	all := t.needed()
 	fixed := len(all) - min(t.Wrap, len(all))
@@ -96,7 +94,8 @@ func (t *Table) needed() (widths []int) {
 	return widths
 }
 
-// share divides room among columns: columns below the equal share keep their width, and the others divide the rest.
+// share divides room among columns. Columns below the equal share keep their width; the others
+// share the rest.
 func share(widths []int, room int) {
 	columns := make([]int, len(widths))
 	for i := range widths {
@@ -143,8 +142,8 @@ func (t *Table) line(cells []string, widths []int) string {
 	return strings.TrimRight(t.Indent+strings.Join(padded, gap), " ")
 }
 
-// Wrap breaks text at spaces into lines of a width. It breaks words that are longer than a line.
-// Width 0 means no limit.
+// Wrap breaks text at spaces into lines of a width, and breaks longer words. Width 0 means no
+// limit.
 func Wrap(s string, width int) []string {
 	if width <= 0 || Width(s) <= width {
 		return []string{s}

@@ -36,18 +36,17 @@ func (d *daemon) requireTokens(where string, config *rest.Config, home *home) er
 	}))
 }
 
-// decisions lists the types of events that operators may append through the listener, by the kind
-// of their aggregate or by the aggregate. Operators may not create an aggregate: the controllers of
-// scute's resources create them.
+// decisions lists the events that operators may append through the listener, by the kind of their
+// aggregate or by the aggregate. None of them creates an aggregate: only the controllers do.
 var decisions = map[string][]string{
 	string(eventlog.KindRun):   {"paused", "resumed", "aborted", "rollback-started", "ended", "task-paused", "task-released", "edge-expired", "decided", "defined", "migrated"},
 	string(eventlog.KindMove):  {"resolved", "target-abandoned", "abort-requested", "log-lost", "abandoned"},
 	trust.Aggregate().String(): {"reconciled"},
 }
 
-// checkAppend rejects events that clients of the listener may not append: events with a daemon or a
-// resource as the actor, events that are not decisions, and events that this daemon cannot read,
-// because it could not follow the aggregate any further.
+// checkAppend returns an error for events that clients of the listener may not append. It also
+// rejects events that this daemon cannot decode, because it could not follow their aggregate any
+// further.
 func checkAppend(of eventlog.Aggregate, events []eventlog.Event) error {
 	if len(events) == 0 {
 		return errors.New("the commit has no events")
@@ -69,10 +68,8 @@ func checkAppend(of eventlog.Aggregate, events []eventlog.Event) error {
 	return nil
 }
 
-// The catalogs of the events that clients may append.
 var runEvents, moveEvents, logEvents = workflow.NewCatalog(), mover.NewCatalog(), trust.NewCatalog() //nolint:gochecknoglobals // read-only
 
-// decode decodes an event that a client may append.
 func decode(of eventlog.Aggregate, e eventlog.Event) (err error) {
 	switch {
 	case of.Kind == eventlog.KindRun:

@@ -25,22 +25,20 @@ import (
 )
 
 const (
-	// finalSealTimeout is the timeout for the last checkpoint of a process.
 	finalSealTimeout = 5 * time.Second
-	// witnessTimeout is the timeout of one call to a witness.
+	// witnessTimeout applies to each call to a witness.
 	witnessTimeout = 10 * time.Second
-	// keyRetryInterval is the interval between attempts to read the key.
+	// keyRetryInterval is the interval between attempts to open the signing key and the seals.
 	keyRetryInterval = 10 * time.Second
 )
 
-// auditOptions configure how the log is sealed and where its checkpoints are published.
 type auditOptions struct {
-	// Key is the Secret with the signing key, NAMESPACE/NAME. If it is empty, the log is not sealed.
+	// Key is the Secret with the signing key, NAMESPACE/NAME. The log is not sealed if it is empty.
 	Key string
-	// ConfigMap (as NAMESPACE/NAME), Folder and Witness are the destinations of the checkpoints.
-	// Each may be empty.
+	// ConfigMap (NAMESPACE/NAME), Folder and Witness are where checkpoints are published. Each may
+	// be empty.
 	ConfigMap, Folder, Witness string
-	// Dir is the folder of the hashes. If it is empty, it is the folder seal next to an embedded log.
+	// Dir is the folder of the hashes; by default the folder seal next to an embedded log.
 	Dir      string
 	Interval time.Duration
 }
@@ -77,7 +75,7 @@ func isNamespacedName(s string) bool {
 	return ok && namespace != "" && name != ""
 }
 
-// sealing seals the log and publishes its checkpoints, in the leader.
+// sealing runs only in the leader.
 type sealing struct {
 	auditOptions
 	log     evidence.Log
@@ -100,12 +98,11 @@ func newSealing(o Options, config *rest.Config, home *home, report *report, logg
 	return s, nil
 }
 
-// run seals the log until ctx ends.
 func (s *sealing) run(ctx context.Context) error {
 	s.mu.Lock()
 	s.since = time.Now()
 	s.mu.Unlock()
-	_ = wait.PollUntilContextCancel(ctx, keyRetryInterval, true, func(ctx context.Context) (bool, error) { // fails when ctx has ended
+	_ = wait.PollUntilContextCancel(ctx, keyRetryInterval, true, func(ctx context.Context) (bool, error) { // returns an error only when ctx has ended
 		p, err := s.open(ctx)
 		if err != nil {
 			s.alarm(false, fmt.Errorf("the event log is not sealed: %w", err))
@@ -152,7 +149,8 @@ func (s *sealing) destinations() []evidence.Destination {
 	return places
 }
 
-// alarm logs an error of the sealing. If the log differs from its seals, alarm also records an event.
+// alarm logs a failure. If the log differs from its seals (violated), it also records a Kubernetes
+// event.
 func (s *sealing) alarm(violated bool, err error) {
 	if !violated {
 		s.logger.Warn("sealing the event log or publishing its checkpoint failed; retrying", "error", err)
@@ -162,8 +160,7 @@ func (s *sealing) alarm(violated bool, err error) {
 	s.report.event("LogViolated", err.Error())
 }
 
-// publishFinal publishes a checkpoint that covers the events since the last checkpoint. It is
-// called when nothing else runs.
+// publishFinal publishes a checkpoint of the last events. The caller has stopped everything else.
 func (s *sealing) publishFinal() {
 	s.mu.Lock()
 	p := s.publisher
@@ -198,9 +195,9 @@ func auditViolated() *prometheus.Desc {
 	return prometheus.NewDesc("scute_audit_violated", "1 if the event log differs from what was sealed, according to the log itself or to a published place.", []string{"place"}, nil)
 }
 
-// states returns the states of the log, of the sealing and of each destination if this process is
-// the leader. A seal or checkpoint that was not published yet counts from the start of the
-// leadership, because a missing metric would cause no alert.
+// states returns the state of the seal and of each destination, or nothing if this process does not
+// lead. A destination without a checkpoint counts from the start of the leadership, because a
+// missing metric would raise no alert.
 func (s *sealing) states() map[string]evidence.State {
 	s.mu.Lock()
 	p, since := s.publisher, s.since

@@ -10,12 +10,11 @@ import (
 	remediations "scute.dev/remediator/runner"
 )
 
-// viewWait is how long a query about the log waits until the view has caught up.
+// viewWait limits how long a query waits until the view has caught up with the log.
 const viewWait = 30 * time.Second
 
-// remediationLister returns a function that lists the unfinished remediations in the log. A move
-// calls it after it was requested, so that a remediation that starts later finds the move in the
-// log.
+// remediationLister returns a function that lists the unfinished remediations. A move calls it
+// after its request is in the log, so that a remediation that starts later finds the move there.
 func (d *daemon) remediationLister(head func(context.Context) (uint64, error), driven bool) func(context.Context) ([]transfer.Remediation, error) {
 	return func(ctx context.Context) ([]transfer.Remediation, error) {
 		ctx, cancel := context.WithTimeout(ctx, viewWait)
@@ -35,8 +34,8 @@ func (d *daemon) remediationLister(head func(context.Context) (uint64, error), d
 	}
 }
 
-// remediationsForMove returns the remediations of one owner, for a move. driven is true if this
-// daemon runs the remediator.
+// remediationsForMove returns the remediations of one owner. driven is true if this daemon runs the
+// remediator.
 func remediationsForMove(b remediations.Ongoing, driven bool) []transfer.Remediation {
 	if b.Err != nil {
 		return []transfer.Remediation{{
@@ -56,12 +55,12 @@ func remediationsForMove(b remediations.Ongoing, driven bool) []transfer.Remedia
 	return list
 }
 
-// enqueueAfterMove enqueues the owners that waited for a move, if the move has ended.
+// enqueueAfterMove enqueues the owners that waited for a move when the move has ended.
 func (d *daemon) enqueueAfterMove(feed *remediation.EventSource, move string) {
 	select {
 	case <-d.projector.CaughtUp():
 	default:
-		return // at the start each owner with an unfinished remediation is enqueued anyway
+		return // each owner with an unfinished remediation is enqueued at the start anyway
 	}
 	namespace, ended := "", false
 	d.view.Moves.ReadState(move, func(s *mover.State) {

@@ -33,24 +33,21 @@ import (
 	runs "scute.dev/workflow/runner"
 )
 
-// daemon contains everything that runs.
 type daemon struct {
-	manager   manager.Manager
-	moves     *moves.Runner
-	runs      *runs.Runner
-	pauses    *pauses.Runner
-	schedules *schedules.Runner
-	env       *manifest.Env
-	view      *views
-	projector *aggregate.Projector
-	gate      *gate
-	sealing   *sealing // nil if disabled
-	report    *report
-	logger    *slog.Logger
-	// checkOther returns an error if another installation is the leader here.
+	manager    manager.Manager
+	moves      *moves.Runner
+	runs       *runs.Runner
+	pauses     *pauses.Runner
+	schedules  *schedules.Runner
+	env        *manifest.Env
+	view       *views
+	projector  *aggregate.Projector
+	gate       *gate
+	sealing    *sealing // nil if disabled
+	report     *report
+	logger     *slog.Logger
 	checkOther func() error
-	// resources counts the stored objects.
-	resources *resourceCounter
+	resources  *resourceCounter
 
 	drivenMoves, drivenRuns, drivenPauses, drivenSchedules driven
 }
@@ -205,7 +202,6 @@ func (d *daemon) register(home *home, version string) error {
 	)
 }
 
-// base returns the base of the reconciler of a kind.
 func (d *daemon) base(k *driven) resource.Base {
 	return resource.Base{
 		Client: d.manager.GetClient(), Live: d.manager.GetAPIReader(), Recorder: d.manager.GetEventRecorder("scuted"),
@@ -214,8 +210,7 @@ func (d *daemon) base(k *driven) resource.Base {
 }
 
 // registerKind registers the controller and the supervisor of a kind. Both start when this process
-// leads and the gate has opened. open returns the objects whose resources are looked for at the
-// start.
+// leads and the gate has opened. Then the objects that open returns are enqueued.
 func (d *daemon) registerKind(
 	kind string, list client.ObjectList, k *driven,
 	setup func(manager.Manager) error, run func(context.Context), open func(namespace, name string) []string,
@@ -231,7 +226,7 @@ func (d *daemon) registerKind(
 	}))
 }
 
-// serves reports whether the API server serves a kind of scute. If it does not, it logs the consequence.
+// serves reports whether the API server serves a kind of scute. If not, it logs the consequence.
 func (d *daemon) serves(kind, consequence string) (bool, error) {
 	served, err := resource.Serves(d.manager.GetRESTMapper(), v1alpha1.GroupVersion().WithKind(kind))
 	if err == nil && !served {
@@ -267,7 +262,7 @@ func (d *daemon) registerRuns() error {
 	return d.registerKind("WorkflowRun", &v1alpha1.WorkflowRunList{}, k, r.SetupWithManager, k.supervisor.Run, d.runsOf)
 }
 
-// whenLeading returns a runnable that only the leader runs, when the gate has opened.
+// whenLeading returns a runnable that runs in the leader after the gate has opened.
 func (d *daemon) whenLeading(run func(context.Context) error) manager.RunnableFunc {
 	return func(ctx context.Context) error {
 		select {
@@ -279,13 +274,12 @@ func (d *daemon) whenLeading(run func(context.Context) error) manager.RunnableFu
 	}
 }
 
-// runsOf returns the runs that WorkflowRuns of a name requested, and that are open or have files on
-// disk. If both arguments are empty, it returns the runs of all WorkflowRuns.
+// runsOf returns the runs of a WorkflowRun that are open or have files on disk. Without arguments
+// it returns those of all WorkflowRuns.
 func (d *daemon) runsOf(namespace, name string) []string {
 	return append(d.runs.WithFiles(namespace, name), d.view.Runs.Open(namespace, name)...)
 }
 
-// always is a runnable that does not wait for leadership.
 type always func(context.Context) error
 
 func (f always) Start(ctx context.Context) error { return f(ctx) }

@@ -16,11 +16,11 @@ import (
 	"scute.dev/internal/trust"
 )
 
-// gateInterval is the interval between checks of a log that may not be used yet.
+// gateInterval is the interval between checks while the gate is closed.
 const gateInterval = 2 * time.Second
 
-// gate blocks all work until the log may be used: it must be the log that was used last on this
-// management cluster, and contain all commits that it acknowledged. The gate opens once. If the log
+// gate blocks all work until the log may be used: it must be the log that this management cluster
+// used last, and must contain all commits that it acknowledged. The gate opens once. If the log
 // loses commits later, the process ends.
 type gate struct {
 	log  *eventlog.Log
@@ -28,10 +28,10 @@ type gate struct {
 	// caughtUp is closed when the view contains all commits that the log had at the start.
 	caughtUp    <-chan struct{}
 	watermarked *watermarkLog
-	// lease is nil without leader election. Then only the statuses of resources contain a high-water mark.
+	// lease is nil without leader election. Then only the statuses contain a high-water mark.
 	lease    *lease
 	statuses *survey
-	reader   client.Reader // reads from the API server, without the cache
+	reader   client.Reader // not cached
 	report   *report
 	actor    string
 	logger   *slog.Logger
@@ -49,14 +49,14 @@ func (g *gate) currentFault() *trust.Fault {
 	return g.fault
 }
 
-// run opens the gate as soon as the log may be used. The leader runs it.
+// run opens the gate as soon as the log may be used. Only the leader runs it.
 func (g *gate) run(ctx context.Context) error {
 	select {
 	case <-g.caughtUp:
 	case <-ctx.Done():
 		return nil
 	}
-	_ = wait.PollUntilContextCancel(ctx, gateInterval, true, func(ctx context.Context) (bool, error) { // fails when ctx has ended
+	_ = wait.PollUntilContextCancel(ctx, gateInterval, true, func(ctx context.Context) (bool, error) { // returns an error only when ctx has ended
 		fault, err := g.check(ctx)
 		switch {
 		case err != nil:
@@ -74,8 +74,8 @@ func (g *gate) run(ctx context.Context) error {
 	return nil
 }
 
-// announce logs why nothing is driven and records an event, once per reason. It also writes the
-// reason into the statuses of the objects that wait.
+// announce logs why the gate is closed and records an event, once per reason. It also writes the
+// reason into the statuses of all unfinished objects.
 func (g *gate) announce(ctx context.Context, fault *trust.Fault) error {
 	if fault == nil {
 		return nil
@@ -91,8 +91,8 @@ func (g *gate) announce(ctx context.Context, fault *trust.Fault) error {
 	return g.report.writeStalled(ctx, fault)
 }
 
-// check returns why the log may not be used. If the log may be used, check binds it to this cluster
-// and sets the high-water mark to it.
+// check returns why the log may not be used. If it may be used, check binds it to this cluster and
+// sets the high-water mark.
 func (g *gate) check(ctx context.Context) (*trust.Fault, error) {
 	cluster, err := clusterID(ctx, g.reader)
 	if err != nil {
@@ -107,7 +107,7 @@ func (g *gate) check(ctx context.Context) (*trust.Fault, error) {
 	if marks.Statuses, err = g.statuses.watermark(ctx, time.Now()); err != nil {
 		return nil, err
 	}
-	head, err := g.log.Head(ctx) // read after the marks, because another leader may raise all of them
+	head, err := g.log.Head(ctx) // read after the marks: another leader may raise both
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +132,7 @@ func (g *gate) check(ctx context.Context) (*trust.Fault, error) {
 	return nil, nil
 }
 
-// bind records the management cluster that the log belongs to. If another daemon has recorded it first, bind fails.
+// bind records the management cluster of the log. It fails if another daemon has done so first.
 func (g *gate) bind(ctx context.Context, cluster string, seq uint64) (uint64, error) {
 	c, err := trust.Commit(trust.Bound{Cluster: cluster}, g.actor, seq, time.Now())
 	if err != nil {
@@ -145,7 +145,7 @@ func (g *gate) bind(ctx context.Context, cluster string, seq uint64) (uint64, er
 	return receipt.Seq, err
 }
 
-// clusterID returns the ID of a management cluster: the UID of its namespace kube-system.
+// clusterID returns the UID of namespace kube-system, which identifies the management cluster.
 func clusterID(ctx context.Context, reader client.Reader) (string, error) {
 	var ns corev1.Namespace
 	if err := reader.Get(ctx, client.ObjectKey{Name: "kube-system"}, &ns); err != nil {
@@ -154,8 +154,7 @@ func clusterID(ctx context.Context, reader client.Reader) (string, error) {
 	return string(ns.UID), nil
 }
 
-// watchOthers calls the function say when another installation is the leader on the same management
-// cluster, once for each such installation.
+// watchOthers calls say once for each other installation that leads on this management cluster.
 func watchOthers(ctx context.Context, other func() error, every time.Duration, say func(error)) error {
 	said := ""
 	wait.UntilWithContext(ctx, func(context.Context) {
@@ -167,8 +166,8 @@ func watchOthers(ctx context.Context, other func() error, every time.Duration, s
 	return nil
 }
 
-// surveyAge is how long the result of a survey is reused, because a survey reads all objects, and a
-// log that may not be used is checked every two seconds.
+// surveyAge is how long a survey is reused. It reads all objects, and a closed gate checks the log
+// every two seconds.
 const surveyAge = 30 * time.Second
 
 // survey reads the log's high-water mark from the statuses of scute's resources.
@@ -181,7 +180,7 @@ type survey struct {
 	readAt time.Time
 }
 
-// newSurvey returns a survey of the kinds that this daemon may list.
+// newSurvey includes only the kinds that this daemon may list.
 func newSurvey(reader client.Reader, logID string, remediation bool) *survey {
 	s := &survey{reader: reader, logID: logID, kinds: []string{trust.Moves, trust.WorkflowRuns, trust.Pauses, trust.Schedules}}
 	if remediation {
@@ -190,7 +189,7 @@ func newSurvey(reader client.Reader, logID string, remediation bool) *survey {
 	return s
 }
 
-// watermark returns the high-water mark in the statuses. It reuses a recent result.
+// watermark returns the high-water mark in the statuses, at most surveyAge old.
 func (s *survey) watermark(ctx context.Context, now time.Time) (trust.Watermark, error) {
 	if !s.readAt.IsZero() && now.Sub(s.readAt) < surveyAge {
 		return s.last, nil

@@ -20,19 +20,18 @@ import (
 	"scute.dev/internal/trust"
 )
 
-// home is the log's location and the identity of this process.
 type home struct {
 	log   *eventlog.Log
 	where string
-	// incarnation is different at every start. Claims and commits contain it.
+	// incarnation differs at every start. Claims and commits contain it.
 	incarnation string
-	// holder is the identity of this process in the Lease. previousHolders are the identities of
-	// earlier processes with this folder, which have ended. A restarted process replaces such a
-	// holder without waiting until the Lease expires.
+	// holder identifies this process in the Lease. previousHolders are earlier processes of this
+	// folder, which have ended: this process replaces such a holder without waiting for the Lease
+	// to expire.
 	holder          string
 	previousHolders []string
-	// access authorizes the clients of an embedded log's listener. If it is nil, every client is
-	// authorized, or there is no listener.
+	// access authorizes the clients of an embedded log's listener. If it is nil, there is no
+	// listener or it authorizes every client.
 	access *embedded.Access
 }
 
@@ -76,15 +75,13 @@ func openLog(ctx context.Context, o logOptions, logger *slog.Logger) (*home, err
 	return h, nil
 }
 
-// maxHolders is the number of earlier holders of a folder that are stored. The holder of the Lease
-// need not be the last of them, because a process that cannot reach the API server ends without
-// requesting the Lease.
+// maxHolders is how many earlier holders of a folder are stored. The last one need not hold the
+// Lease: a process that cannot reach the API server ends without requesting it.
 const maxHolders = 100
 
 // recordHolder appends this process to the list of processes that opened the log's folder, and
-// returns the earlier processes. The names differ for a copy of the folder, which therefore gets a
-// different Lease identity. If the list is empty, an earlier version of scute used the folder, with
-// the name unnamed.
+// returns the earlier ones. A random part makes each name unique, even in a copy of the folder. If
+// the list is empty, an earlier version of scute used the folder with the name unnamed.
 func recordHolder(dir, unnamed, holder string) (before []string, err error) {
 	path := filepath.Join(dir, "holder")
 	raw, err := os.ReadFile(path) //nolint:gosec // the operator's folder
@@ -98,7 +95,7 @@ func recordHolder(dir, unnamed, holder string) (before []string, err error) {
 	return before, os.WriteFile(path, []byte(strings.Join(append(before, holder), "\n")+"\n"), 0o600)
 }
 
-// identity returns the identity of a log's folder, which is created when the folder is first opened.
+// identity returns the ID of a log's folder. The first process to open the folder creates it.
 func identity(dir string) (string, error) {
 	path := filepath.Join(dir, "identity")
 	raw, err := os.ReadFile(path) //nolint:gosec // the operator's folder
@@ -121,7 +118,6 @@ func randomID() string {
 	return hex.EncodeToString(b)
 }
 
-// newLease returns the Lease of this management cluster.
 func newLease(config *rest.Config, home *home, head func() uint64, held *tenure) (*lease, error) {
 	clients, err := newClients(config, "leader-election")
 	if err != nil {
@@ -133,17 +129,16 @@ func newLease(config *rest.Config, home *home, head func() uint64, held *tenure)
 	}, nil
 }
 
-// podNamespace returns the namespace of the pod, or an error if this process does not run in a pod.
+// podNamespace fails if this process does not run in a pod.
 func podNamespace() (string, error) {
 	raw, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 	return strings.TrimSpace(string(raw)), err
 }
 
-// installation returns the namespace in which this process is installed.
 func installation() string {
 	if namespace, err := podNamespace(); err == nil {
 		return namespace
 	}
-	host, _ := os.Hostname() // openLog has checked the error
+	host, _ := os.Hostname() // openLog has returned the error
 	return "none (a process on " + host + ")"
 }

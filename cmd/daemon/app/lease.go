@@ -22,7 +22,6 @@ import (
 )
 
 const (
-	// leaseTimeout is the timeout of one request for the Lease.
 	leaseTimeout = 5 * time.Second
 	// offerAfter is how long the holder of the Lease must have been unable to reach the log before
 	// it offers the Lease. Most interruptions of a server are shorter.
@@ -31,33 +30,31 @@ const (
 
 var errYielded = errors.New("the event log cannot be reached, and another process that can reach it requests the Lease")
 
-// lease is the Lease of leader election. Its holder also writes the high-water mark of the log into
-// it: at each renewal, so that the mark needs no separate request, and in raiseWatermark.
+// lease is the Lease of leader election. It also stores the high-water mark of the log. Each
+// renewal writes the mark, which needs no further request; raiseWatermark writes it in between.
 type lease struct {
 	client coordination.LeaseInterface
-	// holder is the identity of this process in the Lease; logID and installation describe it.
-	// previousHolders are the identities of earlier processes, which have ended.
+	// holder identifies this process in the Lease. previousHolders are earlier processes, which
+	// have ended.
 	holder, logID, installation string
 	previousHolders             []string
 	// head returns the highest sequence that the log has acknowledged to this process.
-	head func() uint64
-	// tenure is notified of each renewal.
+	head   func() uint64
 	tenure *tenure
-	// health returns the health of the log; nil always succeeds.
+	// health checks the log; nil means healthy.
 	health func(ctx context.Context) error
 
 	mu   sync.Mutex
 	last *coordinationv1.Lease // as last read or written
-	// lost is true if the last read returned a Lease of another process and leader election has not
-	// read that Lease yet.
+	// lost is true if the last read returned another process's Lease that leader election has not
+	// read yet.
 	lost bool
-	// trusted is true after the high-water mark in the Lease was set to this log, so that this
-	// process may raise it.
+	// trusted is true after this process has set the high-water mark, so that it may raise it.
 	trusted bool
-	// reconciled is when an operator last reconciled the trusted log, or "".
+	// reconciled is when an operator last reconciled this log, or "".
 	reconciled string
-	// unreachableSince is when the log became unreachable, or zero. yielded is true if this process
-	// releases the Lease because another process can reach the log.
+	// unreachableSince is zero while the log is reachable. yielded is true if this process releases
+	// the Lease because another process can reach the log.
 	unreachableSince time.Time
 	yielded          bool
 }
@@ -81,8 +78,8 @@ func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []
 	return record, raw, err
 }
 
-// requestLease requests the Lease from a holder that cannot reach the log, if this process can
-// reach it. It retries at the next read.
+// requestLease requests the Lease from a holder that cannot reach the log, if this process can. The
+// next read retries a failed request.
 func (l *lease) requestLease(ctx context.Context) {
 	if l.last.Annotations[trust.RequestedAnnotation] == *l.last.Spec.HolderIdentity || l.checkHealth(ctx) != nil {
 		return
@@ -94,8 +91,8 @@ func (l *lease) requestLease(ctx context.Context) {
 	}
 }
 
-// yield releases the Lease for a process that requested it, if the log is still unreachable. This
-// process then stops acting and does not renew the Lease, so that leader election ends it.
+// yield releases the Lease if another process requested it and the log is still unreachable. This
+// process then stops acting and renewing, so that leader election ends it.
 func (l *lease) yield() {
 	if l.isUnreachable() && l.last.Annotations[trust.RequestedAnnotation] == l.holder {
 		l.yielded = true
@@ -112,9 +109,8 @@ func (l *lease) checkHealth(ctx context.Context) error {
 	return l.health(ctx)
 }
 
-// monitorHealth checks whether the log is reachable. If it has been unreachable for offerAfter,
-// this process offers the Lease to a process that can reach the log, because all others wait for
-// the holder.
+// monitorHealth makes the holder offer the Lease when the log has been unreachable for offerAfter.
+// Otherwise all processes that can reach the log would wait for this one.
 func (l *lease) monitorHealth(ctx context.Context, logger *slog.Logger) error {
 	said := false
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
@@ -131,8 +127,7 @@ func (l *lease) monitorHealth(ctx context.Context, logger *slog.Logger) error {
 	return nil
 }
 
-// recordReachability records whether the log is unreachable, and reports whether it has been
-// unreachable for offerAfter.
+// recordReachability reports whether the log has been unreachable for offerAfter.
 func (l *lease) recordReachability(away bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -158,7 +153,8 @@ func (l *lease) read(ctx context.Context) error {
 			l.yield()
 		}
 	}
-	// If a user deleted or edited the Lease, another process can acquire it before this process's term expires.
+	// If a user deleted or edited the Lease, another process can acquire it before this one's term
+	// ends.
 	if err == nil && !l.isHolder() || apierrors.IsNotFound(err) {
 		l.tenure.beginRenewal()(0)
 	}
@@ -186,11 +182,9 @@ func (l *lease) Create(ctx context.Context, record resourcelock.LeaderElectionRe
 	return err
 }
 
-// Update implements resourcelock.Interface. Before leader election releases the Lease, it reads it
-// again. After a failed renewal, that can be the Lease of another process, which Update does not
-// change; this process stops acting in any case. Leader election also renews the Lease without
-// reading it. If raise has read a Lease of another process since, the renewal would overwrite that
-// Lease, and Update rejects it.
+// Update implements resourcelock.Interface. It never overwrites the Lease of another process: when
+// leader election releases the Lease after a failed renewal, and when it renews the Lease without
+// having read what write has read since. A release stops this process from acting in any case.
 func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -213,8 +207,7 @@ func (l *lease) isHolder() bool {
 	return l.last != nil && l.last.Spec.HolderIdentity != nil && *l.last.Spec.HolderIdentity == l.holder
 }
 
-// update writes the Lease as last read, with the high-water mark. It fails if another client has
-// written the Lease since.
+// update fails if another client has written the Lease since it was last read.
 func (l *lease) update(ctx context.Context, spec coordinationv1.LeaseSpec) error {
 	if l.last == nil {
 		return errors.New("the Lease was not read yet")
@@ -231,8 +224,8 @@ func (l *lease) update(ctx context.Context, spec coordinationv1.LeaseSpec) error
 	return err
 }
 
-// leaseDuration returns how long this process holds a Lease that it has just written. It returns 0
-// for a Lease that was released.
+// leaseDuration returns how long this process holds a Lease that it has just written, 0 after a
+// release.
 func (l *lease) leaseDuration(spec coordinationv1.LeaseSpec) time.Duration {
 	if spec.LeaseDurationSeconds == nil || spec.HolderIdentity == nil || *spec.HolderIdentity != l.holder || l.yielded {
 		return 0
@@ -240,8 +233,7 @@ func (l *lease) leaseDuration(spec coordinationv1.LeaseSpec) time.Duration {
 	return time.Duration(*spec.LeaseDurationSeconds) * time.Second
 }
 
-// annotate adds the annotations that describe the holder. If the log is trusted, it also adds the
-// high-water mark.
+// annotate adds what describes the holder, and the high-water mark if the log is trusted.
 func (l *lease) annotate(o *coordinationv1.Lease) {
 	if o.Annotations == nil {
 		o.Annotations = make(map[string]string)
@@ -271,7 +263,7 @@ func (l *lease) annotateReconciled(o *coordinationv1.Lease) {
 	}
 }
 
-// watermark returns the high-water mark in the Lease, and when the log that was used last was reconciled.
+// watermark returns the high-water mark in the Lease, and when the log that set it was reconciled.
 func (l *lease) watermark(ctx context.Context) (watermark trust.Watermark, reconciled string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -281,8 +273,8 @@ func (l *lease) watermark(ctx context.Context) (watermark trust.Watermark, recon
 	return trust.WatermarkOf(l.last.Annotations), l.last.Annotations[trust.ReconciledAnnotation], nil
 }
 
-// setWatermark sets the high-water mark to this log and its head, even if the mark was higher. From
-// then on this process raises the mark. reconciled is when the log was reconciled, or "".
+// setWatermark sets the high-water mark to head, even if it was higher, and allows this process to
+// raise it. reconciled is when the log was reconciled, or "".
 func (l *lease) setWatermark(ctx context.Context, head uint64, reconciled string) error {
 	return l.write(ctx, func(o *coordinationv1.Lease) bool {
 		trust.SetWatermark(o.Annotations, trust.Watermark{LogID: l.logID, Sequence: head})
@@ -292,9 +284,8 @@ func (l *lease) setWatermark(ctx context.Context, head uint64, reconciled string
 	})
 }
 
-// raiseWatermark raises the high-water mark if it is lower than seq. It writes the current head of
-// the log, because a process that starts appends many claims at once, and the renewal must not wait
-// for one write per claim.
+// raiseWatermark makes sure that the high-water mark is at least seq. It writes the current head: a
+// starting process appends many claims at once, and renewals must not wait for one write per claim.
 func (l *lease) raiseWatermark(ctx context.Context, seq uint64) error {
 	return l.write(ctx, func(o *coordinationv1.Lease) bool {
 		old := trust.WatermarkOf(o.Annotations)
@@ -306,8 +297,7 @@ func (l *lease) raiseWatermark(ctx context.Context, seq uint64) error {
 	})
 }
 
-// write changes the Lease while this process holds it. If another client has written the Lease,
-// write reads it again and retries.
+// write changes the Lease while this process holds it, and retries after conflicts.
 func (l *lease) write(ctx context.Context, alter func(*coordinationv1.Lease) bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -343,7 +333,7 @@ func (l *lease) tryWrite(ctx context.Context, alter func(*coordinationv1.Lease) 
 	return nil
 }
 
-// checkOther returns an error if another installation is the leader on this management cluster, with another log.
+// checkOther returns an error if an installation with another log leads on this management cluster.
 func (l *lease) checkOther(now time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

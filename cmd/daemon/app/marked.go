@@ -15,12 +15,11 @@ import (
 	"scute.dev/eventlog"
 )
 
-// watermarkLog is the log to which the domains append. It stores the highest acknowledged sequence.
-// After some commits a process does something that cannot be undone: after a claim, which precedes
-// all effects of a process, and after a point of no return. Append raises the high-water mark
-// outside the log before it returns such a commit's receipt. For other commits the mark is raised
-// at the next renewal of the Lease. watermarkLog appends nothing once another process may be the
-// leader, because that process would decide without knowing of the commit.
+// watermarkLog is the log to which the domains append. After some commits a process does something
+// that cannot be undone: after a claim, which precedes all effects, and after a point of no return.
+// For these, Append raises the high-water mark outside the log before it returns; for others, the
+// next renewal of the Lease raises it. Append fails once another process may lead, because that
+// process would decide without knowing of the commit.
 type watermarkLog struct {
 	aggregate.Log
 	raiseWatermark func(ctx context.Context, seq uint64) error
@@ -30,7 +29,7 @@ type watermarkLog struct {
 	acked   atomic.Uint64
 }
 
-// irreversibleEvents are the types of events after which the mark must be raised before anything is done.
+// irreversibleEvents are the types of events after which the mark must be raised first.
 var irreversibleEvents = []string{ //nolint:gochecknoglobals // a constant
 	".claimed.v",
 	"dev.scute.move.verified.v",
@@ -63,17 +62,15 @@ func isIrreversible(e eventlog.Event) bool {
 	return slices.ContainsFunc(irreversibleEvents, func(t string) bool { return strings.Contains(e.Type, t) })
 }
 
-// recordSequence stores the highest sequence.
 func (m *watermarkLog) recordSequence(seq uint64) {
 	for old := m.acked.Load(); seq > old && !m.acked.CompareAndSwap(old, seq); old = m.acked.Load() {
 	}
 }
 
-// head returns the highest sequence that is known to be acknowledged.
 func (m *watermarkLog) head() uint64 { return m.acked.Load() }
 
-// appends measures the commits that this process appends to the event log. Each process counts only
-// its own commits, so that sums over replicas are right.
+// appends measures the commits that this process appends. Each process counts only its own, so that
+// sums over replicas are right.
 type appends struct {
 	duration prometheus.Histogram
 	failures *prometheus.CounterVec
@@ -108,7 +105,7 @@ type failure struct {
 
 const otherFailure = "Other"
 
-// failures returns the reasons of failures. The first entry that matches an error applies.
+// failures lists the reasons. The first entry that matches an error applies.
 func failures() []failure {
 	return []failure{
 		{eventlog.ErrConflict, "Conflict"},
@@ -124,7 +121,7 @@ func failures() []failure {
 	}
 }
 
-// observe records the duration and the result of an append. A nil receiver records nothing.
+// observe does nothing on a nil receiver.
 func (a *appends) observe(c eventlog.Commit, took time.Duration, err error) {
 	if a == nil {
 		return
@@ -145,7 +142,6 @@ func (a *appends) observe(c eventlog.Commit, took time.Duration, err error) {
 	a.failures.WithLabelValues(otherFailure).Inc()
 }
 
-// collectors returns the metrics.
 func (a *appends) collectors() []prometheus.Collector {
 	return []prometheus.Collector{a.duration, a.failures, a.events}
 }

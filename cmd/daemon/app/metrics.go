@@ -14,8 +14,6 @@ import (
 	"scute.dev/mover"
 )
 
-// registerMetrics registers scute's metrics beside those of the controllers: moves, runs and
-// remediations by phase, tasks by state, and the size of the log.
 func registerMetrics(v *views, log *eventlog.Log, stored *resourceCounter, shut func() *trust.Fault, version string) {
 	c := newCollector(v, log, stored)
 	c.fault, c.version = shut, version
@@ -27,7 +25,7 @@ type collector struct {
 	log     *eventlog.Log
 	stored  *resourceCounter
 	version string
-	// fault returns why nothing is driven, or nil; it may be nil.
+	// fault may be nil. It returns nil if the gate is open.
 	fault func() *trust.Fault
 	descs map[string]*prometheus.Desc // by name without the prefix
 }
@@ -126,7 +124,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// The phases that metrics count, also if there is no object in a phase, because an absent series is not zero.
+// Metrics report each of these phases, even without objects: an absent series is not zero.
 
 func movePhases() []v1alpha1.MovePhase {
 	return []v1alpha1.MovePhase{

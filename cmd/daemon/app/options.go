@@ -20,7 +20,7 @@ import (
 	"scute.dev/kube/guard"
 )
 
-// Options are the options of the daemon. New returns the defaults.
+// Options are the options of the daemon. Start with New, which sets the defaults.
 type Options struct {
 	// Version of this program, for metrics.
 	Version         string
@@ -37,39 +37,38 @@ type Options struct {
 	MoveWorkers     int
 	RunConcurrency  int
 	RunParallel     int
-	// NamespaceEvents and NamespaceBytes limit what the runs and moves of one namespace may append
-	// to the log within an hour; 0 is no limit.
+	// NamespaceEvents and NamespaceBytes limit what the runs and moves of a namespace append to the
+	// log within an hour; 0 is no limit.
 	NamespaceEvents, NamespaceBytes int
 	// Remediation enables the repair of machines that RepairPolicies select.
 	Remediation            bool
 	RemediationConcurrency int
-	// AllowAddresses are non-public addresses and ranges that the daemon may connect to for Moves and WorkflowRuns.
+	// AllowAddresses are the non-public addresses and ranges that users may make the daemon connect
+	// to.
 	AllowAddresses []string
 	// ShareCredentialsWith are the namespaces whose Moves and BackupSchedules include objects of
 	// other namespaces: Secrets that cluster-scoped identities own, ClusterClasses and their
 	// templates. "*" is all namespaces.
 	ShareCredentialsWith []string
-	// Backups configure BackupSchedules.
-	Backups backupOptions
-	// EnableExec allows WorkflowRuns to run commands in the daemon's container.
+	Backups              backupOptions
+	// EnableExec lets WorkflowRuns run commands in the daemon's container.
 	EnableExec bool
-	// DefaultFailurePolicy is the failure policy of runs that name none; "" is Abort.
+	// DefaultFailurePolicy is for runs that name no policy; "" is Abort.
 	DefaultFailurePolicy string
 
-	// Config is the configuration for the management cluster. If it is nil, it is loaded as kubectl
-	// does, or from the pod.
+	// Config connects to the management cluster. If it is nil, it is loaded as kubectl does, or
+	// from the pod.
 	Config *rest.Config
-	// WrapTransport wraps every connection to an API server. WrapLog wraps the log to which moves,
-	// runs and remediations append. They are for fault tests.
+	// WrapTransport wraps every connection to an API server, and WrapLog the log to which moves,
+	// runs and remediations append. They exist for fault tests.
 	WrapTransport func(http.RoundTripper) http.RoundTripper
 	WrapLog       func(aggregate.Log) aggregate.Log
 }
 
-// logOptions configure the event log: embedded in a folder, or an external NATS.
 type logOptions struct {
 	Dir, Listen string
-	// Access, NAMESPACE/NAME, names the Secrets with the tokens for Listen. If it is empty, Listen
-	// requires no authentication.
+	// Access (NAMESPACE/NAME) names the Secrets with the tokens for Listen, which requires none if
+	// it is empty.
 	Access         string
 	MaxBytes       int64
 	URL, Creds, CA string
@@ -77,8 +76,7 @@ type logOptions struct {
 	Replicas       int
 }
 
-// defaultPolicyVariable is the environment variable for the default of --default-failure-policy, of
-// scuted and scutectl.
+// defaultPolicyVariable sets the default of --default-failure-policy, of scuted and scutectl.
 const defaultPolicyVariable = "SCUTE_DEFAULT_FAILURE_POLICY"
 
 // New returns the default options.
@@ -181,7 +179,7 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// shares reports whether a namespace may use Secrets of cluster-scoped identities.
+// shares reports whether a namespace is in ShareCredentialsWith.
 func (o Options) shares(namespace string) bool {
 	return slices.Contains(o.ShareCredentialsWith, namespace) || slices.Contains(o.ShareCredentialsWith, "*")
 }

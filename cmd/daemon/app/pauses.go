@@ -18,7 +18,7 @@ import (
 	pauses "scute.dev/pause/runner"
 )
 
-// pauseSlots bounds the pauses that are worked on at once.
+// pauseSlots limits the pauses in progress.
 const pauseSlots = 4
 
 func newPauses(source *kube.Cluster, log aggregate.Log, incarnation string, logger *slog.Logger) *pauses.Runner {
@@ -42,7 +42,6 @@ func (d *daemon) registerPauses() error {
 	return d.registerKind("Pause", &v1alpha1.PauseList{}, k, r.SetupWithManager, k.supervisor.Run, d.view.Pauses.Open)
 }
 
-// finder finds the objects that Pauses select, with the object graph of moves.
 type finder struct{ source *kube.Cluster }
 
 // Graph implements runner.Finder.

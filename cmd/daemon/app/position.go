@@ -13,7 +13,7 @@ import (
 	"scute.dev/export/consume"
 )
 
-// Fields of the ConfigMap of a position.
+// The fields of the ConfigMap.
 const (
 	logField      = "logID"
 	sequenceField = "sequence"
@@ -21,7 +21,7 @@ const (
 	sinceField    = "since"
 )
 
-// positionConfigMap stores the position of a consumer, so that it outlives the pod and its volumes.
+// positionConfigMap stores a consumer's position, so that it outlives the pod and its volumes.
 type positionConfigMap struct {
 	client typed.ConfigMapInterface
 	name   string

@@ -18,13 +18,12 @@ import (
 )
 
 const (
-	// stalledAfter is how long the view may remain at a commit before the end of the log.
-	stalledAfter = 30 * time.Second
-	// storeCheckInterval is the interval between checks of the log's store.
+	// stalledAfter is how long the view may make no progress before the end of the log.
+	stalledAfter       = 30 * time.Second
 	storeCheckInterval = 5 * time.Second
 )
 
-// readiness implements /readyz: it checks that the log accepts commits and that the view follows the log.
+// readiness implements /readyz: the log must accept commits, and the view must follow the log.
 type readiness struct {
 	log interface {
 		store
@@ -37,12 +36,12 @@ type readiness struct {
 	now        func() time.Time
 
 	mu           sync.Mutex
-	lastPosition uint64 // the position of the view at the last change
+	lastPosition uint64 // at the last change
 	since        time.Time
 }
 
-// register adds /readyz to the manager, and the runnable that ends the process when a frozen log
-// can be opened again. Both are needed, because a frozen log is only opened by a new process.
+// register adds /readyz, and the runnable that ends the process when a frozen log can be reopened:
+// only a new process can reopen it.
 func (r *readiness) register(m interface {
 	Add(run manager.Runnable) error
 	AddReadyzCheck(name string, check healthz.Checker) error
@@ -71,7 +70,7 @@ func (r *readiness) check(request *http.Request) error {
 	return errors.Join(r.checkProgress(head), r.checkOther())
 }
 
-// checkProgress returns an error if the view no longer advances before the end of the log.
+// checkProgress returns an error if the view is behind the log and no longer advances.
 func (r *readiness) checkProgress(head uint64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,15 +85,14 @@ func (r *readiness) checkProgress(head uint64) error {
 	return nil
 }
 
-// store is an event log that may freeze.
 type store interface {
 	Health(ctx context.Context) error
 	CheckWritable() error
 }
 
-// monitorStore watches an embedded log, which freezes when a write to its disk fails. Only a new
-// process can open the log again, so mind ends this process. It first waits until the disk accepts
-// writes, because a new process would otherwise freeze at its first commit.
+// monitorStore ends this process when an embedded log has frozen, which happens when a write to its
+// disk fails: only a new process can reopen it. It first waits until the disk accepts writes,
+// because a new process would otherwise freeze at its first commit.
 func monitorStore(ctx context.Context, log store, every time.Duration, logger *slog.Logger) error {
 	frozen := false
 	err := wait.PollUntilContextCancel(ctx, every, false, func(ctx context.Context) (bool, error) {

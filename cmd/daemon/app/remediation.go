@@ -20,7 +20,7 @@ import (
 	"scute.dev/remediator/runner"
 )
 
-// newRemediator returns the remediator, which starts when a RepairPolicy requires it.
+// newRemediator returns the remediator. It starts when the first RepairPolicy needs it.
 func newRemediator(d *daemon, o Options, config *rest.Config, held *tenure, g *guard.Guard, log aggregate.Log, incarnation string, feed *remediation.EventSource, logger *slog.Logger) *remediation.Starter {
 	config = rest.CopyConfig(config)
 	config.UserAgent = "scute/remediator"
@@ -42,7 +42,7 @@ func newRemediator(d *daemon, o Options, config *rest.Config, held *tenure, g *g
 	}
 }
 
-// moveOf returns the ID of a cluster's move in progress, the first one, or "". It ignores dry runs.
+// moveOf returns the ID of a cluster's move in progress, or "". It ignores dry runs.
 func moveOf(v *moves.Moves, namespace, cluster string) (first string) {
 	for id, e := range v.All() {
 		s := &e.State.Spec
@@ -54,7 +54,6 @@ func moveOf(v *moves.Moves, namespace, cluster string) (first string) {
 	return first
 }
 
-// newScheme returns a scheme with the kinds that the daemon reads, writes, or records events about.
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	return scheme, errors.Join(clientgoscheme.AddToScheme(scheme), clusterv1.AddToScheme(scheme), ownerkind.AddToScheme(scheme), v1alpha1.AddToScheme(scheme))

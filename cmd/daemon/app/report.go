@@ -19,15 +19,14 @@ import (
 	"scute.dev/internal/trust"
 )
 
-// report reports to the users of a management cluster why the daemon does not act.
+// report tells the users of the management cluster why the daemon does not act.
 type report struct {
-	client   client.Client // reads from a cache
-	recorder events.EventRecorder
-	// remediation is true if the remediator runs, so that its kinds are cached.
+	client      client.Client // reads from a cache
+	recorder    events.EventRecorder
 	remediation bool
 }
 
-// event records a warning on the Lease, which names the leader.
+// event records a warning on the leader-election Lease.
 func (r *report) event(reason, note string) {
 	about := &coordinationv1.Lease{
 		TypeMeta:   metav1.TypeMeta{APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease"},
@@ -36,8 +35,8 @@ func (r *report) event(reason, note string) {
 	r.recorder.Eventf(about, nil, corev1.EventTypeWarning, reason, "Act", "%s", resource.TruncateNote(note))
 }
 
-// writeStalled writes into all unfinished objects why nothing is done about them. When the gate
-// opens, the controllers replace these conditions.
+// writeStalled writes the fault into the conditions of all unfinished objects. The controllers
+// replace these conditions when the gate opens.
 func (r *report) writeStalled(ctx context.Context, f *trust.Fault) (err error) {
 	lists := []client.ObjectList{&v1alpha1.MoveList{}, &v1alpha1.WorkflowRunList{}, &v1alpha1.PauseList{}, &v1alpha1.BackupScheduleList{}}
 	if r.remediation {

@@ -26,7 +26,7 @@ import (
 // stopGrace is how long a shutdown waits for the steps in progress.
 const stopGrace = 20 * time.Second
 
-// Run runs the daemon until ctx ends. Unfinished work continues when a daemon runs again.
+// Run runs the daemon until ctx ends. The next daemon continues unfinished work.
 func Run(ctx context.Context, o Options) error {
 	if err := o.Validate(); err != nil {
 		return err
@@ -36,8 +36,8 @@ func Run(ctx context.Context, o Options) error {
 	ctrllog.SetLogger(logr.FromSlogHandler(handler))
 	klog.SetSlogLogger(logger) // client-go's log lines, in the same format
 
-	// With a memory limit, the garbage collector runs more often before the kernel would end the
-	// process at the container's limit.
+	// With a memory limit, the garbage collector runs more often before the kernel kills the
+	// process.
 	if _, err := memlimit.Set(); err != nil {
 		logger.Warn("the memory limit of the container is unknown: after a burst of work the daemon may run out of memory", "error", err)
 	}
@@ -88,14 +88,13 @@ func (o *Options) config() (*rest.Config, error) {
 	return config, nil
 }
 
-// newClients returns clients for a component of the daemon, which is their user agent.
+// newClients returns clients whose user agent names a component of the daemon.
 func newClients(config *rest.Config, component string) (*kubernetes.Clientset, error) {
 	config = rest.AddUserAgent(rest.CopyConfig(config), component)
 	config.Timeout = leaseTimeout
 	return kubernetes.NewForConfig(config)
 }
 
-// wrap returns the wrapper of connections to other management clusters.
 func (o *Options) wrap(held *tenure) func(http.RoundTripper) http.RoundTripper {
 	return func(next http.RoundTripper) http.RoundTripper {
 		if o.WrapTransport != nil {
@@ -105,8 +104,8 @@ func (o *Options) wrap(held *tenure) func(http.RoundTripper) http.RoundTripper {
 	}
 }
 
-// newManager returns the manager of the controllers. They write through acting. Events go through
-// config, because a process that is not the leader records an event about that.
+// newManager returns a manager whose controllers write through acting. Events go through config,
+// because a process that does not lead also records events.
 func newManager(o Options, config, acting *rest.Config, lock *lease, logger *slog.Logger) (manager.Manager, error) {
 	scheme, err := newScheme()
 	if err != nil {
@@ -115,9 +114,8 @@ func newManager(o Options, config, acting *rest.Config, lock *lease, logger *slo
 	grace := stopGrace
 	options := ctrl.Options{
 		Scheme: scheme, Logger: logr.FromSlogHandler(logger.Handler()),
-		Metrics:                server.Options{BindAddress: o.MetricsAddress},
-		HealthProbeBindAddress: o.HealthAddress,
-		// Secrets and Clusters are read without a cache: the daemon watches only its own resources.
+		Metrics:                 server.Options{BindAddress: o.MetricsAddress},
+		HealthProbeBindAddress:  o.HealthAddress,
 		Client:                  client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 		Cache:                   cache.Options{DefaultTransform: workflow.Cached}, // for all kinds
 		GracefulShutdownTimeout: &grace,

@@ -24,12 +24,11 @@ import (
 	"scute.dev/workflow/tasks"
 )
 
-// runPages bounds the pages of lists that runs hold in memory at once, for this cluster and,
-// separately, for all other clusters.
+// runPages limits the pages of lists in memory, once for this cluster and once for all others.
 const runPages = 2
 
-// newEnv returns the environment of runs. Their tasks act with the permissions of the run's
-// ServiceAccount, never with the daemon's permissions.
+// newEnv returns the environment of runs. Tasks have the permissions of the run's ServiceAccount,
+// never those of the daemon.
 func newEnv(o Options, config *rest.Config, held *tenure, g *guard.Guard, log aggregate.Log, incarnation string) *manifest.Env {
 	clusters := &access.Clusters{
 		Own: func() (*rest.Config, error) { return config, nil }, Guard: g, Wrap: held.fence, Pages: fair.NewSlots(runPages), OtherPages: fair.NewSlots(runPages),
@@ -46,12 +45,12 @@ func newEnv(o Options, config *rest.Config, held *tenure, g *guard.Guard, log ag
 func newRunner(o Options, env *manifest.Env, log aggregate.Log, incarnation string, logger *slog.Logger) *runner.Runner {
 	return &runner.Runner{
 		Log: log, Incarnation: incarnation, Parallel: o.RunParallel, Dir: o.runDir, Logger: logger, Slots: fair.NewSlots(o.RunConcurrency),
-		Adopted: func(context.Context, string) (string, error) { return "", nil }, // until the daemon can read WorkflowRuns
+		Adopted: func(context.Context, string) (string, error) { return "", nil }, // replaced when the daemon can read WorkflowRuns
 		Kinds: func(ctx context.Context, h workflow.Header) (task.Kinds, error) {
 			kinds, err := env.KindsFor(ctx, h)
 			if err == nil && !o.EnableExec {
-				// A run from another program may have such tasks. It waits for a daemon that may
-				// run them, and does not fail here.
+				// A run of another program may have Exec tasks. It must wait for a daemon that may
+				// run them, not fail.
 				kinds = maps.Clone(kinds)
 				delete(kinds, "Exec")
 			}
@@ -60,8 +59,8 @@ func newRunner(o Options, env *manifest.Env, log aggregate.Log, incarnation stri
 	}
 }
 
-// runDir returns the folder of a run's files, next to the embedded log. It returns "" with an
-// external log, because the run's next process may be on another machine.
+// runDir returns the folder of a run's files. With an external log it returns "", because another
+// machine may continue the run.
 func (o *Options) runDir(id string) string {
 	if o.Log.Dir == "" {
 		return ""
@@ -69,7 +68,7 @@ func (o *Options) runDir(id string) string {
 	return filepath.Join(o.Log.Dir, "runs", filepath.FromSlash(id))
 }
 
-// adoptedRun returns a function that returns the run that the WorkflowRun of an ID adopts.
+// adoptedRun returns a function that looks up the run that a run's WorkflowRun adopts, or "".
 func adoptedRun(c client.Reader) func(ctx context.Context, id string) (string, error) {
 	return func(ctx context.Context, id string) (string, error) {
 		namespace, rest, _ := strings.Cut(id, "/")

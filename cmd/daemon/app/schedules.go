@@ -25,13 +25,11 @@ import (
 	"scute.dev/kube/guard"
 )
 
-// backupOptions configure BackupSchedules.
 type backupOptions struct {
-	// Volume is the folder that contains the destinations of kind volume. If it is empty, that kind is not available.
-	Volume string
-	// Concurrency bounds the backups in progress.
+	// Volume contains the destinations of kind volume, which are unavailable if it is empty.
+	Volume      string
 	Concurrency int
-	// MaxBytes bounds the disk space on this machine that one backup uses while it is made.
+	// MaxBytes limits the temporary files of one backup.
 	MaxBytes int64
 }
 
@@ -55,7 +53,6 @@ func newSchedules(o Options, source *kube.Cluster, log aggregate.Log, home *home
 	}
 }
 
-// registerSchedules registers the controller of BackupSchedules and the supervisor of their backups.
 func (d *daemon) registerSchedules(o backupOptions, g *guard.Guard) error {
 	if served, err := d.serves("BackupSchedule", "nothing is backed up"); err != nil || !served {
 		return err
@@ -79,7 +76,7 @@ func (d *daemon) registerSchedules(o backupOptions, g *guard.Guard) error {
 	return d.registerKind("BackupSchedule", list, k, r.SetupWithManager, run, d.view.Schedules.Open)
 }
 
-// recreateWorkDir creates an empty folder for backups in progress. It removes the files of a process that was killed.
+// recreateWorkDir removes the files of a process that was killed.
 func (d *daemon) recreateWorkDir() error {
 	if err := os.RemoveAll(d.schedules.Dir); err != nil {
 		return err
@@ -87,17 +84,15 @@ func (d *daemon) recreateWorkDir() error {
 	return os.MkdirAll(d.schedules.Dir, 0o700)
 }
 
-// destinations opens the destinations of schedules.
 type destinations struct {
 	reader client.Reader
 	volume string
 	guard  *guard.Guard
 }
 
-// storeDialTimeout is the timeout for connecting to a store.
 const storeDialTimeout = 30 * time.Second
 
-// Keys of a Secret with credentials.
+// Keys of a Secret with S3 credentials, and the field that names it.
 const (
 	keyAccess, keySecret, keyToken, keyCA = "accessKeyID", "secretAccessKey", "sessionToken", "ca.crt"
 

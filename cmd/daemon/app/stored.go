@@ -15,19 +15,18 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// resourceCounter counts the objects of scute's kinds in existing caches. The zero value counts nothing.
+// resourceCounter counts the objects of scute's kinds in existing caches. The zero value counts
+// nothing.
 type resourceCounter struct {
 	mu    sync.Mutex
 	kinds []cachedKind
 }
 
-// cachedKind is a kind in a cache.
 type cachedKind struct {
 	cache client.Reader
 	list  client.ObjectList
 }
 
-// tally is the result of counting one kind.
 type tally struct {
 	unreadable, stalled int
 	// since is when the object that has been stalled longest became stalled.
@@ -35,13 +34,12 @@ type tally struct {
 	backups []backup
 }
 
-// backup is the last backup of a BackupSchedule.
 type backup struct {
 	namespace, name string
 	at              time.Time
 }
 
-// add adds kinds, each as an empty list.
+// add registers kinds, each as an empty list.
 func (r *resourceCounter) add(cache client.Reader, lists ...client.ObjectList) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,7 +48,7 @@ func (r *resourceCounter) add(cache client.Reader, lists ...client.ObjectList) {
 	}
 }
 
-// count returns the tally of each kind, without kinds whose cache is not synced.
+// count omits kinds whose cache is not synced.
 func (r *resourceCounter) count(ctx context.Context) map[string]tally {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,7 +68,7 @@ func (r *resourceCounter) count(ctx context.Context) map[string]tally {
 	return counts
 }
 
-// add counts an object. It must not change the object, which belongs to the cache.
+// add counts an object, which belongs to the cache and must not be changed.
 func (t *tally) add(o runtime.Object) {
 	if stored, ok := o.(interface {
 		Unread() *v1alpha1.UnreadablePart
@@ -91,8 +89,8 @@ func (t *tally) add(o runtime.Object) {
 	}
 }
 
-// statusOf returns the conditions of a scute resource, which callers may change only in a copy, and
-// whether the resource needs no further work.
+// statusOf returns the conditions of a scute resource, and whether it needs no further work.
+// Callers may change the conditions only in a copy of the object.
 func statusOf(o runtime.Object) (conditions *[]metav1.Condition, finished bool) {
 	switch o := o.(type) {
 	case *v1alpha1.Move:

@@ -10,24 +10,23 @@ import (
 	"scute.dev/view"
 )
 
-// tenure determines whether this process certainly holds the Lease. A process that was suspended,
-// or that cannot reach the API server, notices late that another process is the leader: leader
-// election ends it up to ten seconds after it resumes. With its own clock it knows when another
-// process may have acquired the Lease, and from then on it appends nothing and writes to no
-// cluster. A nil tenure, of a process without leader election, always holds the Lease.
+// tenure determines whether this process certainly holds the Lease. A process that was suspended or
+// cannot reach the API server learns late that it lost the Lease: leader election ends it up to ten
+// seconds after it resumes. tenure therefore uses the local clock, and forbids appends and writes to
+// clusters once another process may have acquired the Lease. A nil tenure (no leader election)
+// always permits them.
 type tenure struct {
 	now     func() time.Time // nil is time.Now
 	renewed atomic.Pointer[renewal]
 }
 
-// renewal is a successful write of the Lease.
 type renewal struct {
-	requestedAt time.Time // when the request was sent; no process saw the renewal before
+	requestedAt time.Time // when the request was sent: no other process can have seen the renewal earlier
 	duration    time.Duration
 }
 
 // safeFraction is the part of the Lease's duration during which no other process can hold it. The
-// rest allows for clocks of different speeds and for requests in flight.
+// rest allows for clock drift and requests in flight.
 const safeFraction = 0.8
 
 func (t *tenure) clock() time.Time {
@@ -37,8 +36,8 @@ func (t *tenure) clock() time.Time {
 	return time.Now()
 }
 
-// beginRenewal returns a function to call when a write of the Lease has succeeded. begin is called
-// before the write. lasts is 0 if the Lease was released.
+// beginRenewal must be called before a write of the Lease, and written after the write succeeded.
+// lasts is 0 if the Lease was released.
 func (t *tenure) beginRenewal() (written func(lasts time.Duration)) {
 	if t == nil {
 		return func(time.Duration) {}

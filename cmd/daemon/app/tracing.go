@@ -18,20 +18,17 @@ import (
 	"scute.dev/export/otlp"
 )
 
-// The environment variables of the collector's address.
 const (
 	endpointVariable       = "OTEL_EXPORTER_OTLP_ENDPOINT"
 	tracesEndpointVariable = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 )
 
-// closeTimeout is the timeout for closing the connection to the collector.
 const closeTimeout = 5 * time.Second
 
-// tracingOptions enable the export of the log as spans. OpenTelemetry's environment variables
-// configure the collector and the attributes.
+// tracingOptions enable the export of the log as spans. OTEL_* variables configure the collector.
 type tracingOptions struct {
-	// Position is the ConfigMap, NAMESPACE/NAME, that stores the position up to which spans were
-	// sent. If it is empty, no spans are sent.
+	// Position is the ConfigMap (NAMESPACE/NAME) with the position up to which spans were sent. No
+	// spans are sent if it is empty.
 	Position string
 }
 
@@ -62,14 +59,13 @@ func (o *tracingOptions) validate(getenv func(string) string) error {
 	return nil
 }
 
-// trace makes the leader send the spans of the log.
 func (d *daemon) trace(ctx context.Context, o tracingOptions, config *rest.Config, home *home, cluster string) error {
 	clients, err := newClients(config, "tracing")
 	if err != nil {
 		return fmt.Errorf("preparing the traces: %w", err)
 	}
 	logger := d.logger.With("component", "tracing")
-	otel.SetLogger(logr.FromSlogHandler(logger.Handler())) // logs the environment variables that cannot be used
+	otel.SetLogger(logr.FromSlogHandler(logger.Handler())) // logs unusable environment variables
 	sender, err := otlp.NewSender(ctx, cluster)
 	if err != nil {
 		return fmt.Errorf("preparing the traces: %w", err)
@@ -92,7 +88,6 @@ func (d *daemon) trace(ctx context.Context, o tracingOptions, config *rest.Confi
 	}))
 }
 
-// tracingMetrics returns the metrics of the delivery of spans.
 func tracingMetrics(d *otlp.Delivery) []prometheus.Collector {
 	spans := func(result string, count func(otlp.State) uint64) prometheus.Collector {
 		return prometheus.NewCounterFunc(prometheus.CounterOpts{

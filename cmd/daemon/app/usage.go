@@ -11,19 +11,19 @@ import (
 	"scute.dev/eventlog"
 )
 
-// The commits of a namespace are counted in slots of a minute over the last hour.
+// Usage is counted in slots of a minute over the last hour.
 const (
 	usageSlot  = time.Minute
 	usageSlots = 60
 )
 
-// usageLimits are the limits of one namespace within an hour. Zero is no limit.
+// usageLimits apply to one namespace within an hour. Zero is no limit.
 type usageLimits struct {
 	Events, Bytes int
 }
 
-// usage is a view of the log. It counts the commits about runs, moves, pauses and backup schedules
-// by namespace, which is the prefix of their ID.
+// usage is a view of the log that counts the commits of runs, moves, pauses and backup schedules by
+// namespace, the prefix of their ID.
 type usage struct {
 	limits     usageLimits
 	mu         sync.Mutex
@@ -32,19 +32,17 @@ type usage struct {
 	kept int
 }
 
-// namespaceUsage contains what one namespace appended, in slots of a minute.
 type namespaceUsage struct {
-	at     [usageSlots]int64 // the minute of each slot
+	at     [usageSlots]int64 // minute since 1970 of each slot
 	events [usageSlots]int
 	bytes  [usageSlots]int
 }
 
-// newUsage returns an empty usage.
 func newUsage(limits usageLimits) *usage {
 	return &usage{limits: limits, namespaces: make(map[string]*namespaceUsage)}
 }
 
-// Apply counts a commit, by the time at which the log stored it.
+// Apply counts a commit, at the time at which the log stored it.
 func (u *usage) Apply(r eventlog.Record) {
 	switch r.Aggregate.Kind {
 	case eventlog.KindRun, eventlog.KindMove, eventlog.KindPause, eventlog.KindBackup:
@@ -73,8 +71,8 @@ func (u *usage) count(namespace string, at time.Time, events, bytes int) {
 	s.bytes[i] += bytes
 }
 
-// drop deletes the namespaces without commits in the last hour. It does nothing until the number of
-// namespaces has doubled since the last deletion, so that it is cheap on average.
+// drop deletes the namespaces without commits in the last hour. It waits until their number has
+// doubled since the last deletion, so that it is cheap on average.
 func (u *usage) drop(now int64) {
 	if len(u.namespaces) < 2*u.kept+usageSlots {
 		return
@@ -83,8 +81,8 @@ func (u *usage) drop(now int64) {
 	u.kept = len(u.namespaces)
 }
 
-// Exceeded returns a text that names the limit that a namespace has reached and the time at which
-// the limit is free again, or "".
+// Exceeded returns a message that names the limit that a namespace has reached and when it is free
+// again, or "".
 func (u *usage) Exceeded(namespace string, now time.Time) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -105,8 +103,8 @@ func (u *usage) Exceeded(namespace string, now time.Time) string {
 	return ""
 }
 
-// exceeded reports whether a limit is reached. until is when it is no longer reached if the
-// namespace appends nothing more.
+// exceeded returns whether a limit is reached, and when it is free again if the namespace appends
+// nothing more.
 func (s *namespaceUsage) exceeded(limit int, used *[usageSlots]int, now time.Time) (until time.Time, exceeded bool) {
 	if limit <= 0 {
 		return until, false

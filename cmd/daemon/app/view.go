@@ -13,10 +13,10 @@ import (
 	runs "scute.dev/workflow/runner"
 )
 
-// views contains the views of all domains, which one replay of the log fills. If one of them cannot
-// read a commit, only the commit's aggregate is set aside. With every sweepEvery-th commit the
-// views delete the objects that ended first, which are then read from the log. This depends only on
-// the commits, so that every replay produces the same views.
+// views contains the views of all domains, which one replay of the log fills. If a view cannot read
+// a commit, only that aggregate is set aside. Every sweepEvery-th commit deletes old finished
+// objects, which are then read from the log. This depends only on the commits, so every replay
+// produces the same views.
 type views struct {
 	Moves        *moves.Moves
 	Runs         *runs.Runs
@@ -31,7 +31,6 @@ type views struct {
 	sweepEvery uint64
 }
 
-// newViews returns empty views. The limits apply to each namespace.
 func newViews(limits usageLimits) *views {
 	v := &views{
 		Moves: moves.NewMoves(), Runs: runs.NewRuns(), Remediations: remediations.NewRemediations(),
@@ -45,15 +44,14 @@ func newViews(limits usageLimits) *views {
 	return v
 }
 
-// Objects that have ended are kept for callers that need them soon, above all for the controller
-// that writes their final status. keptBytes is the size in the log of the ended objects of a kind
-// that are kept. They are checked with every sweepEvery-th commit.
+// Finished objects are kept for callers that need them soon, such as the controller that writes
+// their final status. keptBytes limits their size in the log for each kind. It is enforced with
+// every sweepEvery-th commit.
 const (
 	keptBytes  = 16 << 20
 	sweepEvery = 1024
 )
 
-// setLog sets the log and its ID in the views.
 func (v *views) setLog(log aggregate.Log, id string) {
 	v.Moves.Log, v.Runs.Log, v.Pauses.Log, v.Schedules.Log = log, log, log, log
 	v.Runs.LogID, v.Pauses.LogID, v.Schedules.LogID, v.Remediations.LogID = id, id, id, id
@@ -72,7 +70,8 @@ func (v *views) Apply(r eventlog.Record) (err error) {
 	return err
 }
 
-// forget deletes the objects that have ended, except for the latest of each kind up to a size in the log.
+// forget deletes all but the latest finished objects of each kind. most is their total size in the
+// log.
 func (v *views) forget(most int) {
 	v.Moves.Forget(most)
 	v.Runs.Forget(most)
@@ -80,28 +79,27 @@ func (v *views) forget(most int) {
 	v.Schedules.Forget(most)
 }
 
-// driven are the objects of a kind that the daemon drives, and whose resources it reconciles.
+// driven is a kind that the daemon drives: its objects are in the log, and it reconciles their
+// resources.
 type driven struct {
 	supervisor *supervise.Supervisor
-	// changes notify the controller.
-	changes resource.Changes[string]
+	changes    resource.Changes[string]
 }
 
-// changed notifies the supervisor and the controller of a commit about an object.
 func (k *driven) changed(id string, seq uint64) {
 	k.supervisor.Changed(id, seq)
 	k.changes.Add(id)
 }
 
-// enqueue enqueues each open object, to check that its resource exists: removing a finalizer by
-// hand triggers no reconcile.
+// enqueue enqueues each open object to check that its resource exists, because the removal of a
+// finalizer by hand triggers no reconcile.
 func (k *driven) enqueue(open func(namespace, name string) []string) {
 	for _, id := range open("", "") {
 		k.changes.Add(id)
 	}
 }
 
-// setSupervisor sets the supervisor. The returned function is for the view.
+// setSupervisor returns the function that the view must call for each change.
 func (k *driven) setSupervisor(s *supervise.Supervisor) (changed func(id string, seq uint64)) {
 	k.supervisor, s.Drivers.Changed = s, k.changes.Add
 	return k.changed

@@ -18,13 +18,13 @@ import (
 	"scute.dev/export/webhook"
 )
 
-// webhookOptions configure where the events of the log are posted.
 type webhookOptions struct {
-	// URL of the receiver. If it is empty, no events are posted.
+	// URL is the receiver. No events are posted if it is empty.
 	URL string
 	// Secret is the folder with the token and the certificate authority, or "".
 	Secret string
-	// Position is the ConfigMap, NAMESPACE/NAME, that stores the position up to which the receiver accepted events.
+	// Position is the ConfigMap (NAMESPACE/NAME) with the position up to which the receiver
+	// accepted events.
 	Position string
 }
 
@@ -53,7 +53,6 @@ func (o *webhookOptions) validate() error {
 	return nil
 }
 
-// deliver makes the leader post the events of the log.
 func (d *daemon) deliver(o webhookOptions, config *rest.Config, home *home) error {
 	clients, err := newClients(config, "webhook")
 	if err != nil {
@@ -81,7 +80,7 @@ func (d *daemon) deliver(o webhookOptions, config *rest.Config, home *home) erro
 	}))
 }
 
-// host returns the host of a URL, for messages, because the path and the query may be secrets.
+// host returns the host of a URL for messages. The path and the query may be secrets.
 func host(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -90,7 +89,8 @@ func host(text string) string {
 	return u.Host
 }
 
-// reportUndelivered logs why events are not delivered. If the delivery has stopped, it also records an event.
+// reportUndelivered logs why events are not delivered. If the delivery has stopped, it also records
+// a Kubernetes event.
 func (d *daemon) reportUndelivered(logger *slog.Logger, stopped bool, err error) {
 	if !stopped {
 		logger.Warn("delivering events of the log failed; retrying", "error", err)
@@ -100,7 +100,6 @@ func (d *daemon) reportUndelivered(logger *slog.Logger, stopped bool, err error)
 	d.report.event("WebhookStopped", err.Error())
 }
 
-// deliveryMetrics returns the metrics of a delivery.
 func deliveryMetrics(d *webhook.Delivery) []prometheus.Collector {
 	return []prometheus.Collector{
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -117,7 +116,7 @@ func deliveryMetrics(d *webhook.Delivery) []prometheus.Collector {
 	}
 }
 
-// reregister registers collectors. In tests, it replaces the collectors of an earlier daemon in this process.
+// reregister registers collectors. In tests it replaces those of an earlier daemon in this process.
 func reregister(collectors ...prometheus.Collector) {
 	for _, c := range collectors {
 		var again prometheus.AlreadyRegisteredError
