@@ -14,8 +14,7 @@ import (
 const (
 	// appendTimeout bounds an append whose context has no nearer deadline.
 	appendTimeout = 15 * time.Second
-	// publishTimeout bounds one attempt. A slow attempt is harmless, because the next attempt
-	// detects whether the commit is stored.
+	// publishTimeout bounds one attempt. The next attempt detects whether the commit is stored.
 	publishTimeout = 2 * time.Second
 )
 
@@ -34,23 +33,21 @@ const (
 	codeDuplicateInBatch  jetstream.ErrorCode = 10201 // the same message id, reported by an atomic batch
 )
 
-// errInFlight is returned while a write on the subject has started and its result is not known.
 var errInFlight error = &unresolvedError{errors.New("a write on the aggregate is in flight")}
 
 // Append stores a commit if no other commit on the aggregate follows the expected one. It returns
 //
-//	a receipt                     stored, or stored by an earlier attempt with the same commit
-//	ErrConflict                   another commit was first: read the aggregate and decide again
-//	ErrUnavailable                not known to be stored before the deadline: append the same commit again, or read
-//	ErrPermission                 not known to be stored: the server denies its user the request
-//	ErrFull                       refused, the log is at its limit, or too near to it to begin an aggregate
-//	ErrFrozen                     not known to be stored: a write to the disk failed, and the log refuses commits until it is opened again
-//	ErrTooLarge                   refused, the commit does not fit into one message: split it
-//	ErrMissing, ErrConfig         the stream or its configuration was changed, or its files were removed
+//	a receipt               stored, now or by an earlier attempt with the same commit
+//	ErrConflict             another commit was first: read the aggregate and decide again
+//	ErrUnavailable          unknown whether it is stored: append the same commit again, or read
+//	ErrPermission           unknown whether it is stored: the server denies the user the request
+//	ErrFrozen               unknown whether it is stored: a write to the disk failed; open the log again
+//	ErrFull                 refused: the log is at its limit, or too near to it for a new aggregate
+//	ErrTooLarge             refused: the commit does not fit into one message; split it
+//	ErrMissing, ErrConfig   the stream or its configuration was changed, or its files were removed
 //
-// After a timeout Append publishes the same commit again, which is safe because the expected
-// sequence admits it only once, and reads the aggregate to find out which commit was stored.
-// Without a deadline in ctx it runs for up to 15 seconds.
+// After a timeout, Append publishes the same commit again. This is safe, because the expected
+// sequence admits the commit only once. Without a deadline in ctx it retries for up to 15 seconds.
 func (l *Log) Append(ctx context.Context, c Commit) (Receipt, error) {
 	m, err := c.encode()
 	if err != nil {
@@ -92,15 +89,13 @@ func (l *Log) retry(ctx context.Context, c Commit, m *nats.Msg) (r Receipt, err 
 		case isUnresolved(last) && !errors.Is(last, ErrFrozen) && !errors.Is(last, ErrPermission) && ctx.Err() == nil:
 			return last
 		default:
-			// At the deadline, too, because the error of the last attempt has more details than the
-			// error of the context.
+			// Also at the deadline: this error has more details than the error of the context.
 			return backoff.Permanent(last)
 		}
 	}, backoff.WithContext(newBackOff(0), ctx))
 	return r, err
 }
 
-// try publishes once and evaluates the answer.
 func (l *Log) try(ctx context.Context, c Commit, m *nats.Msg) (Receipt, error) {
 	pctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
@@ -125,7 +120,7 @@ func (l *Log) try(ctx context.Context, c Commit, m *nats.Msg) (Receipt, error) {
 	case errors.Is(err, nats.ErrConnectionClosed):
 		return Receipt{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	case errors.Is(err, jetstream.ErrNoStreamResponse):
-		// The subject has no responder: the stream was deleted, or has no leader at the moment.
+		// The stream was deleted, or has no leader at the moment.
 		return Receipt{}, l.explainNoResponse(ctx, err)
 	default:
 		if frozen := l.checkFrozen(); frozen != nil {
@@ -135,7 +130,6 @@ func (l *Log) try(ctx context.Context, c Commit, m *nats.Msg) (Receipt, error) {
 	}
 }
 
-// explainNoResponse returns the reason why no stream accepts the commit.
 func (l *Log) explainNoResponse(ctx context.Context, why error) error {
 	_, err := l.state(ctx)
 	if errors.Is(err, ErrMissing) || errors.Is(err, ErrGap) || errors.Is(err, ErrConfig) {
@@ -144,13 +138,12 @@ func (l *Log) explainNoResponse(ctx context.Context, why error) error {
 	return &unresolvedError{errors.Join(why, err)}
 }
 
-// handleAPIError handles an error that JetStream returned for a publish.
 func (l *Log) handleAPIError(ctx context.Context, c Commit, handleAPIError *jetstream.APIError) (Receipt, error) {
 	switch handleAPIError.ErrorCode {
 	case codeWrongLast, codeWrongLastInFlight, codeDuplicateInFlight, codeDuplicateInBatch:
 		return l.resolve(ctx, c, errInFlight)
 	case codeStoreFailed, codeResources, codeAccountLimit:
-		// An earlier attempt may have filled the log.
+		// This commit may be the last one that fitted, stored by an earlier attempt.
 		return l.resolve(ctx, c, fmt.Errorf("%w: %w; raise its limit; no commits were lost", ErrFull, handleAPIError))
 	case codeTooLarge:
 		return Receipt{}, fmt.Errorf("%w: %w", ErrTooLarge, handleAPIError)
@@ -162,8 +155,8 @@ func (l *Log) handleAPIError(ctx context.Context, c Commit, handleAPIError *jets
 	}
 }
 
-// resolve reads the commit that follows the expected one, because this commit can only be stored
-// there. If none follows, it returns the error free.
+// resolve finds out whether the commit is stored, which is only possible directly after the
+// expected commit. If no commit follows the expected one, resolve returns the error free.
 func (l *Log) resolve(ctx context.Context, c Commit, free error) (Receipt, error) {
 	next, ok, err := l.get(ctx, getRequest{Seq: c.Expected + 1, NextFor: c.Aggregate.Subject()})
 	switch {
@@ -186,7 +179,7 @@ func (l *Log) resolve(ctx context.Context, c Commit, free error) (Receipt, error
 	return Receipt{}, free
 }
 
-// unresolvedError is returned if there was no answer, or if the answer does not show whether the commit is stored.
+// unresolvedError means that it is unknown whether the commit is stored.
 type unresolvedError struct{ error }
 
 func (e *unresolvedError) Unwrap() error { return e.error }
@@ -196,8 +189,7 @@ func isUnresolved(err error) bool {
 	return errors.As(err, &u)
 }
 
-// newBackOff returns a backoff of 50 ms that increases up to 1 s, with jitter. With maxElapsed 0 it
-// continues until the context ends.
+// newBackOff returns a backoff that continues until the context ends if maxElapsed is 0.
 func newBackOff(maxElapsed time.Duration) *backoff.ExponentialBackOff {
 	return backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(50*time.Millisecond),
@@ -206,8 +198,8 @@ func newBackOff(maxElapsed time.Duration) *backoff.ExponentialBackOff {
 	)
 }
 
-// reservedShare is the share of MaxBytes that is reserved for existing aggregates (one part in 20),
-// so that an abort, a rollback or a decision can be recorded when the log accepts nothing new.
+// reservedShare reserves one part in 20 of MaxBytes for existing aggregates, so that an abort, a
+// rollback or a decision can be recorded when the log accepts no new aggregate.
 const reservedShare = 20
 
 // AcceptsNew reports whether the log accepts a commit that creates an aggregate.

@@ -11,14 +11,13 @@ import (
 )
 
 // Catalog maps the Go structs of one domain's facts to event types and back. E is the domain's
-// event interface. NewCatalog creates a Catalog, which is safe for concurrent use.
+// event interface. A Catalog is safe for concurrent use.
 type Catalog[E any] struct {
 	kind   Kind
 	byName map[string]*fact[E]
 	byType map[reflect.Type]*fact[E]
 }
 
-// fact is one event name with its current version and the upcasts from older versions.
 type fact[E any] struct {
 	Fact[E]
 	upcasts map[int]func(json.RawMessage) (json.RawMessage, error)
@@ -51,9 +50,8 @@ func Define[E, T any](name string, version int) Fact[E] {
 	}}
 }
 
-// decodeStrict decodes data that has no other fields than v. An unknown field was written by a
-// newer program, which uses it. If strict ignored the field, this program would act on a different
-// fact than the recorded one.
+// decodeStrict fails on an unknown field, because a newer program wrote and uses it. Without the
+// field, this program would act on a different fact than the recorded one.
 func decodeStrict(data json.RawMessage, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -201,7 +199,6 @@ func formatType(kind Kind, name string, version int) string {
 	return typePrefix + string(kind) + "." + name + ".v" + strconv.Itoa(version)
 }
 
-// parse splits a type of the catalog's kind.
 func (c *Catalog[E]) parse(t string) (name string, version int, ok bool) {
 	t, ok = strings.CutPrefix(t, typePrefix)
 	if !ok {

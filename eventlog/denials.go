@@ -11,21 +11,20 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// denials ends a request as soon as the server denies it. The server does not answer such a
-// request: it sends an error of the connection, which names the subject and not the request. So
-// denials ends all requests on this subject that have no answer yet.
+// denials cancels the requests that the server denies. The server does not answer a denied request.
+// It sends an error of the connection that names only the subject, so denials cancels all pending
+// requests on this subject.
 type denials struct {
 	mu      sync.Mutex
 	pending map[*pendingRequest]struct{}
 }
 
-// pendingRequest is a request without an answer yet.
 type pendingRequest struct {
 	subject string
 	cancel  context.CancelCauseFunc
 }
 
-// deniedError is the error of a denied request. It matches ErrUnavailable for every kind of request.
+// deniedError matches ErrUnavailable, too, for every kind of request.
 type deniedError struct{ subject string }
 
 func (e *deniedError) Error() string {
@@ -34,11 +33,10 @@ func (e *deniedError) Error() string {
 
 func (e *deniedError) Unwrap() []error { return []error{ErrPermission, ErrUnavailable} }
 
-// denialPattern matches the server's error for a request that the user may not make.
 var denialPattern = regexp.MustCompile(`(?i)permissions violation for publish to "([^"]+)"`)
 
-// run runs a request on a subject, or on a subject that begins with it and a dot. It fails with
-// ErrPermission if the server denies the request.
+// run runs a request on the subject, or on a subject below it. It fails with ErrPermission if the
+// server denies the request.
 func (d *denials) run(ctx context.Context, subject string, request func(context.Context) error) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -59,7 +57,7 @@ func (d *denials) run(ctx context.Context, subject string, request func(context.
 	return err
 }
 
-// listen handles the denials of a connection. It passes other errors to the previous handler.
+// listen passes all errors except denials to the previous handler.
 func (d *denials) listen(nc *nats.Conn) {
 	told := nc.ErrorHandler()
 	nc.SetErrorHandler(func(nc *nats.Conn, sub *nats.Subscription, err error) {
@@ -69,7 +67,7 @@ func (d *denials) listen(nc *nats.Conn) {
 	})
 }
 
-// cancelMatching ends the requests that match a denial, and reports whether there are any.
+// cancelMatching reports whether it cancelled any request.
 func (d *denials) cancelMatching(err error) (about bool) {
 	match := denialPattern.FindStringSubmatch(err.Error())
 	if match == nil || !errors.Is(err, nats.ErrPermissionViolation) {

@@ -63,10 +63,9 @@ type Commit struct {
 	Events   []Event
 }
 
-// IDFor returns an ID that depends on the facts, the actor and the expected sequence. A commit that
-// is repeated after an unclear answer gets the same ID. Two decisions that one process makes on the
-// same state get different IDs, because otherwise the log would report the second decision as
-// stored.
+// IDFor derives an ID from the facts, the actor and the expected sequence. A commit that is retried
+// after an unclear answer gets the same ID. Two different decisions on the same state get different
+// IDs, because otherwise the log would report the second one as stored.
 func (c Commit) IDFor(actor string) string {
 	h := sha256.New()
 	for _, ev := range c.Events {
@@ -76,9 +75,8 @@ func (c Commit) IDFor(actor string) string {
 	return fmt.Sprintf("%s/%s/%d/%x", c.Aggregate.ID, actor, c.Expected, h.Sum(nil)[:8])
 }
 
-// Receipt is where a commit is stored in the log.
+// Receipt is the result of an append.
 type Receipt struct {
-	// Seq is the commit's sequence in the log.
 	Seq uint64
 	// AlreadyStored is set if an earlier attempt stored the same commit (same ID).
 	AlreadyStored bool

@@ -13,10 +13,10 @@ import (
 	"unicode/utf8"
 )
 
-// exportFormat is the version of the format of exports. Each change of the format needs another version.
+// exportFormat must change with each change of the format.
 const exportFormat = "scute.dev/log-export/v1"
 
-// maxLine is the maximum length of a line, which is more than the largest message needs.
+// maxLine is more than the largest message needs, in bytes.
 const maxLine = 128 << 20
 
 // ExportHead is the first line of an export. Every other line is a commit.
@@ -27,7 +27,6 @@ type ExportHead struct {
 	Last uint64 `json:"last"`
 }
 
-// line is a stored commit in an export.
 type line struct {
 	Seq    uint64    `json:"seq"`
 	Stored time.Time `json:"stored"`

@@ -61,13 +61,12 @@ func Connect(ctx context.Context, o ExternalOptions) (*Log, error) {
 	return l, nil
 }
 
-// userinfoPattern matches the user, password or token in an address. The address may be a list, and may have no scheme.
+// userinfoPattern matches in a list of addresses, too, and in an address without a scheme.
 var userinfoPattern = regexp.MustCompile(`(^|,|://)[^,/@]*@`)
 
 // RedactURL returns the address of NATS servers without credentials.
 func RedactURL(url string) string { return userinfoPattern.ReplaceAllString(url, "$1") }
 
-// spec returns the stream for the options.
 func (o ExternalOptions) spec() streamSpec {
 	return streamSpec{name: StreamName, replicas: o.Replicas, maxBytes: o.MaxBytes, writer: o.Create, allowDamaged: o.AllowDamaged}
 }
@@ -106,7 +105,6 @@ func dial(ctx context.Context, o ExternalOptions) (*nats.Conn, error) {
 	return nc, nil
 }
 
-// connectionOptions returns the options for embedded and external logs.
 func connectionOptions(logger *slog.Logger) []nats.Option {
 	return []nats.Option{
 		nats.Name("scute"),

@@ -19,10 +19,10 @@ const (
 	heartbeat = time.Second
 	// inactiveThreshold is when the server deletes a consumer whose reader has vanished.
 	inactiveThreshold = time.Minute
-	// pullBytes is how many bytes a reader requests at once; it bounds a reader's memory. It must hold two messages.
+	// pullBytes bounds the memory of a reader. It must hold two messages.
 	pullBytes = 8 << 20
-	// headTimeout is how long the end of a replicated log may be before a sequence that was already
-	// read, because a server that has just become the leader may still be applying commits.
+	// headTimeout bounds how long a replicated log may end before a sequence that was already read.
+	// A server that has just become the leader may still be applying commits.
 	headTimeout = 10 * time.Second
 )
 
@@ -50,15 +50,14 @@ func (l *Log) Follow(ctx context.Context, after uint64, fn func(Record) error) e
 	return fmt.Errorf("following the log: at %d: %w", r.cursor, err)
 }
 
-// pass is the progress of one pass through the log.
 type pass struct {
-	// cursor is the last sequence that was read, and until is the sequence at which the pass ends.
-	// start is the cursor when the delivery began.
+	// cursor is the last sequence that was read; start is the cursor when the delivery began.
 	cursor, until, start uint64
 	fn                   func(Record) error
 }
 
-// read delivers the commits after the cursor, and resumes at the cursor when a delivery breaks.
+// read resumes at the cursor when a delivery breaks. patience bounds the time without progress; 0
+// is unlimited.
 func (l *Log) read(ctx context.Context, r *pass, patience time.Duration) error {
 	b := newBackOff(patience)
 	return backoff.RetryNotify(func() error {
@@ -76,8 +75,8 @@ func (l *Log) read(ctx context.Context, r *pass, patience time.Duration) error {
 	})
 }
 
-// deliver reads with one consumer until it breaks. It checks that every message has the next
-// sequence, so the guarantee does not depend on the bookkeeping of the server or the client.
+// deliver reads with one consumer until it breaks. The sequence of every message is checked here,
+// so a message that the server or the client loses is noticed.
 func (l *Log) deliver(ctx context.Context, r *pass) error {
 	state, err := waitForHead(ctx, l.state, r.cursor, l.headWait())
 	if err != nil {
@@ -87,8 +86,8 @@ func (l *Log) deliver(ctx context.Context, r *pass) error {
 		return nil
 	}
 	if last := min(state.LastSeq, r.until); last > r.cursor {
-		// The server skips a commit that it cannot read. The next commit shows the gap, but the
-		// last commit has none after it, so it is read here.
+		// The server skips a commit that it cannot read. The next commit reveals the gap, but none
+		// follows the last commit, so it is read here.
 		if _, err := l.At(ctx, last); err != nil {
 			return err
 		}
@@ -96,7 +95,6 @@ func (l *Log) deliver(ctx context.Context, r *pass) error {
 	return l.deliverFrom(ctx, r)
 }
 
-// headWait returns how long to retry a log that ends too early.
 func (l *Log) headWait() time.Duration {
 	if l.stream.CachedInfo().Config.Replicas > 1 {
 		return headTimeout
@@ -104,8 +102,8 @@ func (l *Log) headWait() time.Duration {
 	return 0
 }
 
-// waitForHead reads the state of a log until the log ends at seq or later. A log that still ends
-// before seq when the patience has passed has lost commits.
+// waitForHead waits until the log ends at seq or later. It fails with ErrGap if the log still ends
+// before seq after the patience has passed.
 func waitForHead(ctx context.Context, ask func(context.Context) (jetstream.StreamState, error), seq uint64, patience time.Duration) (jetstream.StreamState, error) {
 	deadline := time.Now().Add(patience)
 	for b := newBackOff(0); ; {
@@ -124,7 +122,6 @@ func waitForHead(ctx context.Context, ask func(context.Context) (jetstream.Strea
 	}
 }
 
-// deliverFrom delivers the messages of one consumer.
 func (l *Log) deliverFrom(ctx context.Context, r *pass) error {
 	var (
 		mu    sync.Mutex // held while fn runs, so that fn does not run after this function has returned
@@ -164,7 +161,6 @@ func (l *Log) deliverFrom(ctx context.Context, r *pass) error {
 	return err
 }
 
-// handle handles one message, whose sequence must be the next sequence.
 func (s *pass) handle(m jetstream.Msg) error {
 	r, err := fromDelivery(m)
 	if err != nil {
@@ -180,7 +176,6 @@ func (s *pass) handle(m jetstream.Msg) error {
 	return nil
 }
 
-// checkSequence checks that a commit has the sequence after the cursor.
 func (s *pass) checkSequence(r Record) error {
 	switch {
 	case r.Seq == s.cursor+1:
@@ -193,8 +188,7 @@ func (s *pass) checkSequence(r Record) error {
 	}
 }
 
-// consume creates a consumer that starts at a sequence. The consumer has no state that matters. The
-// returned function stops it.
+// consume creates a consumer that starts at a sequence, and returns a function that stops it.
 func (l *Log) consume(ctx context.Context, start uint64, take func(jetstream.Msg), failed func(error)) (stop func(), err error) {
 	cctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -215,8 +209,8 @@ func (l *Log) consume(ctx context.Context, start uint64, take func(jetstream.Msg
 		return nil, translateError(l.spec.name, err)
 	}
 	forget := func() {
-		// Only the server of this process is asked to delete the consumer. Every server deletes it
-		// after a while, and an external one would require a permission for it.
+		// Only an embedded server is asked to delete the consumer. An external server would require
+		// a permission for it, and every server deletes an inactive consumer.
 		if l.host == nil {
 			return
 		}

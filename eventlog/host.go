@@ -86,7 +86,6 @@ func (l *Log) CheckWritable() error {
 	return l.host.CheckWritable()
 }
 
-// checkFrozen returns ErrFrozen if the embedded server refuses all writes because one failed.
 func (l *Log) checkFrozen() error {
 	if l.host == nil {
 		return nil
@@ -94,7 +93,6 @@ func (l *Log) checkFrozen() error {
 	return l.host.CheckFrozen()
 }
 
-// checkIntact returns ErrMissing if the files of an embedded log were removed or replaced since it was opened.
 func (l *Log) checkIntact() error {
 	if l.host == nil {
 		return nil
@@ -102,7 +100,6 @@ func (l *Log) checkIntact() error {
 	return l.host.CheckIntact()
 }
 
-// acknowledge records the sequence at the host of an embedded log.
 func (l *Log) acknowledge(seq uint64) {
 	if l.host != nil {
 		l.host.Acknowledge(seq)

@@ -19,19 +19,17 @@ const requestTimeout = 5 * time.Second
 
 // Log is an open event log, created by Connect or by embedded.Open. It is safe for concurrent use.
 type Log struct {
-	nc     *nats.Conn
-	js     jetstream.JetStream
-	id     string
-	logger *slog.Logger
-	spec   streamSpec
-	// denials ends requests that the server denies.
+	nc      *nats.Conn
+	js      jetstream.JetStream
+	id      string
+	logger  *slog.Logger
+	spec    streamSpec
 	denials denials
 
 	stream  jetstream.Stream
 	created time.Time
 
-	// host holds an embedded log; nil for an external one.
-	host Host
+	host Host // nil for an external log
 }
 
 // Head returns the sequence of the last commit in the log from its leader; 0 for an empty log. It
@@ -75,7 +73,6 @@ func (l *Log) Close() error {
 	return l.host.Close()
 }
 
-// open opens the stream, in the same way for an embedded and an external log.
 func open(ctx context.Context, nc *nats.Conn, want streamSpec, logger *slog.Logger) (*Log, error) {
 	if want.writer {
 		if err := checkPayload(nc.MaxPayload()); err != nil {
@@ -100,8 +97,8 @@ func open(ctx context.Context, nc *nats.Conn, want streamSpec, logger *slog.Logg
 	return l, nil
 }
 
-// state requests the stream's state from the leader, and checks that the stream was not created
-// again and that it is whole.
+// state requests the stream's state from the leader. It fails with ErrMissing if the stream was
+// created again, and with ErrGap if a commit is missing.
 func (l *Log) state(ctx context.Context) (state jetstream.StreamState, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -123,8 +120,8 @@ func (l *Log) state(ctx context.Context) (state jetstream.StreamState, err error
 	return state, err
 }
 
-// checkComplete checks that no sequence of the stream is missing. The log deletes nothing, so a
-// missing commit was lost.
+// checkComplete fails if a sequence is missing. The log deletes nothing, so a missing commit was
+// lost.
 func checkComplete(name string, s jetstream.StreamState) error {
 	if s.Lost != nil && len(s.Lost.Msgs) > 0 {
 		return fmt.Errorf("%w: stream %s lost %d commits, the first of them %d, to damage on its disk; restore it from a backup or a mirror",
@@ -137,7 +134,6 @@ func checkComplete(name string, s jetstream.StreamState) error {
 	return nil
 }
 
-// translateError converts an error of the client about a stream into an error of this package.
 func translateError(stream string, err error) error {
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return fmt.Errorf("%w: stream %s; if it was deleted, restore it from a backup or a mirror", ErrMissing, stream)
@@ -160,8 +156,8 @@ const minPayload = 1 << 20
 
 // Health returns nil if the log accepts commits. It fails with
 //
-//	ErrFrozen                   a write to the embedded log's disk failed; Thawed reports when opening the log again may help
-//	ErrConfig                   the server or the stream is no longer configured as the log requires
+//	ErrFrozen    a write to the disk of an embedded log failed; once CheckWritable succeeds, open it again
+//	ErrConfig    the server or the stream is no longer configured as the log requires
 //	ErrUnavailable, ErrMissing, ErrGap
 func (l *Log) Health(ctx context.Context) error {
 	if err := l.checkFrozen(); err != nil {

@@ -29,9 +29,8 @@ type getResponse struct {
 	} `json:"message"`
 }
 
-// get reads one message from the stream's leader; ok is false if there is none. It asks only the
-// leader, because the direct API may read from a replica that lacks commits that were just
-// acknowledged.
+// get reads one message from the stream's leader; ok is false if there is none. The direct API
+// could read from a replica that lacks commits that were just acknowledged.
 func (l *Log) get(ctx context.Context, req getRequest) (r Record, ok bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -86,13 +85,12 @@ func (l *Log) Read(ctx context.Context, a Aggregate, after uint64) ([]Record, er
 	return out, nil
 }
 
-// readChain reads commit after commit on one subject: two requests for an aggregate's newest
-// commit, and one more for each further commit. A filtered consumer or a batch from the direct API
+// readChain reads each commit with one request. A filtered consumer or a batch from the direct API
 // is no faster for the few commits of a decision.
 func (l *Log) readChain(ctx context.Context, subject string, after uint64) ([]Record, error) {
 	last, ok, err := l.last(ctx, subject)
 	if err == nil {
-		_, err = l.state(ctx) // fails if the stream is not whole
+		_, err = l.state(ctx) // fails if a commit is missing
 	}
 	if err != nil || !ok {
 		return nil, err
@@ -115,8 +113,8 @@ func (l *Log) readChain(ctx context.Context, subject string, after uint64) ([]Re
 	return out, nil
 }
 
-// last returns the newest commit on a subject. It counts the commits, because the server gives the
-// same answer for a subject without commits and for a newest commit that cannot be read.
+// last returns the newest commit on a subject. It counts the commits if it finds none, because the
+// server gives the same answer if it cannot read the newest commit.
 func (l *Log) last(ctx context.Context, subject string) (Record, bool, error) {
 	r, ok, err := l.get(ctx, getRequest{LastFor: subject})
 	if err != nil || ok {
@@ -133,7 +131,6 @@ func (l *Log) last(ctx context.Context, subject string) (Record, bool, error) {
 	return r, ok, err
 }
 
-// count returns the number of commits on a subject.
 func (l *Log) count(ctx context.Context, subject string) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -157,9 +154,9 @@ func (l *Log) At(ctx context.Context, seq uint64) (Record, error) {
 }
 
 // Scan calls fn with every readable commit, in order, up to the head of the log at the time of the
-// call. Replay stops at the first unreadable commit; Scan continues after it, so the sequences may
-// have gaps. It is for logs opened with Examine, to find out which commits are lost, and to save
-// the rest. If fn returns an error, Scan stops and returns it.
+// call. It skips unreadable commits, so the sequences may have gaps. It is for logs opened with
+// AllowDamaged, to find out which commits are lost, and to save the rest. If fn returns an error,
+// Scan stops and returns it.
 func (l *Log) Scan(ctx context.Context, fn func(Record) error) error {
 	state, err := l.state(ctx)
 	if err != nil {
@@ -170,7 +167,8 @@ func (l *Log) Scan(ctx context.Context, fn func(Record) error) error {
 	for err == nil && r.cursor < r.until {
 		err = l.read(ctx, r, replayTimeout)
 		if errors.Is(err, ErrGap) {
-			// The server does not deliver the next commit, so each is requested by its sequence until one can be read.
+			// The server does not deliver the next commit, so commits are requested by their
+			// sequence until one can be read.
 			err = l.skip(ctx, r)
 		}
 	}

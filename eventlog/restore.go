@@ -19,7 +19,6 @@ const restoringKey = "scute.dev/restoring"
 
 // RestoreSource is the source of a restore.
 type RestoreSource struct {
-	// LogID is the ID of the log.
 	LogID string
 	// Last is the sequence of its last commit.
 	Last uint64
@@ -58,7 +57,6 @@ func RestoreHosted(ctx context.Context, h nats.InProcessConnProvider, maxBytes i
 	return restore(ctx, nc, streamSpec{name: StreamName, maxBytes: maxBytes}, r)
 }
 
-// restore creates the stream, checks it, and then opens it to other processes.
 func restore(ctx context.Context, nc *nats.Conn, spec streamSpec, r RestoreSource) error {
 	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(requestTimeout))
 	if err != nil {
@@ -67,7 +65,7 @@ func restore(ctx context.Context, nc *nats.Conn, spec streamSpec, r RestoreSourc
 	return restoreAt(ctx, nc, js, spec, r)
 }
 
-// restoreAt restores with the given JetStream client.
+// restoreAt creates the stream, checks it, and then opens it to other processes.
 func restoreAt(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, spec streamSpec, r RestoreSource) error {
 	if err := checkPayload(nc.MaxPayload()); err != nil {
 		return err
@@ -127,9 +125,9 @@ func restoreAt(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, spec 
 	return nil
 }
 
-// attempts is how often creating the stream is tried. A moment after a server has deleted any
-// stream, it removes the two folders around it if they are empty. Creating a stream fails if one of
-// the folders is removed at that moment.
+// attempts bounds the attempts to create the stream. Shortly after a server has deleted a stream,
+// it removes the folders around it if they are empty. Creating a stream fails if this happens
+// meanwhile.
 const attempts = 3
 
 // restoreFailed is the server's code (JSStreamRestoreErrF) for an archive that it could not
@@ -175,7 +173,6 @@ func (s streamSpec) delete(ctx context.Context, js jetstream.JetStream) error {
 	return nil
 }
 
-// checkUnused returns an error if a stream has a commit.
 func (s streamSpec) checkUnused(info *jetstream.StreamInfo) error {
 	if info.State.LastSeq == 0 {
 		return nil

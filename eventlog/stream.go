@@ -41,9 +41,9 @@ type streamSpec struct {
 
 func subjects() []string { return []string{subjectPrefix + "*.*"} }
 
-// config returns the configuration with which a writer creates the stream. The stream keeps all
-// messages, denies deleting them, and refuses new ones when it is full. DenyPurge is not set
-// because a server never unsets it, and a later version may delete the commits of ended aggregates.
+// config returns the configuration of a new stream. The stream keeps all messages, denies deleting
+// them, and refuses new ones when it is full. DenyPurge is not set because a server never unsets
+// it, and a later version may delete the commits of ended aggregates.
 func (s streamSpec) config() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:        s.name,
@@ -96,7 +96,6 @@ func (s streamSpec) ensure(ctx context.Context, js jetstream.JetStream) (jetstre
 	return s.update(ctx, js, stream)
 }
 
-// addRemedy adds the remedy to the error of a server that cannot hold the stream.
 func (s streamSpec) addRemedy(err error) error {
 	switch config := s.config(); {
 	case hasCode(err, subjectsOverlap):
@@ -186,7 +185,6 @@ func (s streamSpec) check(have jetstream.StreamConfig) error {
 	return fmt.Errorf("%w: %s; correct the stream", ErrConfig, strings.Join(out, "; "))
 }
 
-// hasCode reports whether a server answered with one of the codes.
 func hasCode(err error, codes ...jetstream.ErrorCode) bool {
 	refused := (*jetstream.APIError)(nil)
 	return errors.As(err, &refused) && slices.Contains(codes, refused.ErrorCode)
@@ -213,7 +211,6 @@ func getStream(ctx context.Context, js jetstream.JetStream, name string) (jetstr
 	return stream, checkLeader(stream.CachedInfo())
 }
 
-// info requests the stream's configuration and state from its leader.
 func (l *Log) info(ctx context.Context, opts ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
 	info, err := l.stream.Info(ctx, opts...)
 	if err == nil {
@@ -225,10 +222,10 @@ func (l *Log) info(ctx context.Context, opts ...jetstream.StreamInfoOpt) (*jetst
 	return info, nil
 }
 
-// identityKey is where the stream's metadata holds the log's ID.
 const identityKey = "scute.dev/log-id"
 
-// identityBytes is the number of bytes of an ID. In hexadecimal it fits into a label, an annotation and a line.
+// identityBytes is small enough that an ID in hexadecimal fits into a label, an annotation and a
+// line.
 const identityBytes = 8
 
 // ID returns the log's ID. It is created with the stream and does not change; a copy of the log has
@@ -236,15 +233,14 @@ const identityBytes = 8
 // another log.
 func (l *Log) ID() string { return l.id }
 
-// newID returns a random ID for a new stream.
 func newID() string {
 	b := make([]byte, identityBytes)
 	_, _ = rand.Read(b) // never fails
 	return hex.EncodeToString(b)
 }
 
-// identity returns the ID of a stream. For a stream without an ID it derives one from the name and
-// the creation time, so that two writers that open it at the same time derive the same ID.
+// identity derives the ID of a stream without one from its name and creation time, so that two
+// writers that open it at the same time derive the same ID.
 func identity(info *jetstream.StreamInfo) string {
 	if id := info.Config.Metadata[identityKey]; id != "" {
 		return id

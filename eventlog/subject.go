@@ -27,7 +27,6 @@ func (a Aggregate) Subject() string {
 // String returns "<kind>/<id>".
 func (a Aggregate) String() string { return string(a.Kind) + "/" + a.ID }
 
-// validate returns an error if the aggregate cannot have a subject.
 func (a Aggregate) validate() error {
 	switch {
 	case !validKind(string(a.Kind)):
@@ -65,7 +64,6 @@ func validKind(s string) bool {
 	return s != ""
 }
 
-// isUnescaped reports whether a byte of an id is kept unescaped.
 func isUnescaped(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-'
 }

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// uploadChunk is the largest size of one request, in bytes.
+	// uploadChunk is in bytes.
 	uploadChunk = 64 << 10
 	// uploadTimeout bounds one chunk, and uploadEnd the server's work after the last one.
 	uploadTimeout = time.Minute
@@ -28,7 +28,6 @@ const (
 // (NATSARC1). Earlier versions restore copies of a server's files.
 const archiveVersion = "v2.15"
 
-// upload creates a stream from an archive.
 type upload struct {
 	config  jetstream.StreamConfig
 	state   jetstream.StreamState
@@ -74,7 +73,6 @@ func (u upload) create(ctx context.Context, nc *nats.Conn, js jetstream.JetStrea
 	return nil
 }
 
-// checkVersion refuses a server that cannot read the archive.
 func checkVersion(version string) error {
 	if v := semver.MajorMinor("v" + version); v != "" && semver.Compare(v, archiveVersion) < 0 {
 		return fmt.Errorf("%w: the NATS server is of version %s: a log is restored to %s or later; upgrade the server", ErrConfig, version, archiveVersion[1:])
@@ -99,7 +97,6 @@ func (c chunkWriter) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// sendRequest sends one request to the server, and decodes the answer or its error.
 func sendRequest(ctx context.Context, nc *nats.Conn, patience time.Duration, subject string, request []byte, answer any) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -133,11 +130,10 @@ const (
 	replicationTimeout = time.Minute
 )
 
-// replicate increases the replicas of a stream with one replica, and returns when each server has
-// the whole stream. A stream that is uploaded with several replicas is acknowledged when one server
-// has it. If this server fails, the other servers cannot continue, and report another creation
-// time. If the function waiting is not nil, replicate calls it with a description of what it waits
-// for.
+// replicate increases the replicas of a stream from one, and returns when each server has the whole
+// stream. An upload with several replicas would be acknowledged when only one server has it; if
+// that server fails, the others cannot continue. waiting is called with what replicate waits for;
+// may be nil.
 func replicate(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, name string, replicas int, waiting func(what string)) error {
 	stream, err := js.Stream(ctx, name)
 	if err != nil {
@@ -181,11 +177,10 @@ func replicate(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, name 
 	return nil
 }
 
-// errOffline is the reason if a server cannot copy at present.
 var errOffline = errors.New("offline")
 
-// replicaStatus is a server's answer about the replicas of a stream. Desired is set until each
-// added server has the whole stream.
+// replicaStatus is a part of the answer about a stream. Desired is set until each added server has
+// the whole stream.
 type replicaStatus struct {
 	Cluster struct {
 		Leader   string               `json:"leader"`

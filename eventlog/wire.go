@@ -57,7 +57,6 @@ func (c Commit) encode() (*nats.Msg, error) {
 	return m, nil
 }
 
-// cloudEvent returns the CloudEvent of an event, with the attributes of its subject.
 func (e Event) cloudEvent(a Aggregate, subject string) CloudEvent {
 	return CloudEvent{
 		SpecVersion: ceSpecVersion, ID: e.ID, Source: source(subject), Type: e.Type, Subject: a.ID,
@@ -100,7 +99,7 @@ func messageID(subject, commit string) string {
 	return strings.TrimPrefix(subject, subjectPrefix) + "/" + percentEncode(commit)
 }
 
-// commitID parses a result of messageID. It returns "" for a message that Append did not write.
+// commitID returns "" for a message that Append did not write.
 func commitID(h nats.Header) string {
 	_, id, _ := strings.Cut(headerValue(h, jetstream.MsgIDHeader), "/")
 	return percentDecode(id)
@@ -112,7 +111,6 @@ func source(subject string) string {
 	return "scute.dev/" + kind + "/" + id
 }
 
-// decode parses a result of encode.
 func decode(h nats.Header, data []byte) ([]Event, error) {
 	if headerValue(h, headerContent) == contentBatch {
 		return decodeBatch(data)
@@ -207,7 +205,7 @@ func percentEncode(s string) string {
 	return b.String()
 }
 
-// percentDecode decodes a header value. It returns a value that is not encoded unchanged.
+// percentDecode returns a value with an invalid encoding unchanged.
 func percentDecode(s string) string {
 	if d, err := url.PathUnescape(s); err == nil {
 		return d
@@ -236,15 +234,15 @@ type CloudEvent struct {
 	Actor           string    `json:"actor,omitempty"`
 	Causation       string    `json:"causation,omitempty"`
 	Correlation     string    `json:"correlation,omitempty"`
-	// Sequence and LogID are where the event is stored. They are not in the log itself.
+	// Sequence and LogID are the position of the event. The log itself does not store them.
 	Sequence string          `json:"sequence,omitempty"`
 	LogID    string          `json:"logid,omitempty"`
 	Data     json.RawMessage `json:"data"`
 }
 
-// Headers returns the attributes as headers of a message in binary mode, as the bindings of
-// CloudEvents define it: with the prefix ce-, and percent-encoded. DataContentType is not included,
-// because HTTP has Content-Type for it.
+// Headers returns the attributes as headers of a message in binary mode of CloudEvents: with the
+// prefix ce-, and percent-encoded. DataContentType is not included, because HTTP has Content-Type
+// for it.
 func (e CloudEvent) Headers() map[string]string {
 	out := make(map[string]string, 11)
 	for name, value := range map[string]string{

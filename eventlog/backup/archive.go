@@ -17,9 +17,8 @@ import (
 	"scute.dev/eventlog"
 )
 
-// blockBytes is the size of a compressed block. The server reads nothing while it writes the
-// several hundred messages of a block, each with a sync on a slow disk. It aborts a restore after
-// five seconds without data.
+// blockBytes is the size of a compressed block. The server reads nothing while it writes and syncs
+// the several hundred messages of a block, and aborts a restore after five seconds without data.
 const blockBytes = 64 << 10
 
 // Archive returns a function that writes the commits 1 to last as a snapshot of a stream: the state
@@ -66,7 +65,8 @@ func pack(ctx context.Context, w io.Writer, state jetstream.StreamState, each fu
 	return errors.Join(err, out.Flush())
 }
 
-// encodeHeader returns a header in wire format. No client keeps the order of the names.
+// encodeHeader returns a header in wire format. Its names may be sorted, because no client keeps
+// their order.
 func encodeHeader(h map[string][]string) []byte {
 	if len(h) == 0 {
 		return nil

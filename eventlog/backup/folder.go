@@ -32,9 +32,9 @@ func lockFolder(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// initFolder writes a manifest without an ended backup into an empty folder, which marks all later
-// files in it as part of backups. It refuses a folder with any other file. This includes a backup
-// without a manifest, because that may be the only copy of a log.
+// initFolder writes a manifest without a completed backup into an empty folder. All later files in
+// the folder then count as parts of backups. It refuses a folder with any other file, including a
+// backup without a manifest, because that may be the only copy of a log.
 func initFolder(dir string, m Manifest) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -48,7 +48,6 @@ func initFolder(dir string, m Manifest) error {
 	return m.write(dir)
 }
 
-// lostAndFound is a folder at the root of some file systems.
 const lostAndFound = "lost+found"
 
 // tidy removes the files of an interrupted backup, and refuses a folder that is used for something else.
@@ -77,7 +76,6 @@ func tidy(dir string, m Manifest) error {
 	return nil
 }
 
-// isPart reports whether a file is a complete or unfinished part.
 func isPart(name string) bool {
 	var first uint64
 	_, err := fmt.Sscanf(name, partPrefix+"%d", &first)

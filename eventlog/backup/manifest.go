@@ -15,7 +15,7 @@ import (
 	"scute.dev/internal/atomicfile"
 )
 
-// format is the version of the format. Each change of the format needs another version.
+// format must change with each change of the format.
 const format = "scute.dev/log-backup/v1"
 
 const (
@@ -30,9 +30,9 @@ const (
 // Manifest describes the contents of a backup.
 type Manifest struct {
 	Format string `json:"format"`
-	// LogID is the ID of the log.
-	LogID string `json:"logID"`
-	// CompletedAt is when the last backup into this folder ended; zero until the first one has ended.
+	LogID  string `json:"logID"`
+	// CompletedAt is when the last backup into this folder was completed; zero before the first
+	// one.
 	CompletedAt time.Time `json:"completedAt"`
 	// Last is the sequence of the last commit, and Stored is when the log stored it.
 	Last   uint64    `json:"last"`
@@ -67,10 +67,11 @@ func (m Manifest) Checkpoint() seal.Checkpoint {
 	return seal.Checkpoint{LogID: m.LogID, Size: m.Last, Root: m.Root}
 }
 
-// ErrNotFound is returned if a folder has no backup.
+// ErrNotFound is returned if a folder has no completed backup.
 var ErrNotFound = errors.New("there is no backup")
 
-// Read reads the manifest in a folder. It fails with ErrNotFound if there is none, or if no backup has ended there.
+// Read reads the manifest in a folder. It fails with ErrNotFound if the folder has no completed
+// backup.
 func Read(dir string) (Manifest, error) {
 	m, err := read(dir)
 	if err == nil && m.CompletedAt.IsZero() {
@@ -79,7 +80,7 @@ func Read(dir string) (Manifest, error) {
 	return m, err
 }
 
-// read reads a manifest, including that of a backup that has not ended.
+// read also reads a manifest without a completed backup.
 func read(dir string) (Manifest, error) {
 	data, err := os.ReadFile(filepath.Join(dir, ManifestFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -127,5 +128,5 @@ func (m Manifest) write(dir string) error {
 	return atomicfile.WriteBytes(filepath.Join(dir, ManifestFile), append(data, '\n'))
 }
 
-// partName returns the name of the part that begins with a commit. The names sort in the order of the commits.
+// partName returns names that sort in the order of the commits.
 func partName(first uint64) string { return fmt.Sprintf("%s%016d%s", partPrefix, first, partSuffix) }

@@ -64,7 +64,6 @@ func (p Part) each(ctx context.Context, dir, logID string, fn func(eventlog.Reco
 	return ctx.Err()
 }
 
-// verifySum checks the size and the hash of the part. last is the last commit in it.
 func (p Part) verifySum(s *counter, last uint64, bad func(error) error) error {
 	switch {
 	case s.bytes < p.Bytes:

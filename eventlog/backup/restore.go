@@ -25,7 +25,6 @@ func Source(dir string, m Manifest, copied, checked func(seq, last uint64)) even
 	}
 }
 
-// check compares a restored log with the backup.
 func check(ctx context.Context, l *eventlog.Log, m Manifest, progress func(seq, last uint64)) error {
 	if l.ID() != m.LogID {
 		return fmt.Errorf("the restored log has the ID %s, must have %s", l.ID(), m.LogID)
@@ -54,10 +53,10 @@ func check(ctx context.Context, l *eventlog.Log, m Manifest, progress func(seq, 
 	return nil
 }
 
-// LogSource returns the source for restoring a log elsewhere from the log itself, which must not
-// change meanwhile. The copy is compared with the log when it is complete. Then checked is called,
-// before any process can open the copy; its error refuses the copy. progress is called with the
-// number of copied or compared commits, and the head.
+// LogSource returns the source for restoring a copy of a log, which must not change meanwhile. The
+// complete copy is compared with the log. Then checked is called, before any process can open the
+// copy; if it fails, the restore fails. progress is called with the number of copied or compared
+// commits, and the head.
 func LogSource(ctx context.Context, log Log, progress func(doing string, seq, head uint64), checked func() error) (eventlog.RestoreSource, error) {
 	stats, err := log.Stats(ctx)
 	if err != nil {
@@ -90,7 +89,6 @@ func LogSource(ctx context.Context, log Log, progress func(doing string, seq, he
 	return r, nil
 }
 
-// checkpointOf returns the checkpoint of all commits of a log, and calls fn with each commit.
 func checkpointOf(ctx context.Context, log Log, fn func(eventlog.Record) error) (seal.Checkpoint, error) {
 	var s seal.Sum
 	_, err := log.Replay(ctx, 0, func(r eventlog.Record) error {

@@ -18,10 +18,8 @@ type DamageError struct {
 	HashesOnly bool
 }
 
-// maxShownProblems is the maximum number of problems in an error message.
 const maxShownProblems = 20
 
-// Error returns the first problems, and what to do.
 func (e *DamageError) Error() string {
 	lines := e.Problems[:min(len(e.Problems), maxShownProblems)]
 	more := ""

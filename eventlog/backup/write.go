@@ -85,7 +85,6 @@ func Write(ctx context.Context, log Log, dir string, o Options) (m Manifest, err
 	return w.manifest, nil
 }
 
-// backup is a backup in progress.
 type backup struct {
 	log      Log
 	dir      string
@@ -95,8 +94,6 @@ type backup struct {
 	manifest Manifest
 }
 
-// write adds the new commits to the backup. stats are the statistics of the log when the backup
-// began.
 func (b *backup) write(ctx context.Context, stats eventlog.Stats) (err error) {
 	if err := b.checkContinues(ctx, stats.Commits); err != nil {
 		return err
@@ -153,7 +150,6 @@ func (b *backup) checkContinues(ctx context.Context, head uint64) error {
 
 var errPartFull = errors.New("the part is full")
 
-// writePart writes the next part.
 func (b *backup) writePart(ctx context.Context, head uint64) error {
 	m := &b.manifest
 	p := Part{File: partName(m.Last + 1), First: m.Last + 1, Last: m.Last}
@@ -190,7 +186,6 @@ func (b *backup) writePart(ctx context.Context, head uint64) error {
 	return nil
 }
 
-// writeCheckpoint appends the newest checkpoint to CheckpointsFile.
 func (b *backup) writeCheckpoint() error {
 	if len(b.options.Checkpoint) == 0 {
 		return nil
@@ -210,7 +205,6 @@ func (b *backup) writeCheckpoint() error {
 	return atomicfile.WriteBytes(path, append(there, note...))
 }
 
-// counter counts and hashes the written bytes.
 type counter struct {
 	w     io.Writer
 	hash  hash.Hash

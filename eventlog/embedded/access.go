@@ -38,13 +38,12 @@ type Access struct {
 	ownToken fingerprint // the token of this process
 	tokens   map[Role]fingerprint
 	server   *server.Server
-	// accounts holds the NATS account of each role once the server runs.
-	accounts map[Role]*server.Account
+	accounts map[Role]*server.Account // set once the server runs
 	// connected maps each connection to its token. Ended connections are removed later.
 	connected map[uint64]fingerprint
 }
 
-// fingerprint is the hash of a token. Comparing hashes keeps the time of a comparison independent of the token.
+// fingerprint is the hash of a token. The time to compare hashes does not depend on the token.
 type fingerprint [sha256.Size]byte
 
 var _ server.Authentication = (*Access)(nil)
@@ -67,7 +66,7 @@ func (a *Access) Set(role Role, token string) {
 	}
 }
 
-// disconnect closes the connections with a token. The lock is held.
+// disconnect closes the connections with a token. The caller must hold mu.
 func (a *Access) disconnect(token fingerprint) {
 	for id, by := range a.connected {
 		if by == token {
@@ -77,7 +76,6 @@ func (a *Access) disconnect(token fingerprint) {
 	}
 }
 
-// newOwnToken returns the token with which this process connects to the server.
 func (a *Access) newOwnToken() string {
 	token := rand.Text()
 	a.mu.Lock()
@@ -86,7 +84,7 @@ func (a *Access) newOwnToken() string {
 	return token
 }
 
-// setServer sets the server, so that clients with a token of a role may connect.
+// setServer allows clients with a token of a role to connect.
 func (a *Access) setServer(srv *server.Server) error {
 	accounts, err := newAccounts(srv)
 	if err != nil {
@@ -116,10 +114,10 @@ func (a *Access) Check(c server.ClientAuthentication) bool {
 	return false
 }
 
-// pruneThreshold is the number of connections above which note removes ended ones.
+// pruneThreshold is the number of connections above which recordConnection removes ended ones.
 const pruneThreshold = 64
 
-// recordConnection records the token of a connection. The lock is held.
+// recordConnection requires that the caller holds mu.
 func (a *Access) recordConnection(id uint64, token fingerprint) {
 	if len(a.connected) >= pruneThreshold {
 		for id := range a.connected {
@@ -134,10 +132,8 @@ func (a *Access) recordConnection(id uint64, token fingerprint) {
 	a.connected[id] = token
 }
 
-// logPrefix is the first part of the subjects of commits.
 const logPrefix = "scute.log"
 
-// nextMessages is the subject of requests for a consumer's next messages.
 const nextMessages = "$JS.API.CONSUMER.MSG.NEXT.*.*"
 
 // requests returns the subjects on which a role may publish. The stream is a wildcard because the
@@ -153,7 +149,6 @@ func (r Role) requests() (subjects []string) {
 	return subjects
 }
 
-// permissions returns the permissions of a role in its account.
 func (r Role) permissions() *server.Permissions {
 	return &server.Permissions{
 		Publish:   &server.SubjectPermission{Allow: r.requests()},
@@ -162,9 +157,9 @@ func (r Role) permissions() *server.Permissions {
 }
 
 // newAccounts creates a separate account for each role, which imports only the role's requests. The
-// server publishes an answer, with its own rights, on the subject that the request names. In a
-// separate account, the answer reaches only the role. In the account of the log, a client could
-// name a subject of the log, or the subject of a request that deletes the log.
+// server publishes each answer with its own permissions, on the subject that the client names. In
+// the account of the log, a client could name a subject of the log, or the subject of a request
+// that deletes the log. In a separate account, the answer reaches only the role.
 func newAccounts(srv *server.Server) (map[Role]*server.Account, error) {
 	log, accounts := srv.GlobalAccount(), make(map[Role]*server.Account)
 	for _, role := range Roles() {
@@ -174,8 +169,8 @@ func newAccounts(srv *server.Server) (map[Role]*server.Account, error) {
 		}
 		accounts[role] = account
 		for _, subject := range role.requests() {
-			// The server deletes the reply mapping when it has sent the answer, or after minutes if
-			// there may be several answers.
+			// The server deletes the reply mapping after the answer, or after minutes if there may
+			// be several answers.
 			to, answers := subject, server.Singleton
 			switch commits, ok := strings.CutPrefix(subject, logPrefix); {
 			case ok:

@@ -63,7 +63,6 @@ func Open(ctx context.Context, o Options) (*eventlog.Log, error) {
 	return l, nil
 }
 
-// open starts the server on the folder, and opens its log.
 func (f *folder) open(ctx context.Context, o Options) (*eventlog.Log, error) {
 	if err := tidyStream(f.dir); err != nil {
 		return nil, fmt.Errorf("opening the embedded event log in %s: %w", f.dir, err)
@@ -93,7 +92,8 @@ func (f *folder) open(ctx context.Context, o Options) (*eventlog.Log, error) {
 	return l, nil
 }
 
-// verify checks an open log against the watermark and the ID in the folder, and records the identity of its files.
+// verify compares the log with the watermark and the ID in the folder, and records the identity of
+// its files.
 func (f *folder) verify(ctx context.Context, l *eventlog.Log, o Options) error {
 	if !o.AllowDamaged {
 		head, err := l.Head(ctx)

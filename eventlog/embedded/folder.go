@@ -16,7 +16,6 @@ import (
 	"scute.dev/internal/atomicfile"
 )
 
-// folder is the locked folder of an embedded log, with the server that runs on it.
 type folder struct {
 	dir       string
 	lock      *os.File
@@ -28,7 +27,6 @@ type folder struct {
 
 var _ eventlog.Host = (*folder)(nil)
 
-// acquireFolder creates the folder if it does not exist, locks it, and reads its watermark.
 func acquireFolder(dir string) (*folder, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -44,10 +42,8 @@ func acquireFolder(dir string) (*folder, error) {
 	return &folder{dir: dir, lock: lock, watermark: mark}, nil
 }
 
-// InProcessConn returns a connection to the server that needs no listener.
 func (f *folder) InProcessConn() (net.Conn, error) { return f.server.InProcessConn() }
 
-// URL returns the address for other processes, or "" if the server does not listen.
 func (f *folder) URL() string {
 	if f.server.Addr() == nil {
 		return ""
@@ -55,12 +51,10 @@ func (f *folder) URL() string {
 	return f.server.ClientURL()
 }
 
-// Acknowledge raises the watermark.
 func (f *folder) Acknowledge(seq uint64) { f.watermark.raise(seq) }
 
-// recordFiles records the identity of the files of the open log: the watermark and the folder of
-// the stream's messages. If the files are removed, the server continues to write and acknowledges
-// commits that can never be read.
+// recordFiles records the identity of the files of the open log. After they are removed, the server
+// still acknowledges commits, but nobody can ever read these commits.
 func (f *folder) recordFiles() error {
 	infos := make(map[string]os.FileInfo)
 	for _, path := range []string{filepath.Join(f.dir, watermarkFile), filepath.Join(streamFolder(f.dir), "msgs")} {
@@ -74,7 +68,6 @@ func (f *folder) recordFiles() error {
 	return nil
 }
 
-// CheckIntact returns ErrMissing if the files of the log were removed, moved or replaced while it was open.
 func (f *folder) CheckIntact() error {
 	infos := f.files.Load()
 	if infos == nil {
@@ -98,12 +91,11 @@ func (f *folder) Close() error {
 	return errors.Join(f.watermark.close(), f.lock.Close())
 }
 
-// idFile contains the ID of the log in a folder, beside the server's files.
 const idFile = "scute.log-id"
 
-// recordID writes the ID of the log into its folder. It returns ErrMissing of package eventlog if
-// the folder had another log, because the stream was replaced. A log without commits may replace
-// another log, because it is created again after a crash.
+// recordID writes the ID of the log into its folder. It fails with eventlog.ErrMissing if the
+// folder had another log, because the stream was replaced. A log without commits may replace
+// another one, because it is created again after a crash.
 func recordID(dir, id string, head uint64) error {
 	path := filepath.Join(dir, idFile)
 	kept, err := os.ReadFile(path) //nolint:gosec // the log's folder
@@ -120,16 +112,14 @@ func recordID(dir, id string, head uint64) error {
 	return nil
 }
 
-// account is the NATS account of the log.
 const account = "$G"
 
-// streamFolder returns the folder of the stream.
 func streamFolder(dir string) string {
 	return filepath.Join(dir, serverFolder, account, "streams", eventlog.StreamName)
 }
 
-// CheckFrozen returns ErrFrozen if a write has failed. The embedded server does not answer a
-// publish then, until it is started again, even if the disk has space by then.
+// CheckFrozen implements eventlog.Host. After a failed write the server answers no publish until it
+// is started again, even if the disk has space by then.
 func (f *folder) CheckFrozen() error {
 	health := f.server.Healthz(&server.HealthzOptions{Details: true})
 	for _, e := range health.Errors {
@@ -141,10 +131,9 @@ func (f *folder) CheckFrozen() error {
 	return nil
 }
 
-// probeSize is the free space that Thawed requires: more than the largest commit.
+// probeSize is larger than the largest commit.
 const probeSize = 4 << 20
 
-// CheckWritable returns nil if the disk accepts writes. It writes a file and removes it.
 func (f *folder) CheckWritable() error {
 	probe, err := os.CreateTemp(f.dir, "probe-*")
 	if err != nil {

@@ -19,14 +19,13 @@ import (
 )
 
 const (
-	// createConsumer is the subject of requests for a consumer, and gateSubject the subject on
-	// which the requests of roles arrive.
+	// Requests of roles for createConsumer arrive on gateSubject.
 	createConsumer, gateSubject = "$JS.API.CONSUMER.CREATE.*.*", "_SCUTE_GATE.*.*"
 	// appendPrefix replaces the prefix of the log's subjects in commits of roles, so that the gate
 	// receives them.
 	appendPrefix = "_SCUTE_APPEND"
-	// maxConsumers is the number of the log's consumers from which on roles cannot create another
-	// one. The server allows 1000; the rest is reserved for this process.
+	// maxConsumers is the number of consumers of the log at which roles cannot create another one.
+	// The server allows 1000; the rest is reserved for this process.
 	maxConsumers = 900
 	// maxIdle is the longest inactive_threshold of a role's consumer.
 	maxIdle = 2 * time.Minute
@@ -69,14 +68,12 @@ func (g *gate) close() {
 	}
 }
 
-// consumerRequest is a request for a consumer, as NATS clients send it.
 type consumerRequest struct {
 	Stream string                   `json:"stream_name"`
 	Config jetstream.ConsumerConfig `json:"config"`
 	Action string                   `json:"action"`
 }
 
-// create answers a request for a consumer.
 func (g *gate) create(m *nats.Msg) {
 	at := strings.Split(m.Subject, ".")
 	answer, err := g.forward(at[1], at[2], m.Data)
@@ -122,7 +119,7 @@ func (g *gate) forward(stream, name string, data []byte) ([]byte, error) {
 	return reply.Data, nil
 }
 
-// validate returns an error unless the consumer is pulled, in memory and short-lived.
+// validate refuses all consumers except pull consumers that are in memory and short-lived.
 func (r *consumerRequest) validate() error {
 	c := r.Config
 	plain := jetstream.ConsumerConfig{
@@ -138,7 +135,6 @@ func (r *consumerRequest) validate() error {
 	return nil
 }
 
-// append stores a commit of a role.
 func (g *gate) append(m *nats.Msg) {
 	subject := logPrefix + strings.TrimPrefix(m.Subject, appendPrefix)
 	if err := g.check(subject, m); err != nil {

@@ -14,7 +14,7 @@ import (
 	"scute.dev/internal/atomicfile"
 )
 
-// tidyStream repairs the stream's files after a crash during a change.
+// tidyStream repairs the stream's files after a crash.
 func tidyStream(dir string) error {
 	folder := streamFolder(dir)
 	return errors.Join(removeIncomplete(folder), repairChecksum(folder))
@@ -57,10 +57,10 @@ const (
 	checksumFile = "meta.sum"
 )
 
-// repairChecksum rewrites the checksum of a stream's description if a crash during a change kept
-// the server from writing it, because the server would ignore the stream. Both files are replaced
-// atomically, so the description is complete. A description that is older than a checksum that does
-// not match was damaged, and is not changed.
+// repairChecksum writes the checksum of a stream's description if a crash kept the server from
+// writing it after a change, because the server would ignore the stream. Both files are replaced
+// atomically, so the description is complete. If the description is older than a checksum that does
+// not match, it is damaged, and repairChecksum changes nothing.
 func repairChecksum(folder string) error {
 	meta, err := os.ReadFile(filepath.Join(folder, metaFile)) //nolint:gosec // the log's folder
 	if errors.Is(err, fs.ErrNotExist) {
@@ -88,7 +88,7 @@ func repairChecksum(folder string) error {
 	return atomicfile.WriteBytes(filepath.Join(folder, checksumFile), []byte(want))
 }
 
-// checksumOf returns the checksum of a description, computed as the server does.
+// checksumOf computes the checksum of a description as the server does.
 func checksumOf(stream string, meta []byte) (string, error) {
 	key := sha256.Sum256([]byte(stream))
 	h, err := highwayhash.NewDigest64(key[:])

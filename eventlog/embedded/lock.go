@@ -18,7 +18,6 @@ import (
 // The file remains, because otherwise two processes could lock two files of the same name.
 const lockFile = "scute.lock"
 
-// lockFolder locks the folder for this process, or fails with ErrLocked and the process that holds the lock.
 func lockFolder(dir string) (*os.File, error) {
 	f, err := lock(dir, syscall.LOCK_EX)
 	if err != nil {
@@ -31,8 +30,8 @@ func lockFolder(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// lockToRead locks the folder while it is copied. It keeps the PID of the last holder in the file,
-// so that a process that needs to write waits for the copy (see flock) and does not fail.
+// lockToRead locks the folder while it is copied. The file keeps the PID of the last holder, so
+// that a writer waits for the copy (see flock) instead of failing.
 func lockToRead(dir string) (*os.File, error) { return lock(dir, syscall.LOCK_SH) }
 
 func lock(dir string, how int) (*os.File, error) {
@@ -52,8 +51,8 @@ func lock(dir string, how int) (*os.File, error) {
 }
 
 // flock acquires the lock, or fails with EWOULDBLOCK at once while its holder runs. The lock of a
-// killed holder may remain for a moment, because a child that it was starting has the file open
-// until the child executes another program.
+// killed holder may remain for a moment: a child that the holder was starting has the file open
+// until it calls exec.
 func flock(f *os.File, how int) error {
 	for deadline := time.Now().Add(staleLockTimeout); ; time.Sleep(staleLockTimeout / 500) {
 		err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
@@ -66,8 +65,7 @@ func flock(f *os.File, how int) error {
 // staleLockTimeout is the longest wait for the lock of a dead process.
 const staleLockTimeout = 5 * time.Second
 
-// hasExited reports whether no process has the PID. A PID of 0 could not be read, because the
-// process that holds the lock has not written it yet.
+// hasExited returns false for PID 0, because the holder of the lock has not written its PID yet.
 func hasExited(pid int) bool {
 	return pid > 0 && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }
@@ -101,5 +99,4 @@ func CopyFolder(dir, to string) error {
 	return nil
 }
 
-// serverFolder is the folder of the server's files.
 const serverFolder = "jetstream"

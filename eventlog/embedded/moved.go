@@ -13,8 +13,8 @@ import (
 	"scute.dev/internal/atomicfile"
 )
 
-// movedFile is in the folder of a log that was moved elsewhere. The folder still contains the log,
-// but Open refuses it, so that the log does not continue twice.
+// movedFile exists in the folder of a log that was moved elsewhere. Open refuses the folder, so
+// that the log does not continue in two places.
 const movedFile = "scute.moved"
 
 // Moved records where the log of a folder was moved to.
@@ -56,7 +56,6 @@ func RecordMove(dir string, m Moved) error {
 	return nil
 }
 
-// checkNotMoved returns ErrMoved if the log of a folder was moved.
 func checkNotMoved(dir string) error {
 	m, moved, err := ReadMove(dir)
 	if err != nil || !moved {

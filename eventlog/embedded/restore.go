@@ -13,7 +13,6 @@ import (
 	"scute.dev/internal/atomicfile"
 )
 
-// restoringFolder is the subfolder in which a log is restored.
 const restoringFolder = "scute.restoring"
 
 // RestoreOptions allow operations that Restore refuses by default.

@@ -16,7 +16,6 @@ import (
 // startTimeout bounds the server's start, which reads the indexes of the whole log.
 const startTimeout = 60 * time.Second
 
-// startServer starts the NATS server of the log and waits until it answers.
 func startServer(ctx context.Context, o Options, logger *slog.Logger) (*server.Server, error) {
 	opts := &server.Options{
 		ServerName: "scute",
@@ -63,7 +62,6 @@ func startServer(ctx context.Context, o Options, logger *slog.Logger) (*server.S
 	return srv, nil
 }
 
-// waitUntilReady waits until the server answers, or returns why it cannot start.
 func waitUntilReady(ctx context.Context, srv *server.Server, fatal <-chan string) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -79,7 +77,7 @@ func waitUntilReady(ctx context.Context, srv *server.Server, fatal <-chan string
 	return nil
 }
 
-// serverLogger passes the server's lines to slog. Traces are off, because they contain event data.
+// serverLogger discards traces, because they contain event data.
 type serverLogger struct {
 	to    *slog.Logger
 	fatal chan<- string // the first reason why the server cannot continue

@@ -18,10 +18,10 @@ const watermarkFile = "scute.acknowledged"
 //
 // After damage the server starts with a shorter log and only a warning, as if the lost commits had
 // never existed. The watermark detects that, because the log must reach at least as far. The file
-// is mapped into memory, so recording is free and survives a crash of the process. After a power
-// loss it may be some seconds old, which weakens the check but never raises a false alarm. (A write
-// for each acknowledgement would wait for the file system's journal, which the log's syncs keep
-// busy.)
+// is mapped into memory: recording is free, and survives a crash of the process. After a power loss
+// the watermark may be some seconds old, which weakens the check but never raises a false alarm. A
+// write for each acknowledgement would wait for the file system's journal, which the log's syncs
+// keep busy.
 type watermark struct {
 	mu     sync.Mutex
 	file   *os.File
@@ -48,8 +48,7 @@ func mapWatermark(f *os.File) ([]byte, error) {
 		return nil, err
 	}
 	if info.Size() < watermarkSize {
-		// The bytes are written because truncating to the size would create a hole that could not
-		// be filled on a full disk.
+		// Truncating to the size would create a hole, which could not be filled on a full disk.
 		if _, err := f.WriteAt(make([]byte, watermarkSize), 0); err != nil {
 			return nil, err
 		}
@@ -57,7 +56,6 @@ func mapWatermark(f *os.File) ([]byte, error) {
 	return syscall.Mmap(int(f.Fd()), 0, watermarkSize, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
 }
 
-// raise records that seq was acknowledged.
 func (w *watermark) raise(seq uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -66,7 +64,7 @@ func (w *watermark) raise(seq uint64) {
 	}
 }
 
-// set records that the log ends at seq, which may be lower than the recorded sequence.
+// set may also lower the recorded sequence.
 func (w *watermark) set(seq uint64) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -77,14 +75,12 @@ func (w *watermark) set(seq uint64) error {
 	return nil
 }
 
-// acknowledged returns the highest recorded sequence; 0 in a new folder.
 func (w *watermark) acknowledged() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return binary.BigEndian.Uint64(w.mapped)
 }
 
-// checkHead returns ErrGap if a log that ends at head lacks acknowledged commits.
 func (w *watermark) checkHead(head uint64) error {
 	if acked := w.acknowledged(); head < acked {
 		return fmt.Errorf("%w: commits up to %d were acknowledged, but the log ends at %d: its tail was damaged or removed; restore it from a backup",

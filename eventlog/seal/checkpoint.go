@@ -69,7 +69,6 @@ func OpenCheckpoint(signed []byte, key PublicKey) (Checkpoint, error) {
 	return c, nil
 }
 
-// parseBody parses a result of body.
 func parseBody(text string) (Checkpoint, error) {
 	lines := strings.Split(text, "\n")
 	if len(lines) != 4 || lines[3] != "" {

@@ -9,9 +9,8 @@ import (
 	"scute.dev/eventlog"
 )
 
-// edge is the right edge of a tree: the roots of its complete subtrees, the largest first. Their
-// number is the number of ones in the tree's size, so it is logarithmic. The zero value is the
-// empty tree.
+// edge is the right edge of a tree: the roots of its complete subtrees, the largest first. There is
+// one root for each one-bit of size. The zero value is the empty tree.
 type edge struct {
 	size  uint64
 	roots []tlog.Hash
@@ -33,7 +32,6 @@ func (e *edge) add(leaf tlog.Hash, completed []tlog.Hash) []tlog.Hash {
 	return completed
 }
 
-// root returns the root of the tree.
 func (e *edge) root() tlog.Hash {
 	if len(e.roots) == 0 {
 		return sha256.Sum256(nil)

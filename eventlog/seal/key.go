@@ -101,7 +101,6 @@ func (k PublicKey) verifier() (note.Verifier, error) {
 	return v, nil
 }
 
-// signer returns a signer with the key and the name of a log.
 func (k Key) signer(logID string) (note.Signer, error) {
 	public, err := k.Public(logID)
 	if err != nil {
@@ -114,11 +113,9 @@ func (k Key) signer(logID string) (note.Signer, error) {
 	return signer{v, k.private}, nil
 }
 
-// signer implements note.Signer.
 type signer struct {
 	note.Verifier
 	private func() ed25519.PrivateKey
 }
 
-// Sign implements note.Signer.
 func (s signer) Sign(msg []byte) ([]byte, error) { return ed25519.Sign(s.private(), msg), nil }

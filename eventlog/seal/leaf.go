@@ -14,7 +14,7 @@ import (
 	"scute.dev/eventlog"
 )
 
-// leafVersion is the prefix of every leaf. Each change of the encoding needs another version.
+// leafVersion is the prefix of every leaf. It must change with each change of the encoding.
 const leafVersion = "scute.dev/leaf/v1\n"
 
 // AppendLeaf appends the canonical encoding of a stored commit to b. Numbers are big-endian;
@@ -27,12 +27,12 @@ const leafVersion = "scute.dev/leaf/v1\n"
 //	time at which the server stored it, in nanoseconds since 1970 (64 bits, signed)
 //	sequence (64 bits)
 //
-// Header fields are sorted by the bytes of their names, and the values of one name are in stored
-// order. NATS clients do not keep the stored order of the names, so no reader can depend on it.
+// Header fields are sorted by the bytes of their names. The values of one name are in stored order.
+// NATS clients do not keep the stored order of the names, so no reader can depend on it.
 func AppendLeaf(b []byte, r eventlog.Record) []byte { return new(encoder).leaf(b, r) }
 
-// encoder encodes commits. It caches the sorted names of the last header, because the next header
-// mostly has the same names, and finding them in it costs half the time of sorting.
+// encoder caches the sorted names of the last header. The next header mostly has the same names,
+// and looking them up costs half the time of sorting.
 type encoder struct{ names []string }
 
 func (e *encoder) leaf(b []byte, r eventlog.Record) []byte {
@@ -91,7 +91,6 @@ func (h *Hasher) Hash(r eventlog.Record) tlog.Hash {
 	return sha256.Sum256(h.buf)
 }
 
-// errLeaf is returned for bytes that do not encode a commit.
 var errLeaf = errors.New("it is not the encoding of a stored commit")
 
 // ParseLeaf parses a result of AppendLeaf. It refuses every other encoding.
@@ -119,7 +118,6 @@ func ParseLeaf(leaf []byte) (eventlog.Record, error) {
 	return r, nil
 }
 
-// parser reads fields from the front.
 type parser struct {
 	remaining []byte
 	failed    bool

@@ -38,11 +38,12 @@ func NewProver(c Checkpoint, signed []byte, seq uint64) (*Prover, error) {
 		return nil, fmt.Errorf("commit %d is not covered by the checkpoint, which covers 1 to %d: use a newer checkpoint", seq, c.Size)
 	}
 	p := &Prover{checkpoint: c, signed: signed, seq: seq, needed: make(map[int64]tlog.Hash)}
-	_, err := p.prove() // records which hashes the proof needs
+	_, err := p.prove()
 	return p, err
 }
 
-// prove returns the proof from the hashes that are known so far. The others are zero.
+// prove returns the proof from the hashes that are known so far; unknown ones are zero. It records
+// which hashes the proof needs.
 func (p *Prover) prove() (tlog.RecordProof, error) {
 	return tlog.ProveRecord(int64(p.checkpoint.Size), int64(p.seq-1), tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) { //nolint:gosec // far below 2^63
 		out := make([]tlog.Hash, len(indexes))

@@ -11,7 +11,7 @@ const (
 	kindChanged Kind = "changed"
 	// kindMissing: there is no commit at the sequence.
 	kindMissing Kind = "missing"
-	// kindReordered: a commit follows one with the same or a later sequence, in an export.
+	// kindReordered: in an export, a commit follows one with the same or a later sequence.
 	kindReordered Kind = "reordered"
 	// kindAltered: some of the commits differ from the sealed commits, and it is not known which ones.
 	kindAltered Kind = "altered"
@@ -25,7 +25,6 @@ const (
 type Finding struct {
 	Kind Kind `json:"kind"`
 	Run
-	// Detail is a description.
 	Detail string `json:"detail,omitempty"`
 }
 

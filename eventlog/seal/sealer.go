@@ -12,7 +12,6 @@ import (
 	"scute.dev/internal/atomicfile"
 )
 
-// checkpointFile contains the last checkpoint of a Sealer, in the folder of its tree.
 const checkpointFile = "checkpoint"
 
 // CheckpointPath returns the path of the last checkpoint of the log in a folder.
@@ -56,8 +55,8 @@ func OpenSealer(dir string, log Log, key Key) (*Sealer, error) {
 	return s, nil
 }
 
-// last returns the last checkpoint in the folder. It returns the zero Checkpoint if the last
-// checkpoint is of another log or key.
+// last returns the zero Checkpoint if there is no last checkpoint, or if it is of another log or
+// key.
 func (s *Sealer) last() (Checkpoint, error) {
 	key, err := s.key.Public(s.log.ID())
 	if err != nil {

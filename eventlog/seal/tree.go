@@ -23,11 +23,10 @@ const (
 // Tree is the Merkle tree of a log in a folder, which can be created again from the log. One
 // goroutine may append. Meanwhile others may read hashes that were synced.
 type Tree struct {
-	file *os.File
-	out  *bufio.Writer
-	edge edge
-	// completed is reused by Append.
-	completed []tlog.Hash
+	file      *os.File
+	out       *bufio.Writer
+	edge      edge
+	completed []tlog.Hash // reused by Append
 }
 
 // OpenTree opens the tree in a folder, which it creates if it does not exist. It keeps at most
@@ -71,7 +70,6 @@ func ReadTree(path string) (*Tree, error) {
 	return t, nil
 }
 
-// newTree returns the tree in a file, limited to a number of leaves, with its right edge.
 func newTree(f *os.File, limit uint64) (*Tree, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -106,7 +104,7 @@ func maxLeaves(count int64) uint64 {
 	return uint64(n) //nolint:gosec // not negative
 }
 
-// offset returns where the hashes of a tree of that size end in the file.
+// offset returns the position in the file after the hashes of a tree of that size.
 func offset(size uint64) int64 { return tlog.StoredHashCount(int64(size)) * hashSize } //nolint:gosec // far below 2^63
 
 // Size returns the number of leaves, which equals the sequence of the last commit in the tree.

@@ -10,7 +10,8 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Verifier compares the commits of a log with the sealed commits. Call Add for each commit in order, and then Report.
+// Verifier compares the commits of a log with the sealed commits. Call Add for each commit in
+// order, then Report.
 type Verifier struct {
 	want Checkpoint
 	// checkpoints are want and earlier checkpoints, by size.
@@ -76,7 +77,6 @@ func (v *Verifier) Add(r eventlog.Record) error {
 	return err
 }
 
-// compare compares the added commits with the checkpoints of that size.
 func (v *Verifier) compare() {
 	for _, c := range v.checkpoints {
 		switch {
