@@ -143,7 +143,7 @@ func (l *Log) handleAPIError(ctx context.Context, c Commit, handleAPIError *jets
 	case codeWrongLast, codeWrongLastInFlight, codeDuplicateInFlight, codeDuplicateInBatch:
 		return l.resolve(ctx, c, errInFlight)
 	case codeStoreFailed, codeResources, codeAccountLimit:
-		// This commit may be the last one that fitted, stored by an earlier attempt.
+		// The log may be full with this commit, which an earlier attempt stored.
 		return l.resolve(ctx, c, fmt.Errorf("%w: %w; raise its limit; no commits were lost", ErrFull, handleAPIError))
 	case codeTooLarge:
 		return Receipt{}, fmt.Errorf("%w: %w", ErrTooLarge, handleAPIError)

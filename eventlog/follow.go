@@ -57,7 +57,7 @@ type pass struct {
 }
 
 // read resumes at the cursor when a delivery breaks. patience bounds the time without progress; 0
-// is unlimited.
+// means no bound.
 func (l *Log) read(ctx context.Context, r *pass, patience time.Duration) error {
 	b := newBackOff(patience)
 	return backoff.RetryNotify(func() error {

@@ -120,8 +120,7 @@ func (l *Log) state(ctx context.Context) (state jetstream.StreamState, err error
 	return state, err
 }
 
-// checkComplete fails if a sequence is missing. The log deletes nothing, so a missing commit was
-// lost.
+// checkComplete fails if a sequence is missing: the log deletes nothing, so the commit was lost.
 func checkComplete(name string, s jetstream.StreamState) error {
 	if s.Lost != nil && len(s.Lost.Msgs) > 0 {
 		return fmt.Errorf("%w: stream %s lost %d commits, the first of them %d, to damage on its disk; restore it from a backup or a mirror",

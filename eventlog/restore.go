@@ -126,8 +126,7 @@ func restoreAt(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, spec 
 }
 
 // attempts bounds the attempts to create the stream. Shortly after a server has deleted a stream,
-// it removes the folders around it if they are empty. Creating a stream fails if this happens
-// meanwhile.
+// it removes the empty folders around it, and creating a stream meanwhile fails.
 const attempts = 3
 
 // restoreFailed is the server's code (JSStreamRestoreErrF) for an archive that it could not

@@ -224,8 +224,7 @@ func (l *Log) info(ctx context.Context, opts ...jetstream.StreamInfoOpt) (*jetst
 
 const identityKey = "scute.dev/log-id"
 
-// identityBytes is small enough that an ID in hexadecimal fits into a label, an annotation and a
-// line.
+// identityBytes is small enough that an ID in hexadecimal fits into a label.
 const identityBytes = 8
 
 // ID returns the log's ID. It is created with the stream and does not change; a copy of the log has

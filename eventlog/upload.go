@@ -132,8 +132,7 @@ const (
 
 // replicate increases the replicas of a stream from one, and returns when each server has the whole
 // stream. An upload with several replicas would be acknowledged when only one server has it; if
-// that server fails, the others cannot continue. waiting is called with what replicate waits for;
-// may be nil.
+// that server fails, the others cannot continue. waiting may be nil.
 func replicate(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, name string, replicas int, waiting func(what string)) error {
 	stream, err := js.Stream(ctx, name)
 	if err != nil {

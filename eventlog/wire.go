@@ -240,9 +240,8 @@ type CloudEvent struct {
 	Data     json.RawMessage `json:"data"`
 }
 
-// Headers returns the attributes as headers of a message in binary mode of CloudEvents: with the
-// prefix ce-, and percent-encoded. DataContentType is not included, because HTTP has Content-Type
-// for it.
+// Headers returns the attributes as CloudEvents headers in binary mode: with the prefix ce-, and
+// percent-encoded. DataContentType is not included, because HTTP has Content-Type for it.
 func (e CloudEvent) Headers() map[string]string {
 	out := make(map[string]string, 11)
 	for name, value := range map[string]string{

@@ -35,7 +35,7 @@ func (c *ConfigMap) Last(ctx context.Context) ([]byte, error) {
 	return []byte(found.Data[CheckpointField]), nil
 }
 
-// Publish implements Destination. It fails if another process has written the ConfigMap since it was read.
+// Publish implements Destination. It fails if another process has written the ConfigMap meanwhile.
 func (c *ConfigMap) Publish(ctx context.Context, p Publication) error {
 	data := map[string]string{
 		CheckpointField: string(p.Signed), KeyField: string(p.Key), logField: p.LogID,
@@ -59,11 +59,10 @@ func (c *ConfigMap) Publish(ctx context.Context, p Publication) error {
 	return err
 }
 
-// keyField is the field of a Secret with the private key.
 const keyField = "ed25519.pem"
 
 // SecretKey reads the signing key for checkpoints from a Secret. If the Secret does not exist,
-// SecretKey creates it with a new key. The key never changes afterwards.
+// SecretKey creates it with a new key, which never changes afterwards.
 func SecretKey(ctx context.Context, client typed.SecretInterface, name string) (seal.Key, error) {
 	found, err := client.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -102,9 +101,8 @@ const (
 	// Label is a label of the ConfigMap, with the value LabelCheckpoint.
 	Label           = "scute.dev/audit"
 	LabelCheckpoint = "checkpoint"
-	// CheckpointField is the signed checkpoint, KeyField the public key, and logField the log's ID.
-	// sequenceField is the sequence of the last covered commit, and timeField the time of the
-	// publication.
+	// CheckpointField is the signed checkpoint, KeyField the public key, and sequenceField the
+	// sequence of the last covered commit.
 	CheckpointField = "checkpoint"
 	KeyField        = "key"
 	logField        = "logID"

@@ -29,17 +29,15 @@ type Destination interface {
 	// Last returns the newest checkpoint of the destination as a signed note. It returns nil if
 	// there is none, or if the destination does not return checkpoints.
 	Last(ctx context.Context) ([]byte, error)
-	// Publish adds a checkpoint. It returns errInconsistent if the destination rejects the
-	// checkpoint because it does not continue the last one.
+	// Publish adds a checkpoint. It returns errInconsistent if the checkpoint does not continue the
+	// last one of the destination.
 	Publish(ctx context.Context, p Publication) error
 }
 
-// errInconsistent is returned if a checkpoint does not continue the last checkpoint of a
-// destination, so that it is not published there.
 var errInconsistent = errors.New("the log is not consistent with the published checkpoint")
 
-// checkPublication reports whether a checkpoint is the same as the last one of a destination. It
-// returns an error if the checkpoint must not be published there.
+// checkPublication reports whether the destination already has the checkpoint. It returns an error
+// if the checkpoint must not be published there.
 func checkPublication(p Publication, last []byte) (same bool, err error) {
 	if len(last) == 0 {
 		return false, nil
@@ -62,7 +60,6 @@ func checkPublication(p Publication, last []byte) (same bool, err error) {
 	return false, err
 }
 
-// checkpointsFile contains all checkpoints that were published to a folder, one after the other.
 const checkpointsFile = "checkpoints"
 
 // Folder is a destination on a volume other than the log's. It contains every checkpoint, and the

@@ -16,17 +16,14 @@ import (
 )
 
 const (
-	// publishTimeout is the timeout for publishing a checkpoint to a destination, retries included.
-	// The next checkpoint covers the same commits, too.
+	// publishTimeout includes the retries. A later checkpoint covers the same commits.
 	publishTimeout = 20 * time.Second
-	// maxSeals bounds how often the log is sealed again because a destination has a newer
-	// checkpoint.
+	// maxSeals bounds how often the log is sealed again because a destination has a newer checkpoint.
 	maxSeals = 3
 	// recheckInterval is the interval between complete checks of the sealed log.
 	recheckInterval = 24 * time.Hour
 )
 
-// violationRemedy states what an operator must do about a violation.
 const violationRemedy = "keep a copy of the log's volume and of the checkpoints, find out what differs with `scutectl audit verify`, and restore the log; see docs/audit.md"
 
 // Log is the log that is sealed.
@@ -34,14 +31,13 @@ type Log = seal.Log
 
 // Publisher seals a log on a schedule and publishes its checkpoints.
 type Publisher struct {
-	Log    Log
-	Sealer *seal.Sealer
-	Key    seal.PublicKey
-	// Dir is the folder of the sealer.
-	Dir          string
+	Log          Log
+	Sealer       *seal.Sealer
+	Key          seal.PublicKey
+	Dir          string // the folder of Sealer
 	Destinations []Destination
-	// Alarm is called for a violation, and for an error of publishing, once until the error
-	// changes. violated is true for a violation.
+	// Alarm is called for a violation (violated is true), and for an error of publishing, once
+	// until the error changes.
 	Alarm func(violated bool, err error)
 
 	mu     sync.Mutex
@@ -56,8 +52,7 @@ type State struct {
 	At   time.Time
 	// Violated is true if the log differs from what was sealed.
 	Violated bool
-	// Err is the last error.
-	Err error
+	Err      error
 }
 
 // Names of the states of the sealing and of the log.
@@ -94,8 +89,7 @@ func (p *Publisher) Publish(ctx context.Context) {
 	for _, place := range p.Destinations {
 		err := publish(ctx, place, publication)
 		for tries := 0; tries < maxSeals && errors.Is(err, errInconsistent); tries++ {
-			// A new leader may have published later commits than this process has sealed. Then the
-			// log contains them, too.
+			// A new leader may have published commits that this process had not sealed. The log contains them.
 			again, ok := p.seal(ctx)
 			if !ok || again.Size == publication.Size {
 				break
@@ -112,7 +106,6 @@ func (p *Publisher) Publish(ctx context.Context) {
 	}
 }
 
-// seal seals the current log.
 func (p *Publisher) seal(ctx context.Context) (publication Publication, ok bool) {
 	c, signed, err := p.Sealer.Seal(ctx)
 	if err != nil {
@@ -128,8 +121,8 @@ func (p *Publisher) seal(ctx context.Context) (publication Publication, ok bool)
 	return Publication{Checkpoint: c, Signed: signed, Key: p.Key, At: time.Now(), Tree: p.Sealer.Tree()}, true
 }
 
-// publish publishes a checkpoint to one destination, unless the destination has the same
-// checkpoint, or one that is not consistent with it.
+// publish publishes a checkpoint to one destination, unless the destination has the same one, or
+// one that is not consistent with it.
 func publish(ctx context.Context, place Destination, p Publication) error {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
@@ -153,8 +146,8 @@ func publish(ctx context.Context, place Destination, p Publication) error {
 	}, backoff.WithContext(b, ctx))
 }
 
-// recheck reads the log from its beginning and compares it with the seals. The error names the
-// differences, and wraps errInconsistent.
+// recheck compares the whole log with the seals. The error names the differences, and wraps
+// errInconsistent.
 func (p *Publisher) recheck(ctx context.Context) error {
 	p.mu.Lock()
 	want := p.sealed

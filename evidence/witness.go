@@ -14,14 +14,13 @@ import (
 	"scute.dev/eventlog/seal"
 )
 
-// Witness is an HTTP service that receives checkpoints by the call add-checkpoint of C2SP
-// tlog-witness. Each checkpoint is sent with a proof that it continues the previous one, and the
-// witness rejects it otherwise.
+// Witness is an HTTP service that receives checkpoints by the call add-checkpoint of C2SP tlog-witness. It
+// rejects a checkpoint without a proof that the checkpoint continues the previous one.
 type Witness struct {
 	// URL is the submission prefix.
 	URL    string
 	Client *http.Client
-	// knownSize is the size of the newest checkpoint that the witness has reported.
+	// knownSize is the size of the newest checkpoint of the witness, as far as known.
 	knownSize uint64
 }
 
@@ -31,8 +30,7 @@ func (w *Witness) Name() string { return "witness " + w.URL }
 // Last implements Destination. A witness does not return checkpoints, because it checks consistency itself.
 func (w *Witness) Last(context.Context) ([]byte, error) { return nil, nil }
 
-// sizeType is the content type of a response with the size of the witness's checkpoint, if it
-// differs from the size in the request.
+// sizeType is the content type of a response with the size of the witness's checkpoint.
 const sizeType = "text/x.tlog.size"
 
 // Publish implements Destination.

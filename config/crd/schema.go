@@ -26,7 +26,6 @@ type Validator struct {
 	rules      *cel.Validator // nil without rules
 }
 
-// newValidator returns a Validator for a version.
 func newValidator(version *apiextensionsv1.CustomResourceDefinitionVersion) (*Validator, error) {
 	if version.Schema == nil || version.Schema.OpenAPIV3Schema == nil {
 		return nil, errors.New("it has no schema")

@@ -65,8 +65,7 @@ func pack(ctx context.Context, w io.Writer, state jetstream.StreamState, each fu
 	return errors.Join(err, out.Flush())
 }
 
-// encodeHeader returns a header in wire format. Its names may be sorted, because no client keeps
-// their order.
+// encodeHeader returns a header in wire format. It sorts the names, because no client keeps their order.
 func encodeHeader(h map[string][]string) []byte {
 	if len(h) == 0 {
 		return nil

@@ -31,8 +31,7 @@ const (
 type Manifest struct {
 	Format string `json:"format"`
 	LogID  string `json:"logID"`
-	// CompletedAt is when the last backup into this folder was completed; zero before the first
-	// one.
+	// CompletedAt is when the last backup into this folder was completed; zero before the first.
 	CompletedAt time.Time `json:"completedAt"`
 	// Last is the sequence of the last commit, and Stored is when the log stored it.
 	Last   uint64    `json:"last"`
@@ -70,8 +69,7 @@ func (m Manifest) Checkpoint() seal.Checkpoint {
 // ErrNotFound is returned if a folder has no completed backup.
 var ErrNotFound = errors.New("there is no backup")
 
-// Read reads the manifest in a folder. It fails with ErrNotFound if the folder has no completed
-// backup.
+// Read reads the manifest in a folder, or returns ErrNotFound if the folder has no completed backup.
 func Read(dir string) (Manifest, error) {
 	m, err := read(dir)
 	if err == nil && m.CompletedAt.IsZero() {

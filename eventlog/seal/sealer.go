@@ -55,8 +55,7 @@ func OpenSealer(dir string, log Log, key Key) (*Sealer, error) {
 	return s, nil
 }
 
-// last returns the zero Checkpoint if there is no last checkpoint, or if it is of another log or
-// key.
+// last returns the zero Checkpoint if there is none, or if the last one is of another log or key.
 func (s *Sealer) last() (Checkpoint, error) {
 	key, err := s.key.Public(s.log.ID())
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 
 // Log is what a consumer needs of a log. *eventlog.Log implements it.
 type Log interface {
-	// ID returns the ID of the log.
 	ID() string
 	// Follow calls fn with every commit after a sequence, in order, until ctx ends, fn fails or the log is damaged.
 	Follow(ctx context.Context, after uint64, fn func(eventlog.Record) error) error
@@ -26,8 +25,8 @@ type Consumer struct {
 	Deliver func(ctx context.Context, e eventlog.CloudEvent) error
 	// Delivered is called with the sequence up to which all events were delivered; may be nil.
 	Delivered func(seq uint64)
-	// SaveInterval is how often the position is saved while events arrive, and so how much is
-	// repeated after a crash; 0 is 5 s.
+	// SaveInterval is how often the position is saved, and so bounds how much is delivered again
+	// after a crash; 0 is 5 s.
 	SaveInterval time.Duration
 	// Logger receives ignored messages, and saves that failed; nil is none.
 	Logger *slog.Logger
@@ -71,7 +70,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	return errors.Join(err, stop())
 }
 
-// deliverCommit delivers the events of one commit. It ignores a message that is not a commit.
+// deliverCommit ignores a message that is not a commit of scute.
 func (c *Consumer) deliverCommit(ctx context.Context, r eventlog.Record, logger *slog.Logger) error {
 	events, err := r.CloudEvents(c.Log.ID())
 	if err != nil {

@@ -19,8 +19,8 @@ type Position struct {
 	// LogID is empty at the beginning.
 	LogID    string `json:"logID"`
 	Sequence uint64 `json:"sequence"`
-	// Commit identifies the commit at Sequence, in the form of mark and a fingerprint. It is
-	// ignored if it has another sequence, because a user moved the position.
+	// Commit identifies the commit at Sequence: SEQUENCE/FINGERPRINT. If it has another sequence, a
+	// user moved the position, and Commit is ignored.
 	Commit string `json:"commit,omitempty"`
 	// Since is the sequence after which a consumer that folds events must read again after a
 	// restart. A Consumer does not use it.
@@ -36,11 +36,10 @@ func PositionAfter(logID string, r eventlog.Record) Position {
 	return Position{LogID: logID, Sequence: r.Seq, Commit: commitPrefix(r.Seq) + r.Fingerprint()}
 }
 
-// commitPrefix returns the prefix of Commit.
 func commitPrefix(seq uint64) string { return strconv.FormatUint(seq, 10) + "/" }
 
-// ReadAfter returns the sequence after which the log is read again. If the position identifies the
-// last delivered commit, this commit is read again, so that Check can compare it.
+// ReadAfter returns the sequence after which to read the log. The last delivered commit is read
+// again if the position identifies it, so that Check can compare it.
 func (p Position) ReadAfter() uint64 {
 	if p.hasCommit() {
 		return p.Sequence - 1
@@ -56,7 +55,6 @@ func (p Position) Check(r eventlog.Record) error {
 	return nil
 }
 
-// hasCommit reports whether the position identifies its commit.
 func (p Position) hasCommit() bool {
 	return p.Sequence > 0 && strings.HasPrefix(p.Commit, commitPrefix(p.Sequence))
 }

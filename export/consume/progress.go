@@ -10,10 +10,8 @@ import (
 )
 
 const (
-	// saveInterval is the default interval at which a position is saved.
-	saveInterval = 5 * time.Second
-	// saveTimeout bounds one save.
-	saveTimeout = 10 * time.Second
+	saveInterval = 5 * time.Second // default
+	saveTimeout  = 10 * time.Second
 )
 
 // Progress is the position of a consumer while it runs. It is saved periodically.
@@ -26,8 +24,8 @@ type Progress struct {
 	saved    Position // used only by the goroutine that saves
 }
 
-// Resume returns the progress at the saved position. If the position is of another log, it returns
-// the progress at the beginning of the log.
+// Resume returns the progress at the saved position, or at the beginning of the log if the position
+// is of another log.
 func Resume(ctx context.Context, log Log, store Store, logger *slog.Logger) (*Progress, error) {
 	p, err := store.Load(ctx)
 	if err != nil {
@@ -59,9 +57,9 @@ func (s *Progress) Advance(p Position) {
 	s.position = p
 }
 
-// SaveEvery saves the position at each interval; 0 is 5 s. If the function before is not nil,
-// SaveEvery calls it before each save, and skips the save if it fails. The returned function stops
-// SaveEvery, and saves the position a last time.
+// SaveEvery saves the position at each interval; 0 is 5 s. It calls before, which may be nil,
+// before each save, and skips the save if before fails. The returned function stops SaveEvery, and
+// saves the position a last time.
 func (s *Progress) SaveEvery(ctx context.Context, interval time.Duration, before func() error) (stop func() error) {
 	sctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var saving sync.WaitGroup

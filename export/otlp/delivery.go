@@ -16,12 +16,9 @@ import (
 )
 
 const (
-	// maxBatchSpans bounds the spans of one request.
 	maxBatchSpans = 512
-	// maxBatchBytes bounds the bytes of one request. A collector rejects a request of more than 4
-	// MiB, even if it is retried.
-	maxBatchBytes = 1 << 20
-	// initialInterval and maxInterval are the shortest and the longest wait between two attempts.
+	// maxBatchBytes is far below the 4 MiB at which a collector rejects a request, even if it is retried.
+	maxBatchBytes   = 1 << 20
 	initialInterval = time.Second
 	maxInterval     = time.Minute
 )
@@ -36,9 +33,9 @@ type Delivery struct {
 	Alarm func(err error)
 	// OnRejected is called for spans that the collector rejected.
 	OnRejected func(spans int, err error)
-	// InitialInterval is the first wait after an error; 0 is 1 s. SaveInterval is the interval at
-	// which spans that fill no request are sent, and the position is saved; 0 is 5 s. After a
-	// crash, the spans since the last save are sent again.
+	// InitialInterval is the first wait after an error; 0 is 1 s. SaveInterval is the longest time
+	// until spans are sent and the position is saved; 0 is 5 s. After a crash, the spans since the
+	// last save are sent again.
 	InitialInterval, SaveInterval time.Duration
 	Logger                        *slog.Logger
 
@@ -62,8 +59,8 @@ func (d *Delivery) State() State {
 	return d.state
 }
 
-// Run sends spans until ctx ends. After an error it continues automatically at the saved position,
-// and sends later spans again.
+// Run sends spans until ctx ends. After an error it continues at the saved position, and sends the
+// spans after it again.
 func (d *Delivery) Run(ctx context.Context) {
 	waits := d.newBackOff()
 	for ctx.Err() == nil {
@@ -83,7 +80,6 @@ func (d *Delivery) newBackOff() *backoff.ExponentialBackOff {
 	return backoff.NewExponentialBackOff(backoff.WithInitialInterval(cmp.Or(d.InitialInterval, initialInterval)), backoff.WithMaxInterval(maxInterval), backoff.WithMaxElapsedTime(0))
 }
 
-// run reads the log and sends spans until reading or sending fails.
 func (d *Delivery) run(ctx context.Context, waits *backoff.ExponentialBackOff) error {
 	progress, err := consume.Resume(ctx, d.Log, d.Store, d.Logger)
 	if err != nil {
@@ -105,7 +101,7 @@ func (d *Delivery) run(ctx context.Context, waits *backoff.ExponentialBackOff) e
 			return nil
 		}
 		spans, err := fold.Apply(r)
-		if r.Seq <= p.Sequence { // these spans had ended at the position
+		if r.Seq <= p.Sequence { // already sent
 			return nil
 		}
 		if err != nil {
@@ -118,14 +114,14 @@ func (d *Delivery) run(ctx context.Context, waits *backoff.ExponentialBackOff) e
 	cancel()
 	err = errors.Join(err, stop())
 	if errors.Is(err, consume.ErrRolledBack) {
-		// The spans of lost commits remain at the collector. The spans of the commits that replaced
-		// them have other IDs.
+		// The spans of lost commits remain at the collector. The commits that replaced them have
+		// spans with other IDs.
 		return errors.Join(err, progress.Reset(ctx))
 	}
 	return err
 }
 
-// queue contains the spans that were not sent yet, and the position after the commits that ended them.
+// queue contains the spans that were not sent yet, and the position to save when they are sent.
 type queue struct {
 	*Delivery
 	progress *consume.Progress
@@ -136,7 +132,7 @@ type queue struct {
 	after   consume.Position
 }
 
-// add adds the spans that ended with a commit, and sends all if they fill a request.
+// add adds the spans that ended with a commit. It sends all spans if they fill a request.
 func (q *queue) add(ctx context.Context, spans []tracing.Span, after consume.Position) error {
 	q.sending.Lock()
 	q.spans, q.after = append(q.spans, spans...), after
@@ -148,7 +144,6 @@ func (q *queue) add(ctx context.Context, spans []tracing.Span, after consume.Pos
 	return q.flush(ctx)
 }
 
-// flush sends all spans, and advances the position.
 func (q *queue) flush(ctx context.Context) error {
 	q.sending.Lock()
 	defer q.sending.Unlock()
@@ -165,7 +160,6 @@ func (q *queue) flush(ctx context.Context) error {
 	return nil
 }
 
-// countFitting returns how many of the spans fit into a request.
 func countFitting(spans []tracing.Span) int {
 	most, size := min(len(spans), maxBatchSpans), 0
 	for i := range most {
@@ -213,7 +207,6 @@ func (d *Delivery) addCounts(sent, refused int) {
 	d.reported = ""
 }
 
-// reportError calls Alarm if the error has changed.
 func (d *Delivery) reportError(err error) {
 	d.mu.Lock()
 	news := d.reported != err.Error()

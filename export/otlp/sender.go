@@ -26,7 +26,7 @@ import (
 	"scute.dev/internal/redact"
 )
 
-// errRejected is returned if the collector rejected spans and would reject them again.
+// errRejected means that the collector would reject the same spans again.
 var errRejected = errors.New("the collector refuses spans")
 
 // Sender sends spans to the collector that the environment names (OTEL_EXPORTER_OTLP_ENDPOINT and related variables).
@@ -58,7 +58,6 @@ func NewSender(ctx context.Context, cluster string) (*Sender, error) {
 // Close closes the connection.
 func (s *Sender) Close(ctx context.Context) error { return s.exporter.Shutdown(ctx) }
 
-// exportResponse is the collector's response to a request.
 type exportResponse struct {
 	err      error
 	rejected int64
@@ -67,7 +66,7 @@ type exportResponse struct {
 
 type responseKey struct{}
 
-// captureResponse stores the response to a request, because the exporter returns it only as a text.
+// captureResponse stores the response, because the exporter returns it only as text.
 func captureResponse(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	err := call(ctx, method, request, reply, conn, opts...)
 	if a, ok := ctx.Value(responseKey{}).(*exportResponse); ok {
@@ -105,7 +104,7 @@ func (s *Sender) Send(ctx context.Context, spans []tracing.Span) (refused int, e
 	}
 }
 
-// safeMessage returns the part of a response that is safe for messages.
+// safeMessage omits the parts of a response that may contain secrets.
 func safeMessage(err error) error {
 	s := status.Convert(err)
 	return fmt.Errorf("%s: %s", s.Code(), redact.Message(s.Message()))
@@ -122,8 +121,7 @@ func isPermanent(code grpccodes.Code) bool {
 	}
 }
 
-// spanStub returns a span in the form that exporters accept. The tracer of the SDK cannot be used,
-// because it generates IDs and times.
+// spanStub is used because the tracer of the SDK would generate IDs and times.
 func (s *Sender) spanStub(span *tracing.Span) tracetest.SpanStub {
 	of := trace.SpanContextConfig{TraceID: span.TraceID, SpanID: span.SpanID, TraceFlags: trace.FlagsSampled}
 	out := tracetest.SpanStub{

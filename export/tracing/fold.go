@@ -11,25 +11,23 @@ import (
 	"scute.dev/workflow"
 )
 
-// Fold converts the commits of one log, in order, into spans. It stores only what has not ended.
+// Fold converts the commits of one log, in order, into spans. It stores only unfinished spans.
 type Fold struct {
 	logID        string
 	runs         *eventlog.Catalog[workflow.Event]
 	moves        *eventlog.Catalog[mover.Event]
 	remediations *eventlog.Catalog[remediator.Event]
 	open         map[eventlog.Aggregate]*list.Element
-	byStart      *list.List // of *undertaking, by the time of their start
+	byStart      *list.List // of *openAggregate, by since
 }
 
-// openAggregate is an unfinished run, move or remediation of an aggregate.
 type openAggregate struct {
 	since uint64 // the sequence of its first commit
 	converter
 }
 
-// converter converts the events of a domain into spans.
 type converter interface {
-	// finished reports whether no span is open. Later events then do not depend on earlier ones.
+	// finished reports whether no span is open, so that later events do not depend on earlier ones.
 	finished() bool
 }
 
@@ -64,7 +62,6 @@ func (f *Fold) Apply(r eventlog.Record) ([]Span, error) {
 	}
 }
 
-// eventConverter is the story of a domain whose events are of type E.
 type eventConverter[E any] interface {
 	converter
 	// apply applies an event and returns the spans that end with it.

@@ -2,13 +2,11 @@ package tracing
 
 import "scute.dev/mover"
 
-// Names of the open spans of a move.
 const (
 	spanMove  = "move"
 	spanPhase = "phase"
 )
 
-// move is an unfinished move.
 type move struct {
 	tree
 	state mover.State
@@ -34,7 +32,6 @@ func (m *move) apply(e mover.Event, ev *stored) []Span {
 	return m.drain()
 }
 
-// enterPhase ends the span of the previous phase and begins the span of the current one.
 func (m *move) enterPhase(ev *stored) {
 	s := &m.state
 	if s.Phase == mover.PhaseFailed && s.Failure.Message != "" {

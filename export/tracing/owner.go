@@ -10,21 +10,20 @@ import (
 	"scute.dev/remediator"
 )
 
-// Names of the open spans of a machine. They belong to one trace, by the machine's UID.
+// Spans of a machine. All spans of one UID belong to one trace.
 const (
 	spanRemediation = "remediation"
 	spanStep        = "step"
 	spanEscalation  = "escalation"
 )
 
-// owner is an owner of machines with unfinished remediations, with their steps, or unfinished escalation steps.
+// owner is an owner of machines with open spans.
 type owner struct {
-	// state is empty at first: the progress of a remediation depends only on the events since its start.
+	// state begins empty: the progress of a remediation depends only on the events since its start.
 	state    remediator.State
 	machines map[types.UID]*machine
 }
 
-// machine contains the spans of one machine.
 type machine struct {
 	tree
 	step remediator.Step
@@ -60,7 +59,6 @@ func (o *owner) apply(e remediator.Event, ev *stored) (ended []Span) {
 	return ended
 }
 
-// machine returns the spans of a machine.
 func (o *owner) machine(of remediator.Subject, ev *stored) *machine {
 	m := o.machines[of.UID]
 	if m == nil {
@@ -116,7 +114,6 @@ func (o *owner) newRemediationSpan(a *remediator.Active, ev *stored) *Span {
 	return s
 }
 
-// endRemediation ends the spans of a remediation, with the outcome in the state.
 func (o *owner) endRemediation(uid types.UID, m *machine, ev *stored) {
 	end := outcome{failed: true, result: string(remediator.EndCancelled)}
 	for _, past := range slices.Backward(o.state.History) {

@@ -15,7 +15,7 @@ const (
 	resultInterrupted = "Interrupted"
 )
 
-// Names of the open spans of a run. The names of tasks and handlers follow a slash.
+// Spans of a run. The name of the task or handler follows the slash.
 const (
 	spanRun      = "run"
 	spanTask     = "task/"
@@ -51,8 +51,8 @@ func (r *run) apply(e workflow.Event, ev *stored) []Span {
 	return r.drain()
 }
 
-// beginRun begins the span of a run. If an operator continues a run that has ended, open begins
-// another span of the same trace, as a child of the first one.
+// beginRun begins the span of a run. If an operator continues a run that has ended, beginRun adds
+// another span to the trace, as a child of the first one.
 func (r *run) beginRun(e workflow.Event, ev *stored) {
 	if !r.finished() {
 		return
@@ -70,7 +70,6 @@ func (r *run) beginRun(e workflow.Event, ev *stored) {
 	}
 }
 
-// newTaskSpan returns a new span of a task.
 func (*run) newTaskSpan(ev *stored, name, what, task, step string, attempt int) *Span {
 	s := ev.span(name, what, task+"/"+step)
 	s.set(AttributeTask, task)
@@ -121,7 +120,8 @@ func (r *run) applyTask(e workflow.Event, ev *stored) {
 	}
 }
 
-// beginTask begins the span of a task unless it is open. It lasts from the first attempt to the end of the task.
+// beginTask begins the span of a task unless it is open. The span lasts from the first attempt to
+// the end of the task.
 func (r *run) beginTask(task string, ev *stored) {
 	if !r.has(spanTask + task) {
 		r.begin(spanTask+task, spanRun, r.newTaskSpan(ev, "task "+task, spanTask, task, "", 0))

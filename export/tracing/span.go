@@ -48,14 +48,13 @@ type Span struct {
 	Message string
 }
 
-// set adds an attribute, unless its value is empty.
 func (s *Span) set(key attribute.Key, text string) {
 	if text != "" {
 		s.Attributes = append(s.Attributes, key.String(truncate(text)))
 	}
 }
 
-// Size returns the approximate size of a span in a request, in bytes. It is at least the size of its texts.
+// Size returns the approximate size of a span in a request, in bytes, but at least the size of its texts.
 func (s *Span) Size() int {
 	const fixed, each = 128, 16 // IDs, times and keys of the format
 	size := fixed + len(s.Name) + len(s.Message)
@@ -65,7 +64,6 @@ func (s *Span) Size() int {
 	return size
 }
 
-// truncate cuts a message to maxText bytes.
 func truncate(text string) string {
 	if len(text) <= maxText {
 		return text
@@ -85,14 +83,13 @@ func RootID(logID string, of eventlog.Aggregate) trace.SpanID {
 	return spanID(logID, of, "root", "", "")
 }
 
-// spanID returns the ID of a span that begins with an event. what and name distinguish the spans
-// that begin with the same event.
+// spanID returns the ID of a span. what and name distinguish spans that begin with the same event.
 func spanID(logID string, of eventlog.Aggregate, what, name, event string) trace.SpanID {
 	sum := digest("span", logID, string(of.Kind), of.ID, what, name, event)
 	return trace.SpanID(sum[:8])
 }
 
-// digest returns a hash of a list of texts. Different lists have different hashes.
+// digest returns different hashes for different lists.
 func digest(texts ...string) [sha256.Size]byte {
 	var all []byte
 	for _, text := range texts {
@@ -102,7 +99,6 @@ func digest(texts ...string) [sha256.Size]byte {
 	return sha256.Sum256(all)
 }
 
-// stored is an event with its position in the log.
 type stored struct {
 	eventlog.Event
 	aggregate eventlog.Aggregate
@@ -110,7 +106,6 @@ type stored struct {
 	logID     string
 }
 
-// span returns a span that begins with an event.
 func (ev *stored) span(name, what, part string) *Span {
 	s := &Span{Name: name, SpanID: spanID(ev.logID, ev.aggregate, what, part, ev.ID), Start: ev.Time}
 	s.Attributes = append(s.Attributes, attributeSequence.Int64(int64(ev.seq))) //nolint:gosec // a sequence is far below 2^63
@@ -120,7 +115,6 @@ func (ev *stored) span(name, what, part string) *Span {
 	return s
 }
 
-// root returns a span that begins with an event and has no parent.
 func (ev *stored) root(name, what, part string) *Span {
 	s := ev.span(name, what, part)
 	s.set(attributeKind, string(ev.aggregate.Kind))

@@ -7,21 +7,19 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// tree contains the open spans of one trace, by the names that the domain gives them.
+// tree contains the open spans of one trace, by names that the domain chooses.
 type tree struct {
 	traceID trace.TraceID
 	spans   map[string]*node
 	ended   []Span
 }
 
-// node is an open span, with its parent and its children.
 type node struct {
 	*Span
 	parent   *node
 	children map[string]bool
 }
 
-// begin begins a span as a child of another one, or without a parent.
 func (t *tree) begin(name, parent string, s *Span) {
 	if t.spans == nil {
 		t.spans = map[string]*node{}
@@ -37,7 +35,6 @@ func (t *tree) begin(name, parent string, s *Span) {
 
 func (t *tree) has(name string) bool { return t.spans[name] != nil }
 
-// outcome is the result of a span.
 type outcome struct {
 	failed                 bool
 	result, cause, message string

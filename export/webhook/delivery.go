@@ -11,8 +11,8 @@ import (
 	"scute.dev/export/consume"
 )
 
-// retryInterval is how long a delivery waits after an error before it continues, and the interval
-// at which a stopped delivery checks for another token.
+// retryInterval is the wait after an error, and the interval at which a stopped delivery checks for
+// another token.
 const retryInterval = 10 * time.Second
 
 // Delivery posts the events of a log to a Sink.
@@ -47,9 +47,9 @@ func (d *Delivery) State() State {
 }
 
 // Run delivers events until ctx ends. It stops when the receiver rejects an event, or when the log
-// lost commits and continued. It then continues when the token has changed, when the position was
-// changed, or in a new process. After any other error it continues automatically, and posts events
-// after the saved position again.
+// lost commits and continued. Then it continues only after the token or the position was changed,
+// or in a new process. After any other error it continues automatically, and posts the events after
+// the saved position again.
 func (d *Delivery) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		token, _ := d.Sink.Secret.token() // each attempt returns the error of a token that cannot be read
@@ -69,7 +69,6 @@ func (d *Delivery) Run(ctx context.Context) {
 	}
 }
 
-// operatorActed reports whether an operator has changed the token or the position.
 func (d *Delivery) operatorActed(ctx context.Context, token string, at consume.Position) bool {
 	if now, err := d.Sink.Secret.token(); err == nil && now != token {
 		return true
@@ -78,7 +77,7 @@ func (d *Delivery) operatorActed(ctx context.Context, token string, at consume.P
 	return err == nil && now != at
 }
 
-// wait waits after an error. It returns false if ctx has ended.
+// wait returns false if ctx has ended.
 func (d *Delivery) wait(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():
@@ -88,8 +87,7 @@ func (d *Delivery) wait(ctx context.Context) bool {
 	}
 }
 
-// recordDelivered records the sequence up to which all events were accepted, and at first the
-// sequence after which the delivery starts.
+// recordDelivered is first called with the sequence after which the delivery starts.
 func (d *Delivery) recordDelivered(seq uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -99,7 +97,6 @@ func (d *Delivery) recordDelivered(seq uint64) {
 	d.state = State{Sequence: seq}
 }
 
-// reportError records the error, and calls Alarm if the error has changed.
 func (d *Delivery) reportError(stopped bool, err error) {
 	d.mu.Lock()
 	d.state.Stopped = stopped

@@ -13,8 +13,8 @@ import (
 	"unicode"
 )
 
-// Secret is a folder with the token and the certificate authority of the receiver, as a mounted
-// Secret contains them, or "".
+// Secret is the folder of a mounted Secret with the token and the certificate authority of the
+// receiver; "" is none.
 type Secret string
 
 // Files of the folder. Each may be absent.
@@ -26,7 +26,6 @@ const (
 	caFile = "ca.crt"
 )
 
-// token returns the bearer token, or "" if there is none.
 func (s Secret) token() (string, error) {
 	text, err := s.read(tokenFile)
 	token := strings.TrimSpace(string(text))

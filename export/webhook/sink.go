@@ -21,20 +21,19 @@ import (
 )
 
 const (
-	// requestTimeout is the timeout of one request.
 	requestTimeout = 30 * time.Second
 	// maxRetryAfter is the longest wait that a receiver can request.
 	maxRetryAfter = 10 * time.Minute
-	// maxDrainBytes bounds the part of a response that is read, in bytes and in time, so that the
-	// connection can be reused.
+	// maxDrainBytes and drainTimeout bound how much of a response is read, so that the connection
+	// can be reused.
 	maxDrainBytes = 4 << 10
 	drainTimeout  = time.Second
 )
 
 var (
-	// errRejected is returned if the receiver rejected an event and would reject it again.
+	// errRejected means that the receiver would reject the event again.
 	errRejected = errors.New("the receiver of the webhook refuses the event")
-	// errUnavailable is returned if the receiver did not accept an event within Patience.
+	// errUnavailable means that no attempt succeeded within MaxElapsedTime.
 	errUnavailable = errors.New("the receiver of the webhook did not accept the event")
 )
 
@@ -81,7 +80,6 @@ func (s *Sink) Send(ctx context.Context, e eventlog.CloudEvent) error {
 	return fmt.Errorf("%w: %w", errUnavailable, err)
 }
 
-// waitUntil waits until a time.
 func waitUntil(ctx context.Context, t time.Time) error {
 	select {
 	case <-ctx.Done():
@@ -91,14 +89,12 @@ func waitUntil(ctx context.Context, t time.Time) error {
 	}
 }
 
-// retryBackOff are the waits between attempts. They grow, with jitter, and are at least as long as
-// the receiver requests.
+// retryBackOff waits with jitter, at least as long as the receiver requests.
 type retryBackOff struct {
 	*backoff.ExponentialBackOff
 	requested time.Duration
 }
 
-// NextBackOff implements backoff.BackOff.
 func (w *retryBackOff) NextBackOff() time.Duration {
 	next := w.ExponentialBackOff.NextBackOff()
 	if next == backoff.Stop {
@@ -107,7 +103,7 @@ func (w *retryBackOff) NextBackOff() time.Duration {
 	return max(next, w.requested)
 }
 
-// post makes one request. It returns how long the receiver requests to wait before the next one.
+// post makes one request. It returns how long the receiver asks to wait before the next one.
 func (s *Sink) post(ctx context.Context, e eventlog.CloudEvent) (asked time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -147,7 +143,7 @@ func (s *Sink) post(ctx context.Context, e eventlog.CloudEvent) (asked time.Dura
 // statusText returns a code with its standard text, because the text of the response is untrusted.
 func statusText(code int) string { return fmt.Sprintf("%d %s", code, http.StatusText(code)) }
 
-// errNotHTTP replaces errors of the client that quote the response, which may contain what was sent.
+// errNotHTTP replaces errors of the client that quote the response: it may contain the request.
 var errNotHTTP = errors.New("the connection was lost, or the answer is not HTTP")
 
 // safeError returns the part of a client's error that is safe for messages. It omits the URL, whose
@@ -171,7 +167,7 @@ func safeError(err error) error {
 	}
 }
 
-// retryAfter parses the header Retry-After: seconds, or a date.
+// retryAfter parses Retry-After, in seconds or as a date.
 func retryAfter(value string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
 		return min(time.Duration(seconds)*time.Second, maxRetryAfter)
