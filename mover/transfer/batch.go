@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// batchDelay is how long a result waits for others, so that many results cost the log one commit.
+	// batchDelay is how long a result waits for others, so that the log gets one commit for many.
 	batchDelay = 50 * time.Millisecond
-	// batchMax limits the size of a batch.
-	batchMax = 250
+	batchMax   = 250
 )
 
-// each calls work for every item, at most limit at once, and passes the results to hand in batches,
-// in the caller's goroutine. The first error stops the work. Results that are ready by then are
+// each calls work for every item, at most limit at once, and passes the results in batches to hand
+// in the caller's goroutine. The first error stops the work; results that are ready by then are
+// still passed.
 // still passed to hand.
 func each[T, R any](ctx context.Context, limit int, items []T, work func(context.Context, T) (R, error), hand func([]R) error) error {
 	return stream(ctx, limit, func(ctx context.Context, put func(T)) error {
@@ -30,14 +30,14 @@ func each[T, R any](ctx context.Context, limit int, items []T, work func(context
 	}, work, hand)
 }
 
-// stream works like each, but the items come from find, which calls put for each item. put blocks
-// while limit items are being worked on. It is safe for concurrent use.
+// stream works like each, but find calls put for each item. put blocks while limit items are in
+// work, and is safe for concurrent use.
 func stream[T, R any](ctx context.Context, limit int, find func(ctx context.Context, put func(T)) error, work func(context.Context, T) (R, error), hand func([]R) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	group, workCtx := errgroup.WithContext(ctx)
 	group.SetLimit(limit)
-	results := make(chan R, max(limit, batchMax)) // large enough that work does not block while hand stores a batch
+	results := make(chan R, max(limit, batchMax)) // work does not block while hand stores a batch
 	done := make(chan error, 1)
 	go func() {
 		notFound := find(workCtx, func(item T) {
@@ -49,7 +49,7 @@ func stream[T, R any](ctx context.Context, limit int, find func(ctx context.Cont
 				return err
 			})
 		})
-		done <- cmp.Or(group.Wait(), notFound) // an error of work also cancels find, whose error is less specific
+		done <- cmp.Or(group.Wait(), notFound) // an error of work also cancels find, whose error says less
 		close(results)
 	}()
 

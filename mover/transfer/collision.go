@@ -10,10 +10,9 @@ import (
 	"scute.dev/mover"
 )
 
-// describeCollision describes an object of the target that conflicts with an object of the move. It
-// appends what created the object to why, and returns what to do. Deleting the object is not
-// enough: a controller of the target would recreate it in each attempt, once the object's owner is
-// copied.
+// describeCollision returns why with what created the object of the target, and what to do. To
+// delete the object is not enough: once its owner is copied, a controller of the target would
+// recreate it in each attempt.
 func (t *Transfer) describeCollision(why string, have *unstructured.Unstructured) (what, remedy string) {
 	o := object.Observe(have)
 	of := o.Pool
@@ -30,11 +29,10 @@ func (t *Transfer) describeCollision(why string, have *unstructured.Unstructured
 			" on the target, " + t.retryAdvice() + ", and scale the controller up when all copies are created"
 }
 
-// isAdoptable reports whether an object that already exists on the target may be used instead of a
-// copy, and if not, why. Its content must be the same, except for metadata that tools write. It
-// must also stay at the source (a ClusterClass, its templates, an identity) or be plain
-// configuration (such as a Secret that an earlier move copied for another cluster). A Cluster, a
-// Machine or anything else that represents infrastructure is never adoptable.
+// isAdoptable reports whether an existing object of the target may be used instead of a copy, and
+// if not, why. Its content must be the same, except for metadata that tools write. It must also
+// stay at the source (a ClusterClass, its templates, an identity) or be plain configuration, such
+// as a Secret that an earlier move copied. Nothing that represents infrastructure is adoptable.
 func isAdoptable(kept bool, ref object.Ref, want, have *unstructured.Unstructured) (bool, string) {
 	if mover.IsRecord(ref) {
 		// completeRecord adds missing bindings.
@@ -49,7 +47,8 @@ func isAdoptable(kept bool, ref object.Ref, want, have *unstructured.Unstructure
 		domain, _, _ := strings.Cut(key, "/")
 		return !strings.HasSuffix(domain, object.CoreGroup)
 	})
-	// Names and labels that tools write differ between clusters. Labels that Cluster API reads do not.
+	// Tools write different names and labels in each cluster, but not labels that Cluster API
+	// reads.
 	w.Object["metadata"] = map[string]any{}
 	w.SetLabels(labels)
 	if field, same := mover.Contains(w, have); !same {

@@ -14,10 +14,9 @@ import (
 	"scute.dev/mover"
 )
 
-// addOwners adds the owners of a moving object to an object that is used on the target instead of
-// its copy, if that object already has owners. Otherwise the garbage collector would delete the
-// object with its present owners although the copies use it. An object without owners stays without
-// owners.
+// addOwners adds the owners of a moving object to the existing object that replaces its copy, if
+// that already has owners. Otherwise the garbage collector could delete it with its present owners
+// while the copies use it.
 func (t *Transfer) addOwners(ctx context.Context, item mover.Item, onto kube.Type, want, have *unstructured.Unstructured) error {
 	owners := have.GetOwnerReferences()
 	if item.KeepReason != "" || item.Ref.Group != "" || len(owners) == 0 {
@@ -25,16 +24,16 @@ func (t *Transfer) addOwners(ctx context.Context, item mover.Item, onto kube.Typ
 	}
 	for _, owner := range want.GetOwnerReferences() {
 		if !slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool { return o.UID == owner.UID }) {
-			owner.Controller = nil // an object has at most one controller
+			owner.Controller = nil // an object has at most one
 			owners = append(owners, owner)
 		}
 	}
 	return setOwners(ctx, t.target, onto, have, owners)
 }
 
-// removeCopyOwners removes the owners that are copies about to be deleted from objects that stay on
-// the target. This must precede the first deletion. The objects are identified by the target's
-// state alone, because a process may have stopped right after it added an owner.
+// removeCopyOwners removes copies that are about to be deleted from the owners of objects that stay
+// on the target. This must precede the first deletion. It relies on the target's state alone,
+// because a process may have stopped right after it added an owner.
 func (t *Transfer) removeCopyOwners(ctx context.Context, level []mover.Item, there objects) error {
 	return kube.ForEach(ctx, t.workers(), level, func(ctx context.Context, item mover.Item) error {
 		have := there[item.Ref]
@@ -55,8 +54,8 @@ func (t *Transfer) removeCopyOwners(ctx context.Context, level []mover.Item, the
 	})
 }
 
-// detachRemaining removes the owners that move from objects that stay at the source. This must
-// precede the first deletion, because the garbage collector deletes an object with its last owner.
+// detachRemaining removes moving owners from objects that stay at the source. This must precede the
+// first deletion, because the garbage collector deletes an object with its last owner.
 func (t *Transfer) detachRemaining(ctx context.Context, plan []mover.Item) error {
 	leaves := make(map[types.UID]bool)
 	left := make(map[object.Ref]bool)
@@ -81,14 +80,13 @@ func (t *Transfer) detachRemaining(ctx context.Context, plan []mover.Item) error
 	})
 }
 
-// dropOwners removes the owners whose UIDs are in removed from an object.
 func dropOwners(ctx context.Context, c *kube.Cluster, typ kube.Type, have *unstructured.Unstructured, removed map[types.UID]bool) error {
 	rest := slices.DeleteFunc(have.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return removed[o.UID] })
 	return setOwners(ctx, c, typ, have, rest)
 }
 
-// setOwners replaces the owner references of an object. If another client has written to the object
-// since it was read, the step fails and is retried.
+// setOwners fails if another client has written to the object since it was read; the step is then
+// retried.
 func setOwners(ctx context.Context, c *kube.Cluster, typ kube.Type, have *unstructured.Unstructured, owners []metav1.OwnerReference) error {
 	if len(owners) == len(have.GetOwnerReferences()) {
 		return nil

@@ -26,7 +26,7 @@ type createdObject struct {
 	adopted bool
 }
 
-// create creates every planned object that the target lacks, owners first and in parallel within a level.
+// create creates every missing planned object, owners first and in parallel within a level.
 func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover.Outcome, error) {
 	first := !t.command && !s.Posted
 	if !s.Posted {
@@ -35,17 +35,17 @@ func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover
 		}
 	}
 	var there objects
-	if !first { // in the first attempt, an existing object is found when Create fails
+	if !first { // a first attempt finds an existing object when Create fails
 		var err error
 		if there, err = t.listPresent(ctx, t.target, s.Plan); err != nil {
 			return nil, err
 		}
 	}
 	roots := rootsOf(s)
-	uids := make(map[object.Ref]types.UID, len(s.Plan)) // of the copies of earlier levels
+	uids := make(map[object.Ref]types.UID, len(s.Plan)) // of copies in earlier levels
 	maps.Copy(uids, s.Created)
 	missing := slices.DeleteFunc(slices.Clone(s.Plan), func(item mover.Item) bool { return uids[item.Ref] != "" })
-	var read objects // all originals if there are at most maxInMemory: reading them by level would wait for the API server once for each level
+	var read objects // all originals, if at most maxInMemory: to read them by level would need a round trip for each level
 	ready, readying := errgroup.WithContext(ctx)
 	ready.Go(func() error { return t.ensureNamespaces(readying, s.Plan) })
 	if t.archive == nil && len(missing) <= maxInMemory {
@@ -69,7 +69,7 @@ func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover
 			}
 			return t.createOne(ctx, s.Spec, item, source, want, there[item.Ref])
 		}
-		created := make(map[object.Ref]types.UID, len(todo)) // work reads uids meanwhile
+		created := make(map[object.Ref]types.UID, len(todo)) // separate from uids, which work reads meanwhile
 		hand := func(batch []createdObject) error {
 			out := mover.Created{Objects: make(map[object.Ref]types.UID, len(batch))}
 			for _, m := range batch {
@@ -94,10 +94,8 @@ func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover
 	return mover.AllCreated{}, nil
 }
 
-// splitShared splits levels so that objects that stay at the source are created one after the
-// other, in the same order in every move. Another move may create the same objects at the same
-// time. Because of the order, one move then creates them all and the other waits for the first of
-// them; otherwise each move could wait for an object that the other has created.
+// splitShared creates objects that stay at the source one by one, in the same order in every move.
+// Two moves that create the same objects at the same time would otherwise wait for each other.
 func splitShared(levels [][]mover.Item) (parts [][]mover.Item) {
 	for _, level := range levels {
 		shared := slices.DeleteFunc(slices.Clone(level), func(item mover.Item) bool { return item.KeepReason == "" })
@@ -136,9 +134,8 @@ func (t *Transfer) ensureNamespaces(ctx context.Context, plan []mover.Item) erro
 	return nil
 }
 
-// createOne creates one copy. If the copy exists with the annotations of this move, an earlier
-// process created it. source is the original, want is the copy, and have is the object as just read
-// from the target, or nil if it was absent or not read.
+// createOne creates one copy. An existing copy with this move's annotations is from an earlier
+// process. have is the object as just read from the target, or nil if it was absent or not read.
 func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.Item, source, want, have *unstructured.Unstructured) (createdObject, error) {
 	onto, err := t.typeOf(t.target, item.Ref, item.Version)
 	if err != nil {
@@ -146,7 +143,7 @@ func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.It
 	}
 	if have == nil {
 		have, err = t.target.Create(ctx, onto, want)
-		if apierrors.IsAlreadyExists(err) { // it was created after have was read, or have was not read
+		if apierrors.IsAlreadyExists(err) { // created after have was read, or never read
 			have, err = t.target.Get(ctx, onto, item.Ref.Namespace, item.Ref.Name)
 		}
 		if err != nil {
@@ -162,8 +159,7 @@ func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.It
 	case hold.Holder{}:
 		return t.adopt(ctx, item, onto, want)
 	default:
-		// The other move created the object and may still delete it. It removes its annotations
-		// when it ends.
+		// The other move may still delete the object. It removes its annotations when it ends.
 		return createdObject{}, &waitError{
 			message: fmt.Sprintf("%s on the target is held by another move, %s: waiting until that move ends", item.Ref, holder),
 			next:    "wait for that move, or abort it",
@@ -175,12 +171,11 @@ func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.It
 	return createdObject{ref: item.Ref, uid: have.GetUID()}, nil
 }
 
-// checkPlanned returns an error unless an object of the source is the planned object. source is nil
-// if the object was deleted.
+// checkPlanned fails unless source is the planned object. source is nil if it was deleted.
 func (t *Transfer) checkPlanned(item mover.Item, source *unstructured.Unstructured) error {
 	switch {
 	case t.archive != nil:
-		return nil // the archive compared it with its index when it was read
+		return nil // Archive.Object compared it with the index
 	case source == nil:
 		return finalError("find out who deleted it while it was paused", "%s was deleted at the source after the plan was recorded", item.Ref)
 	case source.GetUID() != item.UID:
@@ -192,14 +187,14 @@ func (t *Transfer) checkPlanned(item mover.Item, source *unstructured.Unstructur
 	if err != nil {
 		return err
 	}
-	// The most important case: a Cluster whose pause was removed must not be reconciled on the target.
+	// Above all, a Cluster whose pause was removed must not be reconciled on the target.
 	if hash != item.Hash || isSecret(item.Ref) && source.GetResourceVersion() != item.ResourceVersion {
 		return finalError("find out who wrote to it while it was paused", "%s changed at the source after the plan was recorded", item.Ref)
 	}
 	return nil
 }
 
-// adopt uses an adoptable object of the target instead of the copy. It only adds owners and bindings.
+// adopt uses an existing object instead of a copy. It only adds owners and bindings.
 func (t *Transfer) adopt(ctx context.Context, item mover.Item, onto kube.Type, want *unstructured.Unstructured) (createdObject, error) {
 	have, err := t.target.Get(ctx, onto, item.Ref.Namespace, item.Ref.Name)
 	if err != nil {
@@ -218,7 +213,7 @@ func (t *Transfer) adopt(ctx context.Context, item mover.Item, onto kube.Type, w
 	return createdObject{ref: item.Ref, uid: have.GetUID(), adopted: true}, nil
 }
 
-// completeRecord adds missing bindings to a record that a controller of the target created first.
+// completeRecord adds missing bindings to a record that the target's controller created first.
 func (t *Transfer) completeRecord(ctx context.Context, item mover.Item, onto kube.Type, want, have *unstructured.Unstructured) error {
 	if !mover.IsRecord(item.Ref) {
 		return nil
@@ -232,9 +227,8 @@ func (t *Transfer) completeRecord(ctx context.Context, item mover.Item, onto kub
 	})
 }
 
-// carryOver copies what a create request cannot set: the managed fields, and the status if it is
-// requested. It omits the Paused condition, because only a controller of the target can report that
-// the copy is paused.
+// carryOver copies what a create request cannot set: the managed fields, and the status if
+// requested. It omits the Paused condition, which only a controller of the target may report.
 func (t *Transfer) carryOver(ctx context.Context, spec mover.Spec, onto kube.Type, source, have *unstructured.Unstructured) error {
 	if fields := appliedFields(source); len(fields) > 0 && len(appliedFields(have)) == 0 {
 		if err := t.patchCopy(ctx, onto, have, map[string]any{"metadata": map[string]any{"uid": have.GetUID(), "managedFields": fields}}); err != nil {
@@ -262,10 +256,9 @@ func (t *Transfer) patchCopy(ctx context.Context, onto kube.Type, have *unstruct
 	})
 }
 
-// appliedFields returns the managed fields of an object to which server-side apply was used, and
-// nil for other objects. Without these entries, the topology controller or a GitOps tool could
-// never remove a field that it once set, because a create request would attribute all fields to
-// scute. Entries of subresources are omitted, as the copy has no subresources.
+// appliedFields returns the managed fields of an object that server-side apply has written, nil for
+// other objects. Without them, the topology controller or a GitOps tool could never remove a field
+// that it once set, because a create request attributes all fields to scute.
 func appliedFields(u *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
 	var fields []metav1.ManagedFieldsEntry
 	applied := false

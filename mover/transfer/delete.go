@@ -20,11 +20,10 @@ import (
 	"scute.dev/view"
 )
 
-// The pause is checked again before each chunk of a level. Once listInterval has passed, both
-// clusters are also listed in full. The interval between full listings is at least listShare times
-// the duration of the last full listing, so a large move spends at most a sixth of its time on
-// them. The pause is checked before the first chunk too, unless the listing began less than
-// maxListingAge ago, because the listing of a large move takes long.
+// The pause is checked before each chunk of a level, unless a listing that began less than
+// maxListingAge ago showed it. Once listInterval has passed, both clusters are listed in full
+// again. The interval is at least listShare times as long as the last full listing took, so a large
+// move spends at most a sixth of its time on listings.
 const (
 	deleteChunk  = 250
 	listInterval = 10 * time.Second
@@ -32,18 +31,17 @@ const (
 	pauseShare   = 10
 )
 
-// listIntervalAfter returns the interval after which both clusters are listed again within a level.
 func (t *Transfer) listIntervalAfter(took time.Duration) time.Duration {
 	return max(cmp.Or(t.listInterval, listInterval), listShare*took)
 }
 
-// maxListingAge returns how long a listing counts as current: a second, which is listInterval/pauseShare.
+// maxListingAge returns how long a listing counts as current: 1 second by default.
 func (t *Transfer) maxListingAge() time.Duration { return t.listIntervalAfter(0) / pauseShare }
 
-// deleteSource deletes the planned objects from the source, identified by UID, dependants before
-// owners. Before each level it checks both clusters again: an object is deleted only if the target
-// still has its copy, and only while the source does not work on the same machines. Kinds outside
-// the plan are checked before the roots are deleted, and otherwise at intervals of listInterval.
+// deleteSource deletes the planned objects at the source by UID, dependants before owners. Before
+// each level it checks both clusters: an object is deleted only if the target still has its copy,
+// and only while the source's controllers are paused. Kinds outside of the plan are checked before
+// roots are deleted, and otherwise every listInterval.
 func (t *Transfer) deleteSource(ctx context.Context, s *mover.State, emit Emit) (mover.Outcome, error) {
 	levels := mover.Levels(s.Plan)
 	slices.Reverse(levels)
@@ -61,7 +59,7 @@ func (t *Transfer) deleteSource(ctx context.Context, s *mover.State, emit Emit) 
 			}
 			spared = true
 		}
-		looked, paused := time.Now(), began // paused is when the pause was last observed; zero once something was deleted
+		looked, paused := time.Now(), began // paused is when the pause was last observed; zero after a deletion
 		next := t.listIntervalAfter(looked.Sub(began))
 		for chunk := range slices.Chunk(todo, deleteChunk) {
 			if began = time.Now(); began.Sub(looked) > next {
@@ -97,13 +95,14 @@ func (t *Transfer) deleteSome(ctx context.Context, chunk []mover.Item, there hea
 	})
 }
 
-// byCluster groups the items by Cluster, so that the pause of few Clusters needs checking before a chunk.
+// byCluster groups the items, so that the pause of few Clusters must be checked before a chunk.
 func byCluster(items []mover.Item) []mover.Item {
 	slices.SortStableFunc(items, func(a, b mover.Item) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	return items
 }
 
-// rootsAbove returns the roots whose pause applies to the items: their Clusters, and every ClusterClass.
+// rootsAbove returns the roots whose pause applies to the items: their Clusters and every
+// ClusterClass.
 func rootsAbove(roots []pause.Root, items []mover.Item) []pause.Root {
 	clusters := make(map[string]bool)
 	for _, item := range items {
@@ -112,17 +111,16 @@ func rootsAbove(roots []pause.Root, items []mover.Item) []pause.Root {
 	return slices.DeleteFunc(slices.Clone(roots), func(r pause.Root) bool { return pause.IsCluster(r.Ref) && !clusters[r.Ref.Name] })
 }
 
-// checkDeletion checks on both clusters that the next deletion is safe, and returns the objects of
-// the source. It lists every kind that a move reads if everything is set or the last full listing
-// is older than listInterval, and otherwise only the kinds of the plan. Before the other checks of
-// the source it restores a removed pause, because running controllers would recreate what a user
-// deletes to resolve a problem found here.
+// checkDeletion checks in both clusters that the next deletion is safe, and returns the objects of
+// the source. It lists only the kinds of the plan, unless everything is set or listInterval has
+// passed. It first restores a removed pause: otherwise controllers would recreate what a user
+// deletes to resolve a problem that the later checks find.
 func (t *Transfer) checkDeletion(ctx context.Context, s *mover.State, everything bool) (heads, error) {
 	now, looked := time.Now(), t.listedAt
 	if everything = everything || now.Sub(looked) > t.listIntervalAfter(0); everything {
 		looked = now
 	}
-	t.listedAt = time.Time{} // if a check below fails, the next call lists everything again
+	t.listedAt = time.Time{} // if a check fails, the next call lists everything
 	look, err := t.listBoth(ctx, s, everything)
 	if err != nil {
 		return nil, err
@@ -157,9 +155,8 @@ func (t *Transfer) checkDeletion(ctx context.Context, s *mover.State, everything
 	return look.originals, nil
 }
 
-// checkAcknowledged returns an error until the controllers of a source whose pause was removed have
-// acknowledged the pause again. A controller that still works would replace a Machine that is being
-// deleted.
+// checkAcknowledged fails until the controllers of a source whose pause was removed have
+// acknowledged it again. An active controller would replace a Machine that is being deleted.
 func (t *Transfer) checkAcknowledged(ctx context.Context, s *mover.State) error {
 	if !t.pauseLifted.Load() {
 		return nil
@@ -178,8 +175,8 @@ func (t *Transfer) checkAcknowledged(ctx context.Context, s *mover.State) error 
 	return nil
 }
 
-// checkSourceEmpty lists the source again, and returns an error if its controllers could still work
-// on what the target is about to resume.
+// checkSourceEmpty fails if the source's controllers could still act on what the target is about to
+// resume.
 func (t *Transfer) checkSourceEmpty(ctx context.Context, s *mover.State) error {
 	moves := slices.DeleteFunc(slices.Clone(s.Plan), func(item mover.Item) bool { return item.KeepReason != "" || !isActive(item) })
 	there, err := t.listPresent(ctx, t.Source, moves)
@@ -189,10 +186,10 @@ func (t *Transfer) checkSourceEmpty(ctx context.Context, s *mover.State) error {
 	return t.checkRecreated(ctx, moves, headsOf(there))
 }
 
-// ensurePaused returns an error unless the roots of the source are still paused. If their
-// controllers reconciled, a deletion would reach the infrastructure. It pauses all unpaused roots
-// again before it returns, because a tool that removes one pause removes the pause of every
-// Cluster. It calls work, which may be nil, for the paused roots.
+// ensurePaused fails unless the roots of the source are still paused: if their controllers
+// reconciled, a deletion would reach the infrastructure. It first pauses all unpaused roots again,
+// because a tool that removes one pause removes all of them. It calls work, which may be nil, for
+// paused roots.
 func (t *Transfer) ensurePaused(
 	ctx context.Context, roots []pause.Root, have objects, work func(context.Context, pause.Root, kube.Type, *unstructured.Unstructured) error,
 ) error {
@@ -222,9 +219,8 @@ func (t *Transfer) ensurePaused(
 	return cmp.Or(failed, err)
 }
 
-// annotateEmptying annotates a root as being emptied, in case an older log is used to roll back. It
-// is called before the first deletion, but only after the deletion is known to be safe, because an
-// annotated source is not resumed.
+// annotateEmptying marks a root as being emptied, in case an older log is used to roll back. Call
+// it right before the first deletion, once it is known to be safe: a marked source is not resumed.
 func (t *Transfer) annotateEmptying(ctx context.Context, root pause.Root, typ kube.Type, u *unstructured.Unstructured) error {
 	if u == nil || isEmptying(u) {
 		return nil
@@ -237,14 +233,12 @@ func isEmptying(u *unstructured.Unstructured) bool {
 	return marked
 }
 
-// remove deletes an object without its controllers: the object is paused, so no controller handles
-// its finalizers. If it has finalizers, one patch removes them and sets the annotation with which
-// webhooks allow the deletion. Then the object is deleted. An object without finalizers is deleted
-// at once, and annotated only if the deletion is denied. Both requests name the UID, and an object
-// with another UID is kept, because the planned object no longer exists. have is the object as just
-// observed.
+// remove deletes an object whose controllers are paused and handle no finalizers. If it has
+// finalizers, one patch removes them and sets the annotation with which webhooks allow the
+// deletion. Without finalizers it is annotated only if the deletion is denied. Both requests name
+// the UID, so an object with another UID is kept.
 func remove(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref, uid types.UID, have head) error {
-	const tries = 4 // two if a finalizer is added again between patch and deletion, one more after a denial
+	const tries = 4 // two in case a finalizer is added between patch and deletion, one more after a denial
 	denied := false
 	for range tries {
 		if have.uid != uid {
@@ -274,12 +268,11 @@ func remove(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref,
 	return fmt.Errorf("%s: delete %s: a controller keeps adding its finalizers again", c.Name, ref)
 }
 
-// release removes the finalizers and annotates the object as deleted for a move, in one write. It
-// also pauses the object: controllers of some kinds, such as those of the add-on provider for Helm,
-// ignore the pause of the Cluster. They would add their finalizer again and act on the deletion.
-// The caller deletes the object right after that, because some controllers add their finalizer
-// again to a paused object (cluster-api issue 11812). The API server rejects new finalizers only on
-// an object that is being deleted.
+// release removes the finalizers and annotates the object as deleted for a move. It also pauses the
+// object: some controllers, such as those of the add-on provider for Helm, ignore the pause of the
+// Cluster, and would act on the deletion. Delete the object right after this, because some
+// controllers add their finalizer to a paused object again (cluster-api issue 11812), which the API
+// server rejects only during a deletion.
 func release(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref, uid types.UID, dryRun ...string) error {
 	return c.Patch(ctx, "release "+ref.String(), typ, ref, map[string]any{"metadata": map[string]any{
 		"uid": uid, "finalizers": nil, "annotations": map[string]any{object.DeleteForMoveAnnotation: "", object.PausedAnnotation: ""},

@@ -15,21 +15,20 @@ import (
 	"scute.dev/pause"
 )
 
-// isRemaining reports whether an object of the plan must still be deleted at the source.
+// isRemaining reports whether an item must still be deleted at the source.
 func isRemaining(s *mover.State, item mover.Item) bool {
 	return item.KeepReason == "" && !s.Deleted[item.Ref]
 }
 
-// head contains the fields of an object that a deletion needs. It is small because the heads of a
-// large plan are in memory while a level is deleted. The zero value represents no object.
+// head has the fields that a deletion needs, because the heads of a large plan are in memory while
+// a level is deleted. The zero value means that there is no object.
 type head struct {
 	uid        types.UID
 	deleting   bool
 	finalizers bool
-	released   bool // a move has removed its finalizers in order to delete it
+	released   bool // a move removed its finalizers to delete it
 }
 
-// headOf returns the head of an object, which may be nil.
 func headOf(u *unstructured.Unstructured) head {
 	if u == nil {
 		return head{}
@@ -37,7 +36,6 @@ func headOf(u *unstructured.Unstructured) head {
 	return head{uid: u.GetUID(), deleting: u.GetDeletionTimestamp() != nil, finalizers: len(u.GetFinalizers()) > 0, released: isReleased(u)}
 }
 
-// heads contains the heads of objects of one side, the source or the target.
 type heads map[object.Ref]head
 
 func headsOf(have objects) heads {
@@ -48,16 +46,15 @@ func headsOf(have objects) heads {
 	return found
 }
 
-// sides contains the objects of a plan that the two sides have.
 type sides struct {
 	copies, originals heads
 	roots             objects // of the source, with spec.paused
-	// unplanned contains the objects outside the plan that its deletion would also delete.
+	// unplanned would be deleted with the plan, but is not in it.
 	unplanned []mover.ObjectReason
 }
 
 // listBoth lists both sides at the same time. Unless everything is set, it lists only the kinds of
-// the plan at the source, and at the target only the kinds of objects that remain at the source.
+// the plan at the source, and only the kinds that remain there on the target.
 func (t *Transfer) listBoth(ctx context.Context, s *mover.State, everything bool) (sides, error) {
 	wanted := make(map[object.Ref]bool, len(s.Plan))
 	planned := make(map[string]bool)
@@ -106,7 +103,6 @@ func (t *Transfer) listBoth(ctx context.Context, s *mover.State, everything bool
 	return found, err
 }
 
-// stripContent removes all fields of an object except its metadata and spec.paused.
 func stripContent(u *unstructured.Unstructured) *unstructured.Unstructured {
 	paused, found, err := unstructured.NestedBool(u.Object, "spec", "paused")
 	delete(u.Object, "status")
@@ -118,12 +114,12 @@ func stripContent(u *unstructured.Unstructured) *unstructured.Unstructured {
 	return u
 }
 
-// listing is a kind on one side, in a namespace, or in all namespaces if namespace is "".
+// listing is a list request for a kind in a namespace, or in all namespaces.
 type listing struct {
 	side      *kube.Cluster
 	typ       kube.Type
 	namespace string
-	// full lists the entire objects instead of their metadata.
+	// full lists entire objects instead of metadata.
 	full bool
 }
 
@@ -131,9 +127,8 @@ type listingKey struct{ side, kind, namespace string }
 
 func (l listing) key() listingKey { return listingKey{l.side.Name, l.typ.GroupKind(), l.namespace} }
 
-// list makes listings of both sides at the same time, and calls see with each object, concurrently
-// for several kinds. It remembers the number of objects of each listing, and of each namespace if a
-// listing covers all namespaces.
+// list calls see with each object, concurrently for several kinds. It remembers the number of
+// objects by kind and namespace.
 func (t *Transfer) list(ctx context.Context, parts []listing, see func(listing, *unstructured.Unstructured) error) error {
 	var mu sync.Mutex
 	counts := make(map[listingKey]int)
@@ -161,9 +156,8 @@ func (t *Transfer) list(ctx context.Context, parts []listing, see func(listing, 
 	return err
 }
 
-// listPresent returns the metadata of the planned objects that a side has. It makes one list
-// request for each kind and namespace. Steps that write call it first, so that they do not repeat
-// the work of an earlier process.
+// listPresent returns the metadata of the planned objects that a side has, with one request for
+// each kind and namespace. Steps that write call it first, to skip what an earlier process did.
 func (t *Transfer) listPresent(ctx context.Context, c *kube.Cluster, plan []mover.Item) (objects, error) {
 	parts, err := t.listingsOf(c, plan)
 	if err != nil {
@@ -196,9 +190,8 @@ func (t *Transfer) listingsOf(c *kube.Cluster, plan []mover.Item) (parts []listi
 	return parts, nil
 }
 
-// dependents collects objects that the deletion of a plan would also delete: objects outside the
-// plan that are owned by an object the plan deletes. The garbage collector deletes them with their
-// owner.
+// dependents collects objects outside of the plan that are owned by objects it deletes. The garbage
+// collector would delete them too.
 type dependents struct {
 	moves   map[types.UID]object.Ref
 	planned map[types.UID]bool
@@ -222,8 +215,8 @@ func (b *dependents) add(o object.Observed) {
 	}
 }
 
-// unplannedDependents returns the dependants in a snapshot of the source that was just taken. It
-// lists only what the snapshot lacks.
+// unplannedDependents returns the dependants at the source. It lists only what the fresh snapshot w
+// lacks.
 func (t *Transfer) unplannedDependents(ctx context.Context, s *mover.State, w *snapshot) ([]mover.ObjectReason, error) {
 	b := dependentsOf(s.Plan)
 	for _, o := range w.objects {
@@ -239,8 +232,8 @@ func (t *Transfer) unplannedDependents(ctx context.Context, s *mover.State, w *s
 	return b.found, nil
 }
 
-// allListings returns the listings of all kinds that a move reads in its own namespace and in the
-// namespaces of its plan.
+// allListings returns the listings of all kinds that a move reads, in its namespace and those of
+// its plan.
 func (t *Transfer) allListings(s *mover.State) []listing {
 	own := s.Spec.Namespace
 	namespaces := map[string]bool{own: true}
@@ -261,7 +254,6 @@ func (t *Transfer) allListings(s *mover.State) []listing {
 	return parts
 }
 
-// listingsIn returns the listings of a kind in namespaces. A cluster-scoped kind has one listing.
 func listingsIn(side *kube.Cluster, typ kube.Type, namespaces ...string) (parts []listing) {
 	if !typ.Namespaced {
 		return []listing{{side: side, typ: typ}}
@@ -283,8 +275,7 @@ func (t *Transfer) listAll(ctx context.Context, parts []listing, see func(object
 	})
 }
 
-// sizes contains the number of objects per kind, namespace and side at the last listing. The zero
-// value is ready for use.
+// sizes has the number of objects in each listing when it was last made. The zero value works.
 type sizes struct {
 	mu     sync.Mutex
 	counts map[listingKey]int
@@ -299,7 +290,6 @@ func (s *sizes) update(later map[listingKey]int) {
 	maps.Copy(s.counts, later)
 }
 
-// count returns the number of objects at the last listing; known is false if there was no listing.
 func (s *sizes) count(l listing) (n int, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

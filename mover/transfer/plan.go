@@ -12,7 +12,7 @@ import (
 	"scute.dev/pause"
 )
 
-// draft returns a plan of every object that moves, with its UID, resource version and content hash, owners first.
+// draft returns the plan: every object that moves, owners first.
 func (t *Transfer) draft(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	w, err := t.readForDraft(ctx, s.Spec)
 	if err != nil {
@@ -41,10 +41,9 @@ func (t *Transfer) draft(ctx context.Context, s *mover.State) (mover.Outcome, er
 	return mover.Drafted{Items: found.items, Excluded: found.excluded}, nil
 }
 
-// readForDraft returns the snapshot from which the plan is made. Every acknowledgement must be
-// older than it. The snapshot in which all objects had acknowledged qualifies if it began less than
-// maxListingAge ago and hashed the contents. Later changes are detected when the copies are created
-// and verified.
+// readForDraft returns a snapshot that is newer than every acknowledgement. It reuses
+// pausedSnapshot if that began less than maxListingAge ago. Later changes are detected when the
+// copies are created and verified.
 func (t *Transfer) readForDraft(ctx context.Context, spec mover.Spec) (*snapshot, error) {
 	last := t.pausedSnapshot
 	if t.pausedSnapshot = nil; last != nil && time.Since(last.at) < t.maxListingAge() {
@@ -54,18 +53,17 @@ func (t *Transfer) readForDraft(ctx context.Context, spec mover.Spec) (*snapshot
 	return w, err
 }
 
-// survey contains the result of one observation of a source whose objects have acknowledged the
-// pause.
+// survey is the result of one observation of a source that has acknowledged the pause.
 type survey struct {
 	items    []mover.Item
 	excluded []mover.ObjectReason
-	// active contains objects whose acknowledgement no longer holds.
+	// active have an acknowledgement that no longer holds.
 	active []mover.ObjectReason
-	// remediating contains objects whose remediation began after the preflight.
+	// remediating began their remediation after the preflight.
 	remediating []mover.ObjectReason
-	// unfit contains errors that the preflight checks for, and that appeared after it.
+	// unfit are errors of the preflight's checks that appeared after it.
 	unfit []mover.Finding
-	// deleting contains objects that another client is deleting.
+	// deleting are being deleted by another client.
 	deleting []mover.ObjectReason
 }
 
@@ -109,8 +107,8 @@ func (t *Transfer) evaluate(ctx context.Context, s *mover.State, w *snapshot) (f
 	return found, nil
 }
 
-// checkNotEmptied returns an error if the source is incomplete. A plan made from an incomplete
-// source would omit objects that only the target has, and a rollback would remove their owners.
+// checkNotEmptied fails if the source is incomplete. The plan would omit objects that only the
+// target has, and a rollback would delete their owners.
 func checkNotEmptied(spec mover.Spec, members mover.Members) error {
 	var found []mover.ObjectReason
 	for _, m := range members.Objects {
@@ -125,8 +123,7 @@ func checkNotEmptied(spec mover.Spec, members mover.Members) error {
 	return strandedError(found, "a move has started to delete at the source, but the event log does not record it", keepLogAdvice(spec))
 }
 
-// hashConfigMaps reads and hashes the ConfigMaps that move. Listings contain only metadata of
-// ConfigMaps, because a namespace may have many that do not move.
+// hashConfigMaps reads only the ConfigMaps that move, because a namespace may have many others.
 func (t *Transfer) hashConfigMaps(ctx context.Context, members mover.Members, w *snapshot) error {
 	var refs []object.Ref
 	for _, m := range members.Objects {
@@ -147,7 +144,7 @@ func (t *Transfer) hashConfigMaps(ctx context.Context, members mover.Members, w 
 	})
 }
 
-// drift returns the objects of the source that were changed, created or deleted after the plan was made.
+// drift returns the objects of the source that were changed, created or deleted since the plan.
 func drift(plan, now []mover.Item) []mover.ObjectReason {
 	var found []mover.ObjectReason
 	planned := make(map[object.Ref]mover.Item, len(plan))

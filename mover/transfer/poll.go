@@ -12,16 +12,14 @@ import (
 	"scute.dev/pause"
 )
 
-// polls counts how often this process has read the status that controllers of the target write.
 type polls struct {
 	first time.Time
 	pause.Patience
 }
 
-// poll reads copies once. lacks returns what a controller of the target has not written to a copy
+// poll reads copies once. lacks returns what the target's controllers have not written to a copy
 // yet, or ""; u is nil if there is no copy. poll returns the complete copies, and the pending ones
-// sorted by reference. If there is no progress for a while, it triggers the controllers of the
-// pending copies.
+// in order. Without progress for a while it triggers the controllers of the pending copies.
 func (t *Transfer) poll(
 	ctx context.Context, l *polls, items []mover.Item, lacks func(ctx context.Context, w wanted, u *unstructured.Unstructured) (string, error),
 ) (done []object.Ref, pending []mover.ObjectReason, err error) {
@@ -58,8 +56,8 @@ func (t *Transfer) poll(
 	return done, pending, nil
 }
 
-// pollUnacknowledged polls the copies that controllers of the target must acknowledge. It returns
-// those without Paused=True, whose controllers may not have observed them.
+// pollUnacknowledged returns the copies without Paused=True, whose controllers may not have
+// observed them.
 func (t *Transfer) pollUnacknowledged(ctx context.Context, s *mover.State) ([]mover.ObjectReason, error) {
 	var items []mover.Item
 	for _, item := range s.Plan {
@@ -68,7 +66,7 @@ func (t *Transfer) pollUnacknowledged(ctx context.Context, s *mover.State) ([]mo
 		}
 	}
 	done, pending, err := t.poll(ctx, &t.ackPolls, items, func(_ context.Context, _ wanted, u *unstructured.Unstructured) (string, error) {
-		if u == nil || object.Observe(u).Paused == object.True { // the comparison reports missing copies
+		if u == nil || object.Observe(u).Paused == object.True { // the comparison reports a missing copy
 			return "", nil
 		}
 		return "its controller on the target has not acknowledged that it is paused", nil

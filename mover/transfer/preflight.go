@@ -13,26 +13,25 @@ import (
 	"scute.dev/mover"
 )
 
-// scope contains the input of the checks of one preflight.
+// scope is the input of the checks of a preflight.
 type scope struct {
 	*Transfer
 
 	spec     mover.Spec
 	members  mover.Members
 	snapshot *snapshot
-	// hidden is the error of a forbidden listing at the source.
+	// hidden is the error of a forbidden list request at the source.
 	hidden error
 }
 
-// need is a condition under which a check can run.
 type need int
 
 const (
-	// sourceRead means that all objects of the source were read. sourceHidden means that listing a
-	// kind there is forbidden.
+	// sourceRead means that all objects of the source were read; sourceHidden, that a list request
+	// was forbidden.
 	sourceRead need = 1 << iota
 	sourceHidden
-	// targetReached means that the target is connected. targetUsable means that it is another management cluster.
+	// targetReached means that the target is connected; targetUsable, that it is another cluster.
 	targetReached
 	targetUsable
 )
@@ -42,7 +41,7 @@ type check struct {
 	run   func(*scope, context.Context) (findings, error)
 }
 
-// checks returns all checks of the preflight. They run at the same time.
+// The checks run at the same time.
 func checks() []check {
 	return []check{
 		{sourceHidden, (*scope).checkListing},
@@ -64,7 +63,7 @@ func checks() []check {
 	}
 }
 
-// preflight runs all checks before anything is changed, and returns all of their findings together.
+// preflight runs all checks before anything is changed, and returns all findings together.
 func (t *Transfer) preflight(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	t.target, t.targetID = nil, ""
 	if err := t.connect(ctx, s.Spec, "", false); err != nil {
@@ -85,7 +84,7 @@ func (t *Transfer) preflight(ctx context.Context, s *mover.State) (mover.Outcome
 	case err != nil:
 		return nil, err
 	case t.hasOwnAnnotation(p.members):
-		t.target = nil // connect again once the log has recorded the target
+		t.target = nil // reconnect once the log has recorded the target
 		return mover.LogLost{Log: t.log}, nil
 	default:
 		known = sourceRead
@@ -101,7 +100,7 @@ func (t *Transfer) preflight(ctx context.Context, s *mover.State) (mover.Outcome
 	return mover.PreflightDone{Clusters: clusters, TargetID: t.targetID, Findings: sortFindings(found)}, nil
 }
 
-// reach connects to the target. unusable contains the reasons why no copies can be created there.
+// reach connects to the target. unusable is why no copies can be created there.
 func (p *scope) reach(ctx context.Context) (unusable findings, err error) {
 	if err := p.connect(ctx, p.spec, "", true); err != nil {
 		unusable.AddError(p.targetField(), err.Error(), unreachedAdvice(err))
@@ -120,7 +119,7 @@ func (p *scope) reach(ctx context.Context) (unusable findings, err error) {
 	return unusable, nil
 }
 
-// run runs the checks whose needs are met, and appends their findings to found.
+// run runs the checks whose needs are met.
 func (p *scope) run(ctx context.Context, known need, found findings) (findings, error) {
 	if p.target != nil {
 		if known |= targetReached; len(found) == 0 {
@@ -147,7 +146,7 @@ func (p *scope) run(ctx context.Context, known need, found findings) (findings, 
 
 type findings = mover.Findings
 
-// collect returns a function for the hand parameter of each, readEach or eachOriginal. It appends the results to found.
+// collect returns a hand function, as for each, that appends the results to found.
 func collect[S ~[]E, E any](found *S) func([]S) error {
 	return func(batch []S) error {
 		*found = append(*found, slices.Concat(batch...)...)
@@ -155,7 +154,6 @@ func collect[S ~[]E, E any](found *S) func([]S) error {
 	}
 }
 
-// refusedError returns a RefusedError if any of the findings is an error.
 func refusedError(f findings) error {
 	if f.HasErrors() {
 		return &RefusedError{Findings: sortFindings(f)}
@@ -163,8 +161,8 @@ func refusedError(f findings) error {
 	return nil
 }
 
-// sortFindings removes duplicates and sorts errors first, then by field, so that the same objects
-// always give the same result.
+// sortFindings sorts errors first and removes duplicates, so that the same objects give the same
+// result.
 func sortFindings(f findings) findings {
 	slices.SortFunc(f, func(a, b mover.Finding) int {
 		return cmp.Or(cmp.Compare(a.Severity, b.Severity), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Message, b.Message))

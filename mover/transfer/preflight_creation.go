@@ -17,7 +17,7 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// checkCreation checks whether the move may create on the target, and creates every object there in a dry run.
+// checkCreation checks the permissions to create, and creates every object in a dry run.
 func (p *scope) checkCreation(ctx context.Context) (findings, error) {
 	verbs := []string{"get", "list", "create", "patch", "delete"}
 	if p.command {
@@ -42,7 +42,6 @@ func (p *scope) checkCreation(ctx context.Context) (findings, error) {
 	return slices.Concat(ungranted, absent, refused), err
 }
 
-// missingNamespaces returns the namespaces that the target lacks, with a finding about each.
 func (p *scope) missingNamespaces(ctx context.Context) (missing map[string]bool, found findings, err error) {
 	missing = make(map[string]bool)
 	for _, m := range p.members.Objects {
@@ -72,7 +71,7 @@ func (p *scope) missingNamespaces(ctx context.Context) (missing map[string]bool,
 	return missing, found, nil
 }
 
-// tryCreation tries to create every object of a kind that the target serves, in the namespaces that it has.
+// tryCreation creates the objects of served kinds in existing namespaces, in a dry run.
 func (p *scope) tryCreation(ctx context.Context, denied permissions, missing map[string]bool) (found findings, err error) {
 	var tried []mover.Member
 	var items []mover.Item
@@ -84,7 +83,7 @@ func (p *scope) tryCreation(ctx context.Context, denied permissions, missing map
 	}
 	err = eachOriginal(ctx, p.Transfer, items, func(ctx context.Context, i int, source *unstructured.Unstructured) (findings, error) {
 		if source == nil {
-			return nil, nil // it was deleted meanwhile; the members are listed again after the pause
+			return nil, nil // deleted meanwhile; the members are listed again after the pause
 		}
 		copied, err := p.dryCopy(tried[i], source)
 		if err != nil {
@@ -95,11 +94,10 @@ func (p *scope) tryCreation(ctx context.Context, denied permissions, missing map
 	return found, err
 }
 
-// dryCopy returns the copy of an object for a dry run.
 func (p *scope) dryCopy(m mover.Member, source *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	uids := make(map[object.Ref]types.UID)
 	for _, o := range m.MemberOwners {
-		uids[o.Ref] = "00000000-0000-0000-0000-000000000000" // nothing is stored, so the owner need not exist
+		uids[o.Ref] = "00000000-0000-0000-0000-000000000000" // a dry run stores nothing, so the owner need not exist
 	}
 	item := mover.ItemOf(m, "")
 	copied, err := mover.Rewrite(source, item, p.copyAnnotations(item, false), uids)
@@ -134,7 +132,7 @@ func (p *scope) checkCollision(ctx context.Context, onto kube.Type, m mover.Memb
 	field := "target: " + m.Ref.String()
 	switch holder := hold.FirstHolder(have); {
 	case holder == p.holder() && p.command:
-		return nil, nil // an earlier process of this restore created it
+		return nil, nil // from an earlier process of this restore
 	case holder != (hold.Holder{}) && p.command:
 		found.AddError(field, "it is held by "+holder.Describe(), "wait until that has ended, then run the command again")
 		return found, nil

@@ -20,15 +20,15 @@ import (
 // access is a verb on a kind in a namespace.
 type access struct{ kind, namespace, verb string }
 
-// permissions contains what a side denies to the move.
+// permissions are denied to the move.
 type permissions map[access]bool
 
 func (denied permissions) allows(verb string, ref object.Ref) bool {
 	return !denied[access{ref.GroupKind(), ref.Namespace, verb}]
 }
 
-// permissions checks each verb on each kind that the move uses. One request for the rules of a
-// namespace answers most of these checks.
+// permissions checks each verb on each kind. One request for the rules of a namespace answers most
+// checks.
 func (p *scope) permissions(ctx context.Context, c *kube.Cluster, types map[string]kube.Type, field string, verbs ...string) (permissions, findings, error) {
 	asked := make(map[access]bool)
 	rules := make(map[string]kube.Rules)
@@ -71,7 +71,7 @@ func (p *scope) permissions(ctx context.Context, c *kube.Cluster, types map[stri
 	return denied, found, err
 }
 
-// checkRemoval checks whether the move may delete at the source, and tries it.
+// checkRemoval checks the permissions to delete at the source, and deletes in a dry run.
 func (p *scope) checkRemoval(ctx context.Context) (findings, error) {
 	denied, found, err := p.permissions(ctx, p.Source, p.sourceTypes, "source", "get", "list", "patch", "delete")
 	if err != nil {
@@ -81,9 +81,9 @@ func (p *scope) checkRemoval(ctx context.Context) (findings, error) {
 	return append(found, some...), err
 }
 
-// tryRemoval releases and deletes every object in a dry run. Otherwise, a webhook or a policy could
-// stop the move when the source is half empty. An object without finalizers is released only if its
-// deletion is denied, as in the move itself.
+// tryRemoval releases and deletes every object in a dry run. Otherwise a webhook or a policy could
+// stop the move when the source is half empty. As in the move, an object without finalizers is
+// released only if its deletion is denied.
 func (p *scope) tryRemoval(ctx context.Context, denied permissions) (found findings, err error) {
 	leaving := slices.DeleteFunc(slices.Clone(p.members.Objects), func(m mover.Member) bool {
 		return m.KeepReason != "" || m.Deleting || !denied.allows("patch", m.Ref) || !denied.allows("delete", m.Ref)
@@ -102,7 +102,7 @@ func (p *scope) tryRemove(ctx context.Context, m mover.Member) (found findings, 
 			return found, err
 		}
 	}
-	if isClass(m.Ref) { // its deletion is always denied while its Clusters exist
+	if isClass(m.Ref) { // always denied while its Clusters exist
 		return found, nil
 	}
 	denied, err := p.tryDelete(ctx, typ, m)
@@ -114,8 +114,8 @@ func (p *scope) tryRemove(ctx context.Context, m mover.Member) (found findings, 
 	return append(found, some...), err
 }
 
-// tryRelease releases an object in a dry run. A refusal is an error, because the patch sets the
-// annotation that webhooks check.
+// tryRelease reports a refusal as an error, because the patch sets the annotation that webhooks
+// check.
 func (p *scope) tryRelease(ctx context.Context, typ kube.Type, m mover.Member) (findings, error) {
 	why, found, err := dryRunRefusal(release(ctx, p.Source, typ, m.Ref, m.UID, metav1.DryRunAll))
 	if why != "" {
@@ -124,8 +124,8 @@ func (p *scope) tryRelease(ctx context.Context, typ kube.Type, m mover.Member) (
 	return found, err
 }
 
-// tryDelete deletes an object in a dry run. A refusal is only a warning, because the annotation
-// that webhooks check is not stored yet.
+// tryDelete reports a refusal only as a warning, because the annotation that webhooks check is not
+// stored yet.
 func (p *scope) tryDelete(ctx context.Context, typ kube.Type, m mover.Member) (findings, error) {
 	why, found, err := dryRunRefusal(p.Source.TryDelete(ctx, typ, m.Ref.Namespace, m.Ref.Name))
 	if why != "" {
@@ -136,8 +136,8 @@ func (p *scope) tryDelete(ctx context.Context, typ kube.Type, m mover.Member) (f
 	return found, err
 }
 
-// dryRunRefusal returns why the source refused a dry run. If it refused because a webhook has side
-// effects, refused returns a finding instead.
+// dryRunRefusal returns why the source refused a dry run, or a finding if a webhook with side
+// effects prevents dry runs.
 func dryRunRefusal(answer error) (why string, found findings, err error) {
 	switch why := denial(answer); {
 	case answer == nil, apierrors.IsNotFound(answer), apierrors.IsConflict(answer):
@@ -152,7 +152,8 @@ func dryRunRefusal(answer error) (why string, found findings, err error) {
 	}
 }
 
-// denial returns the server's message if it denied a request or rejected it as invalid, and "" for any other error.
+// denial returns the server's message if it denied a request or rejected it as invalid, otherwise
+// "".
 func denial(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) &&

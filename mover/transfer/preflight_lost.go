@@ -17,8 +17,8 @@ import (
 	"scute.dev/view"
 )
 
-// checkLost returns findings about what the source would lose: hosted control planes, and objects
-// that do not move but would be garbage collected, because their owners move.
+// checkLost returns findings about hosted control planes, and about objects that do not move but
+// would be garbage collected, because their owners move.
 func (p *scope) checkLost(ctx context.Context) (found findings, err error) {
 	for _, h := range p.members.Hosted {
 		addLoss(&found, p.spec, h.Ref, h.Reason+": its data is in this management cluster and does not move; the target would create "+replacement(h.Ref),
@@ -40,7 +40,7 @@ func (p *scope) checkLost(ctx context.Context) (found findings, err error) {
 	return found, err
 }
 
-// addLoss adds a finding about a loss: an error, or a warning if the user accepts the loss.
+// addLoss adds an error, or a warning if the user accepts the loss.
 func addLoss(f *findings, spec mover.Spec, ref object.Ref, what, remedy string) {
 	if slices.Contains(spec.AcceptLoss, ref.GroupKind()) {
 		f.AddWarning(ref.String(), "it will be lost, as accepted: "+what, "abort if it is still needed")
@@ -49,7 +49,7 @@ func addLoss(f *findings, spec mover.Spec, ref object.Ref, what, remedy string) 
 	}
 }
 
-// replacement returns what the target would create in place of a workload of the management cluster.
+// replacement returns what the target would create in place of a workload of the source.
 func replacement(ref object.Ref) string {
 	if strings.HasSuffix(ref.Kind, "Machine") {
 		return "another machine"
@@ -57,7 +57,6 @@ func replacement(ref object.Ref) string {
 	return "an empty control plane"
 }
 
-// keepAdvice returns what to do about an object that a move would lose.
 func keepAdvice(ref object.Ref) string {
 	return "do not move its Cluster; or, if it may be lost, add " + ref.GroupKind() + " to spec.acceptLoss of another Move"
 }
@@ -67,9 +66,9 @@ func firstNames(names []string) string {
 	return strings.Join(view.More(slices.Clone(names[:min(len(names), first)]), len(names)), ", ")
 }
 
-// lostObjects returns the objects that the source would lose with the members, except those that
-// checkDependents finds in the snapshot: objects of kinds that do not move, and copied objects that
-// are meant to stay. unlisted contains the kinds that may not be listed.
+// lostObjects returns what the source would lose with the members, except for what checkDependents
+// finds in the snapshot: objects of kinds that do not move, and copied objects that should stay.
+// unlisted has the kinds that may not be listed.
 func (t *Transfer) lostObjects(ctx context.Context, members []mover.Member, w *snapshot) (lostObjects []mover.LostObject, unlisted []string, err error) {
 	others, unlisted, err := t.listOthers(ctx, members)
 	if err != nil {
@@ -80,7 +79,7 @@ func (t *Transfer) lostObjects(ctx context.Context, members []mover.Member, w *s
 		looked[o.Ref] = true
 	}
 	left := make(map[types.UID]bool)
-	spared := make(map[object.Ref][]object.Owner) // the owners that spare removes from copied objects that stay
+	spared := make(map[object.Ref][]object.Owner) // the owners that detachRemaining removes from copied objects that stay
 	for _, m := range members {
 		if looked[m.Ref] = m.KeepReason == ""; m.KeepReason == "" {
 			left[m.UID] = true
@@ -98,8 +97,7 @@ func (t *Transfer) lostObjects(ctx context.Context, members []mover.Member, w *s
 	return slices.DeleteFunc(lostObjects, func(l mover.LostObject) bool { return looked[l.Ref] }), unlisted, nil
 }
 
-// newlyLost returns the objects that would be lost and whose loss the user has not accepted. They
-// appeared after the preflight.
+// newlyLost returns objects that would be lost, are not accepted, and appeared after the preflight.
 func (t *Transfer) newlyLost(ctx context.Context, s *mover.State, w *snapshot) (found []mover.ObjectReason, err error) {
 	members := make([]mover.Member, len(s.Plan))
 	for i, item := range s.Plan {
@@ -116,8 +114,8 @@ func (t *Transfer) newlyLost(ctx context.Context, s *mover.State, w *snapshot) (
 }
 
 // listOthers returns the objects of all kinds that do not move, in the namespaces that members
-// leave, and the kinds that may not be listed there. It omits scute's own kinds, and events,
-// because events have no owners.
+// leave, and the kinds that may not be listed. It omits scute's own kinds, and events, which have
+// no owners.
 func (t *Transfer) listOthers(ctx context.Context, members []mover.Member) (listOthers []object.Observed, unlisted []string, err error) {
 	if t.listable == nil {
 		if t.listable, err = t.Source.NamespacedTypes(ctx); err != nil {
@@ -169,8 +167,8 @@ func (t *Transfer) listOthers(ctx context.Context, members []mover.Member) (list
 	return listOthers, slices.Sorted(maps.Keys(denied)), err
 }
 
-// unavailable reports whether the objects of a kind cannot be listed now, because the list is not
-// permitted or the kind's API service does not support it.
+// unavailable reports whether a kind cannot be listed: it is not permitted, or its API service does
+// not support it.
 func unavailable(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsNotAcceptable(err) || apierrors.IsServiceUnavailable(err)
 }

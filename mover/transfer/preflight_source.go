@@ -17,8 +17,8 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// checkListing reports all kinds that may not be listed, such as those of a provider that is
-// missing in the chart's values, and the command that grants the permission.
+// checkListing reports all kinds that may not be listed, for example of a provider that the chart's
+// values lack, and the command that grants the permission.
 func (p *scope) checkListing(ctx context.Context) (found findings, err error) {
 	var hidden []kube.Type
 	err = each(ctx, p.workers(), slices.Collect(maps.Values(p.sourceTypes)), func(ctx context.Context, typ kube.Type) ([]kube.Type, error) {
@@ -46,7 +46,7 @@ func (p *scope) checkListing(ctx context.Context) (found findings, err error) {
 	return found, nil
 }
 
-// clustersOf returns the names of all Clusters of the namespace, and of the selected ones.
+// clustersOf returns the names of the Clusters in the namespace, and of the selected ones.
 func clustersOf(w *snapshot, spec mover.Spec) (all, selected []string) {
 	chooses := selection(spec).ClusterFilter()
 	for _, o := range w.objects {
@@ -81,7 +81,7 @@ func (p *scope) checkSelection(context.Context) (found findings, err error) {
 	return found, nil
 }
 
-// checkObjects returns findings about objects that cannot be moved in their present state.
+// checkObjects returns findings about objects in a state that cannot be moved.
 func (p *scope) checkObjects(context.Context) (found findings, err error) {
 	for _, m := range p.members.Objects {
 		field, kind := m.Ref.String(), m.Ref.GroupKind()
@@ -122,8 +122,8 @@ func (p *scope) checkObjects(context.Context) (found findings, err error) {
 	return found, nil
 }
 
-// unfitFindings returns findings about an object that is being provisioned or deleted: the target
-// would provision it again, or bring it back.
+// unfitFindings is about objects that are being provisioned or deleted: the target would provision
+// them again, or bring them back.
 func unfitFindings(m mover.Member) (found findings) {
 	field, leaves := m.Ref.String(), m.KeepReason == ""
 	if m.Deleting {
@@ -141,9 +141,8 @@ func unfitFindings(m mover.Member) (found findings) {
 	return found
 }
 
-// inProgressFindings returns findings about an unfinished upgrade or in-place update. The
-// management cluster that began it calls its hooks, and keeps its progress in a status, which does
-// not move.
+// inProgressFindings is about unfinished upgrades and in-place updates. The management cluster that
+// began one calls its hooks and keeps its progress in a status, which does not move.
 func inProgressFindings(m mover.Member) (found findings) {
 	if m.Cluster != nil && m.Cluster.Upgrading != "" {
 		found.AddError(m.Ref.String(), "an upgrade of Kubernetes is in progress: it has not reached "+m.Cluster.Upgrading+" yet",
@@ -155,9 +154,8 @@ func inProgressFindings(m mover.Member) (found findings) {
 	return found
 }
 
-// holderFindings returns findings about a root that another move, a Pause or a task of a run holds.
-// A move must be the only holder, because a root that the move finds paused stays paused on the
-// target.
+// holderFindings is about roots that another move, a Pause or a task of a run holds. A move must be
+// the only holder, because a root that it finds paused stays paused on the target.
 func (t *Transfer) holderFindings(m mover.Member) (found findings) {
 	if backup, ok := hold.RestoredBackup(m.MoveID); ok {
 		found.AddError(m.Ref.String(), "it is being restored from backup "+backup, "run the restore command again to complete it; then create another Move")
@@ -178,14 +176,15 @@ func (t *Transfer) holderFindings(m mover.Member) (found findings) {
 
 func holderOf(m mover.Member) hold.Holder { return hold.MoveHolder(m.MoveID, m.MoveLogID) }
 
-// hasOwnAnnotation reports whether a root has the move's own annotations before its pause. This
-// happens only if the log that recorded the pause was lost or restored to an earlier state. If the
-// move continued, it would mistake its pause for a pause by the user.
+// hasOwnAnnotation reports whether a root already has this move's annotations before the pause: the
+// log that recorded the pause was lost or restored. The move must not mistake its own pause for a
+// user's.
 func (t *Transfer) hasOwnAnnotation(members mover.Members) bool {
 	return slices.ContainsFunc(members.Objects, func(m mover.Member) bool { return pause.IsRoot(m.Ref) && holderOf(m) == t.holder() })
 }
 
-// checkGraph returns the errors of the object graph, and a warning for each owner reference that is not copied.
+// checkGraph returns the findings of the object graph, and a warning for each dropped owner
+// reference.
 func (p *scope) checkGraph(context.Context) (findings, error) {
 	found := slices.Concat(p.members.Findings, p.members.AddressFindings, p.members.InUseFindings)
 	for _, d := range p.members.DroppedOwners {
@@ -194,8 +193,8 @@ func (p *scope) checkGraph(context.Context) (findings, error) {
 	return found, nil
 }
 
-// checkDefinitions returns findings about definitions with an invalid acknowledgement timeout, and
-// about definitions that are not served.
+// checkDefinitions is about definitions that are not served or have an invalid acknowledgement
+// timeout.
 func (p *scope) checkDefinitions(context.Context) (found findings, err error) {
 	_, wrong := p.ackTimeouts(subjects(p.members))
 	for _, err := range wrong {
@@ -204,7 +203,6 @@ func (p *scope) checkDefinitions(context.Context) (found findings, err error) {
 	return append(found, p.unservedFindings("source: ")...), nil
 }
 
-// unservedFindings returns a finding for each labelled definition that the API server does not serve.
 func (t *Transfer) unservedFindings(side string) (found findings) {
 	for _, name := range t.unserved {
 		found.AddError(side+name, "the CustomResourceDefinition is labelled for Cluster API, but the API server does not serve it, so its objects "+
@@ -214,9 +212,9 @@ func (t *Transfer) unservedFindings(side string) (found findings) {
 	return found
 }
 
-// checkDependents returns findings about objects that do not move but are owned by objects that do:
-// the garbage collector would delete them once the owner is deleted at the source. It also warns
-// about other objects that stay. An object with an error is reported once.
+// checkDependents is about objects that stay but whose owner moves: the garbage collector would
+// delete them. It also warns about other objects that stay. An object with an error is reported
+// once.
 func (p *scope) checkDependents(context.Context) (found findings, err error) {
 	lost := make(map[string]bool)
 	for _, f := range p.members.Findings {
@@ -250,8 +248,8 @@ func (p *scope) checkDependents(context.Context) (found findings, err error) {
 	return found, nil
 }
 
-// ownerAmong returns the owner of an object that moves, if any. It ignores scute's own objects and
-// objects that are being deleted.
+// ownerAmong returns the moving owner of an object. It ignores scute's own objects, and objects in
+// deletion.
 func ownerAmong(moves map[types.UID]object.Ref, o object.Observed) (owner object.Ref, ok bool) {
 	if o.Ref.Group == object.OwnGroup || o.Deleting {
 		return owner, false

@@ -22,7 +22,7 @@ import (
 
 const targetField = "spec.target.kubeconfigSecretRef"
 
-// fieldFor returns the text for the user of a Move or of a command.
+// fieldFor returns the text for a Move, or for a command.
 func (t *Transfer) fieldFor(ofMove, ofCommand string) string {
 	if t.command {
 		return ofCommand
@@ -32,12 +32,11 @@ func (t *Transfer) fieldFor(ofMove, ofCommand string) string {
 
 func (t *Transfer) targetField() string { return t.fieldFor(targetField, "target") }
 
-// retryAdvice returns how a user retries once the cause of a refusal is resolved.
+// retryAdvice returns how a user retries after a refusal.
 func (t *Transfer) retryAdvice() string {
 	return t.fieldFor("create another Move", "run the command again")
 }
 
-// unreachedAdvice returns what to do about a target that could not be reached.
 func unreachedAdvice(err error) string {
 	var known *FinalError
 	switch {
@@ -78,7 +77,7 @@ func (p *scope) checkStatus(ctx context.Context) (found findings, err error) {
 func (p *scope) checkKinds(context.Context) (found findings, err error) {
 	const upgrade = "upgrade the provider on the target to the source's version"
 	type kept struct{ kind, version string }
-	asked := make(map[kept]bool) // a backup of clusterctl may have a kind in several versions
+	asked := make(map[kept]bool) // files of clusterctl may have a kind in several versions
 	for _, m := range p.members.Objects {
 		kind, version := m.Ref.GroupKind(), m.Version
 		if asked[kept{kind, version}] {
@@ -98,7 +97,7 @@ func (p *scope) checkKinds(context.Context) (found findings, err error) {
 	return found, nil
 }
 
-// checkProviders compares the versions of the providers that both sides record.
+// checkProviders compares the versions of the providers in both clusters.
 func (p *scope) checkProviders(ctx context.Context) (found findings, err error) {
 	var want, have map[string]string
 	both, asking := errgroup.WithContext(ctx)
@@ -116,7 +115,6 @@ func (p *scope) checkProviders(ctx context.Context) (found findings, err error) 
 
 const providersField = "target: providers"
 
-// grantAdvice returns how to permit reading the versions of a side's providers.
 func grantAdvice() string {
 	return "grant list on " + kube.InventoryType().Resource().GroupResource().String() + " and on the kinds of operator.cluster.x-k8s.io, as the chart's roles do"
 }
@@ -146,8 +144,8 @@ func inventory(ctx context.Context, c *kube.Cluster) (map[string]string, error) 
 	return found, err
 }
 
-// compareProviders returns findings about providers that are older on the target. A provider that
-// the target does not record may be installed there nevertheless: checkKinds checks its kinds.
+// compareProviders is about providers that are older on the target. A provider that the target does
+// not record may still be installed: checkKinds checks its kinds.
 func (t *Transfer) compareProviders(want, have map[string]string) (found findings) {
 	const remedy = "compare the versions yourself: the target needs the versions of the source, or newer ones"
 	side, without := "the source", ""
@@ -182,18 +180,18 @@ func (t *Transfer) compareProviders(want, have map[string]string) (found finding
 	return found
 }
 
-// checkExtensions checks that the target has the handlers of runtime extensions that the
-// ClusterClasses name. It also warns about each ExtensionConfig that the target lacks, because the
-// hooks of an ExtensionConfig are called for every Cluster.
+// checkExtensions checks that the target has the runtime extension handlers that ClusterClasses
+// name. It also warns about each ExtensionConfig that the target lacks, because its hooks are
+// called for every Cluster.
 func (p *scope) checkExtensions(ctx context.Context) (found findings, err error) {
 	kind := "ExtensionConfig." + runtimev1.GroupVersion.Group
-	wanted := make(map[string]string) // from a handler to a class that names it
+	wanted := make(map[string]string) // by handler, a class that names it
 	for _, m := range p.members.Objects {
 		for _, handler := range m.Extensions {
 			wanted[handler] = m.Ref.String()
 		}
 	}
-	there := make(map[string]bool) // ExtensionConfigs and their handlers on the target
+	there := make(map[string]bool) // ExtensionConfigs and their handlers
 	if typ, served := p.targetTypes[kind]; served {
 		err := p.target.List(ctx, typ, "", func(u *unstructured.Unstructured) error {
 			there[u.GetName()] = true
@@ -237,8 +235,8 @@ func (p *scope) checkExtensions(ctx context.Context) (found findings, err error)
 	return found, nil
 }
 
-// checkWithheld checks that the target has the objects of other namespaces that are not shared.
-// Without their Secrets providers cannot work, and without their class Clusters cannot.
+// checkWithheld checks that the target has the objects of other namespaces that are not shared:
+// providers need their Secrets, and Clusters their class.
 func (p *scope) checkWithheld(ctx context.Context) (findings, error) {
 	left := slices.DeleteFunc(slices.Clone(p.members.Excluded), func(l mover.ObjectReason) bool { return !isElsewhere(l.Ref, p.spec.Namespace) })
 	return p.checkOnTarget(ctx, left,
@@ -246,15 +244,16 @@ func (p *scope) checkWithheld(ctx context.Context) (findings, error) {
 		"it does not move, and the existing object on the target is used: ", shareAdvice+" to move it")
 }
 
-// checkMissing checks that the target has the objects that members reference and that are not copied.
+// checkMissing checks that the target has the objects that members refer to and that are not
+// copied.
 func (p *scope) checkMissing(ctx context.Context) (findings, error) {
 	return p.checkOnTarget(ctx, p.members.Missing,
 		"it was not found on the target: ", "create it on the target, or correct the field",
 		"the existing object on the target is used: ", "check that it is the right object")
 }
 
-// checkOnTarget returns an error for each object that is missing or forbidden on the target, and a
-// warning for each object that exists there.
+// checkOnTarget returns an error for each object that is absent or forbidden, and a warning for
+// each that exists.
 func (p *scope) checkOnTarget(ctx context.Context, objects []mover.ObjectReason, lacks, add, has, review string) (found findings, err error) {
 	for _, l := range objects {
 		typ, served := p.targetTypes[l.Ref.GroupKind()]

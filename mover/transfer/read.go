@@ -19,30 +19,29 @@ import (
 )
 
 const (
-	// Up to few objects of a kind in a namespace are read one by one. So are fewer than one in
-	// sparse of the objects there.
+	// A few objects of a kind in a namespace are read one by one, and also fewer than one in
+	// sparseRatio of the objects there.
 	maxSingleReads = 5
 	sparseRatio    = 8
-	// maxInMemory is how many complete objects of a side each move may have in memory: the page size of a list.
+	// maxInMemory limits the complete objects of a side in memory, for each move: the page size of
+	// a list.
 	maxInMemory = 500
-	// unknownWeight is the minimal weight of a page of a kind that was not listed before, because
-	// the page may contain objects that are not wanted.
-	unknownWeight = maxInMemory / 10
-	// clusterSelector selects the objects of Clusters.
+	// unknownWeight is the minimal weight of a page of a kind not listed before, which may contain
+	// objects that are not wanted.
+	unknownWeight   = maxInMemory / 10
 	clusterSelector = clusterv1.ClusterNameLabel
 )
 
-// wanted is an object to read, and the version to read it in.
+// wanted is an object to read, and the type in the version to read.
 type wanted struct {
 	typ kube.Type
 	ref object.Ref
 }
 
-// readEach reads complete objects of a side and calls work for each while others are still being
-// read. u is nil if an object does not exist. Kinds with many objects are listed, because a page
-// costs the server less than single reads. Lists run in parallel as long as they read at most
-// maxInMemory objects. Each object is read once, after the call began. If a list's pages are too
-// large, or expire because the work takes minutes, the remaining objects are read one by one.
+// readEach reads complete objects of a side and calls work for each while others are still read. u
+// is nil if an object does not exist. Kinds with many objects are listed, because a page costs the
+// server less than single reads. Parallel lists read at most maxInMemory objects. If the pages are
+// too large or expire, the remaining objects are read one by one.
 func readEach[R any](ctx context.Context, t *Transfer, c *kube.Cluster, want []wanted,
 	work func(ctx context.Context, i int, u *unstructured.Unstructured) (R, error), hand func([]R) error,
 ) error {
@@ -82,7 +81,7 @@ func readEach[R any](ctx context.Context, t *Transfer, c *kube.Cluster, want []w
 	}
 	return stream(ctx, t.workers(), func(ctx context.Context, put func(found)) error {
 		lists, ctx := errgroup.WithContext(ctx)
-		lists.SetLimit(t.workers()) // lists mostly wait for the cache of the API server
+		lists.SetLimit(t.workers()) // lists mostly wait for the API server's cache
 		for _, group := range t.groupWanted(c, want) {
 			lists.Go(func() error { return read(ctx, group, put) })
 		}
@@ -97,13 +96,13 @@ func readEach[R any](ctx context.Context, t *Transfer, c *kube.Cluster, want []w
 	}, hand)
 }
 
-// group contains the indices of the wanted objects of one kind, version and namespace.
+// group is the wanted objects of one kind, version and namespace.
 type group struct {
 	listing
 
 	members  []int
 	list     bool
-	page     int64 // the estimated maximum of objects in a page of the list
+	page     int64 // the estimated maximum of objects in a page
 	selector string
 }
 
@@ -128,7 +127,7 @@ func (t *Transfer) groupWanted(c *kube.Cluster, want []wanted) []*group {
 			g.page = max(g.page, unknownWeight)
 		}
 		if g.typ.IsCore() {
-			g.selector = clusterSelector // skip Secrets and ConfigMaps that belong to no Cluster
+			g.selector = clusterSelector // skip Secrets and ConfigMaps of no Cluster
 		}
 	}
 	return groups
@@ -148,8 +147,8 @@ func (t *Transfer) wantedOf(c *kube.Cluster, plan []mover.Item) ([]wanted, error
 	return want, nil
 }
 
-// eachRoot calls work for each root with the object of the source, which is nil if the root was
-// deleted or replaced. It reads the roots unless have contains them.
+// eachRoot calls work for each root; u is nil if the root was deleted or replaced. It reads the
+// roots that have lacks.
 func (t *Transfer) eachRoot(ctx context.Context, roots []pause.Root, have objects,
 	work func(context.Context, pause.Root, kube.Type, *unstructured.Unstructured) error,
 ) error {
@@ -176,9 +175,8 @@ func (t *Transfer) eachRoot(ctx context.Context, roots []pause.Root, have object
 	})
 }
 
-// eachOriginal reads the objects to copy and calls work for each. u is nil if an object was
-// deleted. A restore reads its archive, and pauses each root that a move would have paused at the
-// source.
+// eachOriginal calls work for each object to copy; u is nil if it was deleted. A restore reads its
+// archive, and pauses each root that a move would have paused.
 func eachOriginal[R any](ctx context.Context, t *Transfer, items []mover.Item,
 	work func(ctx context.Context, i int, u *unstructured.Unstructured) (R, error), hand func([]R) error,
 ) error {
@@ -198,7 +196,7 @@ func eachOriginal[R any](ctx context.Context, t *Transfer, items []mover.Item,
 	}, hand)
 }
 
-// readOriginals reads all items. A deleted object is nil.
+// readOriginals omits deleted objects.
 func (t *Transfer) readOriginals(ctx context.Context, items []mover.Item) (objects, error) {
 	sources := make([]*unstructured.Unstructured, len(items))
 	err := eachOriginal(ctx, t, items, func(_ context.Context, i int, u *unstructured.Unstructured) (none struct{}, _ error) {
@@ -226,13 +224,12 @@ func readPaused(a *archive.Archive, item mover.Item) (*unstructured.Unstructured
 	case err != nil || !pause.IsRoot(item.Ref):
 	case item.KeepReason == "":
 		pauseCopy(u)
-	case !item.PausedByUser: // a Pause had paused it at the time of the backup
+	case !item.PausedByUser: // a Pause had paused it during the backup
 		unstructured.RemoveNestedField(u.Object, "metadata", "annotations", object.PausedAnnotation)
 	}
 	return u, err
 }
 
-// pauseCopy pauses a root as the source will be paused.
 func pauseCopy(u *unstructured.Unstructured) {
 	ref := object.RefOf(u)
 	switch {

@@ -15,14 +15,14 @@ import (
 	"scute.dev/pause"
 )
 
-// traces contains what both clusters show of a move, without any log.
+// traces is what both clusters show of a move, without a log.
 type traces struct {
 	members mover.Members
 	copies  objects
-	byUID   map[types.UID]object.Ref // of the copies
+	byUID   map[types.UID]object.Ref // of copies
 }
 
-// traces reads the members of the source, and the copies on the target that have the move's
+// traces reads the members at the source, and the objects on the target with the move's
 // annotations.
 func (t *Transfer) traces(ctx context.Context, s *mover.State) (found traces, err error) {
 	if found.members, _, err = t.members(ctx, s.Spec, everyKind); err != nil {
@@ -44,9 +44,9 @@ func (t *Transfer) traces(ctx context.Context, s *mover.State) (found traces, er
 	})
 }
 
-// copyNamespaces returns the namespaces that may contain copies: the namespaces of the move, of the
-// objects still at the source, and of the classes of copied Clusters, because a class stays on the
-// target when the source's Clusters are deleted.
+// copyNamespaces returns the namespaces that may contain copies: those of the move, of the objects
+// still at the source, and of the classes of copied Clusters, because a class stays on the target
+// when the source's Clusters are deleted.
 func (t *Transfer) copyNamespaces(ctx context.Context, own string, members mover.Members) ([]string, error) {
 	namespaces := map[string]bool{own: true}
 	for _, m := range members.Objects {
@@ -75,7 +75,7 @@ func (t *Transfer) assess(found traces) mover.Assessment {
 	return mover.Assess(found.members.Objects, origins, t.ID, t.log)
 }
 
-// assessProgress returns an error that describes what an operator can decide about a move whose log was lost.
+// assessProgress fails with what an operator can decide about a move whose log was lost.
 func (t *Transfer) assessProgress(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	found, err := t.traces(ctx, s)
 	if err != nil {
@@ -89,8 +89,7 @@ func (t *Transfer) assessProgress(ctx context.Context, s *mover.State) (mover.Ou
 	return nil, &waitError{"the event log does not contain the progress of the move: " + message, next, true}
 }
 
-// rebuild reads from both clusters what the move needs for the direction that an operator chose, if
-// that direction is safe.
+// rebuild reads from both clusters what the chosen direction needs, if that direction is safe.
 func (t *Transfer) rebuild(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	found, err := t.traces(ctx, s)
 	if err != nil {
@@ -137,8 +136,8 @@ func (t *Transfer) itemOfCopy(ref object.Ref, u *unstructured.Unstructured) move
 	return item
 }
 
-// level returns the depth of a copy below copies without owners. Clusters are at least at level 1,
-// below the ClusterClasses.
+// level returns the depth below copies without owners. Clusters are at least at level 1, below
+// ClusterClasses.
 func (found traces) level(ref object.Ref, known map[object.Ref]int) int {
 	if level, ok := known[ref]; ok {
 		return level
@@ -157,8 +156,8 @@ func (found traces) level(ref object.Ref, known map[object.Ref]int) int {
 	return level
 }
 
-// rootsOfTraces returns the roots that the move paused: roots of the source with its annotations,
-// and roots that only the target has.
+// rootsOfTraces returns the paused roots: those of the source with the move's annotations, and
+// those that only the target has.
 func (t *Transfer) rootsOfTraces(found traces) []pause.Root {
 	var roots []pause.Root
 	seen := make(map[object.Ref]bool)
@@ -180,8 +179,7 @@ func (t *Transfer) rootsOfTraces(found traces) []pause.Root {
 	return roots
 }
 
-// abandonTarget ends a move whose target was abandoned. The source is resumed if it is complete;
-// otherwise it stays paused.
+// abandonTarget resumes the source if it is complete; otherwise the source stays paused.
 func (t *Transfer) abandonTarget(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	source := *s
 	if s.Lost != nil {
@@ -222,7 +220,7 @@ func missingCluster(spec mover.Spec, members mover.Members) (name string, missin
 	return "of namespace " + spec.Namespace, len(there) == 0
 }
 
-// emptiedReason returns why the source is no longer complete, or "" if it is complete.
+// emptiedReason returns why the source is incomplete, or "".
 func (t *Transfer) emptiedReason(ctx context.Context, s *mover.State) (string, error) {
 	there, err := t.listPresent(ctx, t.Source, s.Plan)
 	if err != nil {

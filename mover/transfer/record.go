@@ -19,9 +19,9 @@ import (
 // errTakenOver means that another process works on the same restore.
 var errTakenOver = errors.New("another process has taken over this restore and continues it; this process has stopped")
 
-// record is a ConfigMap on the target that records the progress of a restore and which process
-// works on it. The annotations of the copies are not sufficient, because they are removed when the
-// copies are resumed.
+// record is a ConfigMap on the target with the progress of a restore and its process. The
+// annotations of the copies are not sufficient, because they are removed when the copies are
+// resumed.
 type record struct {
 	cluster *kube.Cluster
 	index   *archive.Index
@@ -30,7 +30,6 @@ type record struct {
 	holder  string
 }
 
-// restoreLabel is on each record, so that records can be listed.
 const restoreLabel = "scute.dev/restore"
 
 // UnfinishedRestore is a restore that was started and has not ended.
@@ -64,7 +63,7 @@ func readRecord(ctx context.Context, c *kube.Cluster, index *archive.Index) (rec
 	return r, err
 }
 
-// checkPermitted checks, before anything is created, that the record can be written.
+// checkPermitted checks that the record can be written, before anything is created.
 func (r *record) checkPermitted(ctx context.Context, f *findings) error {
 	for _, verb := range []string{"create", "patch"} {
 		allowed, err := r.cluster.IsAllowed(ctx, verb, configMaps(), "", r.ref.Namespace)
@@ -80,7 +79,7 @@ func (r *record) checkPermitted(ctx context.Context, f *findings) error {
 	return nil
 }
 
-// read returns the current record, or nil if there is none.
+// read returns nil if there is no record.
 func (r *record) read(ctx context.Context) (*unstructured.Unstructured, error) {
 	u, err := r.cluster.Find(ctx, configMaps(), r.ref)
 	if err != nil {
@@ -127,7 +126,7 @@ func (r *record) claim(ctx context.Context) error {
 	return nil
 }
 
-// readOwned reads the record. It returns errTakenOver if another process has taken over the restore.
+// readOwned returns errTakenOver if another process has taken over the restore.
 func (r *record) readOwned(ctx context.Context) (*unstructured.Unstructured, error) {
 	u, err := r.read(ctx)
 	if err != nil {
@@ -142,7 +141,6 @@ func (r *record) readOwned(ctx context.Context) (*unstructured.Unstructured, err
 	return u, nil
 }
 
-// enterPhase records a phase if no other process has taken over the restore.
 func (r *record) enterPhase(ctx context.Context, phase RestorePhase) error {
 	u, err := r.readOwned(ctx)
 	if err != nil {

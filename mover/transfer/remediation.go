@@ -10,22 +10,22 @@ import (
 	"scute.dev/mover"
 )
 
-// Remediation is a remediation of a machine of the source that scute has started and not finished,
-// according to the event log.
+// Remediation is an unfinished remediation of a machine of the source, according to scute's event
+// log.
 type Remediation struct {
 	ID string
-	// Owner is the UID of the machine's owner: a control plane, a MachineDeployment or a MachineSet.
+	// Owner is the UID of the machine's owner: a control plane, a MachineDeployment or a
+	// MachineSet.
 	Owner types.UID
-	// Machine is the name of the machine, or "" if it is not known.
+	// Machine is its name; empty if unknown.
 	Machine string
-	// Message describes the progress. Next describes what a user can do, and may be empty.
+	// Message is the progress. Next, if set, is what a user can do.
 	Message, Next string
 }
 
-// checkRemediations returns an error for each owner of machines while scute replaces one of them.
-// The replicas may be raised or a machine annotated, and the target has no record of what to
-// restore. The move cannot wait, because a remediation does not continue while its cluster is being
-// moved.
+// checkRemediations returns an error for each owner whose machine scute is replacing. Replicas may
+// be raised or a machine annotated, and the target has no record of what to restore. The move
+// cannot wait, because a remediation does not continue while its cluster is moved.
 func (p *scope) checkRemediations(ctx context.Context) (found findings, err error) {
 	if p.Remediations == nil {
 		return nil, nil
@@ -62,9 +62,8 @@ func (r Remediation) remedy(namespace string) string {
 	return remedy
 }
 
-// remediationText returns a description of the annotation or condition of an unfinished
-// remediation, or "". It detects remediations by other controllers, and by scute if its event log
-// cannot be read.
+// remediationText describes the annotation or condition of an unfinished remediation, or returns
+// "". It detects remediations by other controllers, and by scute if its event log cannot be read.
 func remediationText(m mover.Member) string {
 	switch {
 	case m.Remediating:
@@ -82,7 +81,6 @@ func remediationText(m mover.Member) string {
 	}
 }
 
-// remediationAdvice returns what to do about an annotation or condition that a remediation has not removed.
 func (t *Transfer) remediationAdvice() string {
 	return "wait until the replacement is complete, or cancel it (`scutectl get remediations -A` lists those of scute); " +
 		"if the machine is no longer being replaced, remove the annotation or the condition; then " + t.retryAdvice()

@@ -22,22 +22,21 @@ import (
 	"scute.dev/view"
 )
 
-// Restore creates the objects of an archive in a management cluster. Every object is created
-// paused. Once all objects match the archive, the pause states are restored as they were found. The
-// progress of an earlier process is read from the cluster: from the annotations of the copies and
-// from a record.
+// Restore creates the objects of an archive in a management cluster, paused. Once all match the
+// archive, it restores the recorded pause states. The progress of an earlier process is in the
+// annotations of the copies and in a record in the cluster.
 type Restore struct {
 	Target  *kube.Cluster
 	Archive *archive.Archive
-	// Source is the management cluster that was backed up, or nil if it is unavailable.
+	// Source is the cluster that was backed up; nil if it is unavailable.
 	Source *kube.Cluster
-	// SourceGone is set if the user asserts that no other management cluster runs the clusters.
+	// SourceGone is the user's assertion that no other management cluster runs the clusters.
 	SourceGone bool
-	// CarryStatus contains the kinds, as Kind.group, whose status is written too.
+	// CarryStatus lists the kinds (Kind.group) whose status is written too.
 	CarryStatus []string
-	// AcceptLoss contains the kinds, as Kind.group, of hosted control planes that may be created empty.
+	// AcceptLoss lists the kinds (Kind.group) of hosted control planes that may be created empty.
 	AcceptLoss []string
-	// AckTimeout limits the wait until the controllers of the target have acknowledged every copy.
+	// AckTimeout limits the wait for the target's controllers to acknowledge every copy.
 	AckTimeout time.Duration
 	// Progress is called with each step. It may be nil.
 	Progress func(Step)
@@ -56,7 +55,6 @@ type Step struct {
 // RestorePhase is a phase of a restore.
 type RestorePhase string
 
-// The phases of a restore.
 const (
 	restoreChecking       RestorePhase = "Checking"
 	restoreCreating       RestorePhase = "Creating"
@@ -67,8 +65,8 @@ const (
 	restoreDone           RestorePhase = "Done"
 )
 
-// Prepare runs all checks on the target and changes nothing. It returns warnings. Errors are
-// returned as a RefusedError.
+// Prepare runs all checks on the target and changes nothing. It returns warnings; errors are a
+// RefusedError.
 func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
 	index := r.Archive.Index
 	mark := hold.RestoreHolder(index.ID)
@@ -116,7 +114,7 @@ func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
 		if err := r.checkDone(ctx, &f); err != nil {
 			return nil, err
 		}
-	case restoreResuming: // the objects were verified, and some may have been resumed
+	case restoreResuming: // the objects were verified; some may be resumed
 	default:
 		there, err := r.checkExisting(ctx, &f)
 		if err != nil {
@@ -145,9 +143,8 @@ func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
 	return sortFindings(f), nil
 }
 
-// checkOtherNamespaces warns about objects outside the namespace of the Clusters. They are created
-// with the permissions of the user who restores, but the author of the backup may have no
-// permissions there.
+// checkOtherNamespaces warns about objects outside of the Clusters' namespace. They are created
+// with the permissions of the user who restores, but the author of the backup may have none there.
 func (r *Restore) checkOtherNamespaces(f *findings) {
 	const first = 5
 	elsewhere := make(map[string][]string)
@@ -163,9 +160,9 @@ func (r *Restore) checkOtherNamespaces(f *findings) {
 	}
 }
 
-// checkExisting returns an error for each Cluster that still exists on the target with the UID of
-// the backup, because the target is then the management cluster that was backed up. One error per
-// Cluster is clearer than one for each of its objects.
+// checkExisting returns an error for each Cluster that exists on the target with the UID of the
+// backup: the target is then the cluster that was backed up. One error for each Cluster is clearer
+// than one for each object.
 func (r *Restore) checkExisting(ctx context.Context, f *findings) (has bool, err error) {
 	var clusters []mover.Item
 	for _, item := range r.state.Plan {
@@ -187,9 +184,8 @@ func (r *Restore) checkExisting(ctx context.Context, f *findings) (has bool, err
 	return has, nil
 }
 
-// checkDone checks a restore that has ended: the command stopped right after the end, or it is run
-// again later. The clusters may have changed since. A missing Cluster may have been deleted with
-// its machines.
+// checkDone checks a restore that has ended, perhaps long ago. A Cluster that is missing now may
+// have been deleted with its machines.
 func (r *Restore) checkDone(ctx context.Context, f *findings) error {
 	f.AddWarning("target", "this backup was already restored here, according to "+r.record.String()+": nothing more is created",
 		"no action needed if the clusters are as intended")
@@ -250,8 +246,8 @@ func (r *Restore) Run(ctx context.Context) error {
 	return r.record.enterPhase(ctx, restoreDone)
 }
 
-// create creates missing objects by level, waits until the controllers of the target acknowledge
-// all, and compares the objects with the archive.
+// create creates missing objects, waits until the target's controllers acknowledge all, and
+// compares the objects with the archive.
 func (r *Restore) create(ctx context.Context) error {
 	r.report(restoreCreating, 0)
 	_, err := r.t.create(ctx, &r.state, func(o mover.Outcome) error {
@@ -285,9 +281,9 @@ func (r *Restore) create(ctx context.Context) error {
 	return fmt.Errorf("%d objects on the target differ from the backup; everything stays paused: %s", len(differences), mover.Summary(differences))
 }
 
-// awaitAcks waits until the controllers of the target have acknowledged the pause of each copy
-// whose original was acknowledged when it was backed up. A controller that is resumed while its
-// cache lacks a Machine would create a replacement.
+// awaitAcks waits until the target's controllers have acknowledged each copy whose original was
+// acknowledged. A controller that resumes while its cache lacks a Machine would create a
+// replacement.
 func (r *Restore) awaitAcks(ctx context.Context) error {
 	waiting, cancel := context.WithTimeout(ctx, r.AckTimeout)
 	defer cancel()
@@ -302,8 +298,8 @@ func (r *Restore) awaitAcks(ctx context.Context) error {
 	return err
 }
 
-// poll calls look until nothing is pending. If the context ends first, poll returns what was
-// pending at the last successful call. look also returns the number of finished objects.
+// poll calls look until nothing is pending. If ctx ends first, it returns what was pending last.
+// look also returns the number of finished objects.
 func (r *Restore) poll(ctx context.Context, phase RestorePhase, look func(context.Context) (int, []mover.ObjectReason, error)) ([]mover.ObjectReason, error) {
 	const interval = 500 * time.Millisecond
 	var pending []mover.ObjectReason
@@ -319,7 +315,7 @@ func (r *Restore) poll(ctx context.Context, phase RestorePhase, look func(contex
 	return pending, err
 }
 
-// findCopies reads the UIDs of the copies, which an earlier process may have created.
+// findCopies reads the UIDs of copies that an earlier process created.
 func (r *Restore) findCopies(ctx context.Context) error {
 	there, err := r.t.listPresent(ctx, r.Target, r.state.Plan)
 	if err != nil {
@@ -332,8 +328,8 @@ func (r *Restore) findCopies(ctx context.Context) error {
 	return nil
 }
 
-// AwaitResume waits until every object that was acknowledged at the source is resumed on the
-// target. If ctx ends first, it returns the other objects.
+// AwaitResume waits until every object that was acknowledged at the source has resumed on the
+// target. If ctx ends first, it returns the pending objects.
 func (r *Restore) AwaitResume(ctx context.Context) ([]mover.ObjectReason, error) {
 	return r.poll(ctx, restoreAwaitingResume, func(ctx context.Context) (int, []mover.ObjectReason, error) {
 		seen, err := r.t.pollResume(ctx, &r.state)
@@ -349,8 +345,7 @@ func (r *Restore) report(phase RestorePhase, done int) {
 }
 
 // checkSource checks, as far as possible, that no other management cluster works on the same
-// machines. If a Cluster is missing, only the user can know why: it may run in a third management
-// cluster.
+// machines. If a Cluster is missing, only the user knows whether it runs in a third one.
 func (r *Restore) checkSource(ctx context.Context, f *findings) error {
 	const alone = "if no other management cluster runs these clusters, now or later, confirm that with --source-is-gone"
 	index := r.Archive.Index
@@ -392,7 +387,7 @@ func (r *Restore) checkSource(ctx context.Context, f *findings) error {
 		switch {
 		case u == nil && r.record.phase == "":
 			f.AddError(field, "it no longer exists there: it may have been moved to another management cluster, or deleted with its machines", alone)
-		case u == nil: // it was paused there when the restore began, and deleted since
+		case u == nil: // paused when the restore began, and deleted since
 		case !object.Observe(u).Cluster.Paused:
 			f.AddError(field, "it still runs there: two management clusters would replace each other's machines",
 				"move it (create a Move there); or pause it there, and never resume it")

@@ -15,8 +15,7 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// restorePauses removes scute's annotations from the copies and restores the pause states that the
-// roots had at the source. It first checks that the source is still empty.
+// restorePauses first checks that the source is still empty.
 func (t *Transfer) restorePauses(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	if err := t.checkSourceEmpty(ctx, s); err != nil {
 		return nil, err
@@ -25,14 +24,13 @@ func (t *Transfer) restorePauses(ctx context.Context, s *mover.State) (mover.Out
 }
 
 // resumeCopies removes the annotations from the copies and restores the pause states. It begins
-// with the objects outside Clusters, and restores ClusterClasses before their Clusters. Then it
-// resumes one Cluster after the other, so a resumed Cluster's controllers may work while other
-// Clusters still have annotations.
+// with objects outside of Clusters, and restores ClusterClasses before their Clusters. Then it
+// resumes one Cluster after the other. A rejected write to one does not prevent the others from
+// being resumed.
 //
-// A Cluster is resumed only after the annotations of templates and of all its objects are removed,
-// because its topology controller immediately copies the annotations of the class's templates, and
-// other controllers copy the annotations of an owner. A rejected write to one Cluster or
-// ClusterResourceSet does not prevent the others from being resumed.
+// A Cluster is resumed only after the annotations of templates and of all its objects are removed:
+// its topology controller immediately copies the annotations of the class's templates, and other
+// controllers copy those of an owner.
 func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 	roots := rootsOf(s)
 	marked := t.verified // this process has read all copies with the annotations
@@ -62,9 +60,8 @@ func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 		}
 		return w.Restore(ctx, found, t.holder())
 	}
-	// rootOf returns the Cluster or ClusterResourceSet with which an item is resumed. Items without
-	// one are resumed first. The kind is checked before the label, because a ClusterClass may have
-	// the label of a Cluster.
+	// rootOf returns the Cluster or ClusterResourceSet that an item is resumed with. Check the kind
+	// before the label, because a ClusterClass may have the label of a Cluster.
 	rootOf := func(item mover.Item) (ref object.Ref, found bool) {
 		if ref = item.Ref; isClass(ref) || isTemplate(ref) {
 			return ref, false
@@ -76,7 +73,7 @@ func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 		return ref, found
 	}
 	var first, rest []mover.Item
-	members := make(map[object.Ref]int) // the unfinished items of each root, including the root
+	members := make(map[object.Ref]int) // unfinished items of each root, including the root
 	for _, item := range s.Plan {
 		if root, ok := rootOf(item); ok {
 			rest = append(rest, item)
@@ -121,8 +118,7 @@ func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 	return cmp.Or(err, cmp.Or(failed...))
 }
 
-// pollResume reads once every object that had acknowledged the pause, and returns which of them are
-// resumed on the target.
+// pollResume reads every pending object once, and returns which have resumed.
 func (t *Transfer) pollResume(ctx context.Context, s *mover.State) (mover.ResumeRead, error) {
 	var waiting []mover.Item
 	for _, item := range s.Plan {
@@ -134,8 +130,8 @@ func (t *Transfer) pollResume(ctx context.Context, s *mover.State) (mover.Resume
 	return mover.ResumeRead{New: done, Pending: pending}, err
 }
 
-// stillPausedReason returns why an object does not count as resumed, or "". A deleted object (nil)
-// counts as resumed, because the target's controllers may work by now.
+// stillPausedReason returns why an object has not resumed, or "". A deleted object (nil) counts as
+// resumed, because the target's controllers may work by now.
 func (t *Transfer) stillPausedReason(ctx context.Context, w wanted, u *unstructured.Unstructured) (string, error) {
 	if u == nil {
 		return "", nil
@@ -150,7 +146,7 @@ func (t *Transfer) stillPausedReason(ctx context.Context, w wanted, u *unstructu
 	case o.Paused == object.False:
 		return "", nil
 	case o.Cluster != nil && o.Cluster.Paused:
-		return "", nil // paused by another client since, so the move does not wait for it
+		return "", nil // another client paused it since, so the move does not wait
 	case o.Paused == object.Absent:
 		return "no controller of the target has reported its condition Paused yet", nil
 	default:
@@ -158,9 +154,8 @@ func (t *Transfer) stillPausedReason(ctx context.Context, w wanted, u *unstructu
 	}
 }
 
-// clearTarget deletes the move's copies from the target, dependants before owners. The copies were
-// never resumed, so no controller has acted on them and no infrastructure is affected. Before each
-// level it checks both sides again: copies are deleted only if the source still has all originals.
+// clearTarget deletes the copies, dependants before owners. They were never resumed, so no
+// infrastructure is affected. Before each level it checks that the source still has all originals.
 func (t *Transfer) clearTarget(ctx context.Context, s *mover.State, emit Emit) (mover.Outcome, error) {
 	levels := mover.Levels(s.Plan)
 	slices.Reverse(levels)
@@ -186,8 +181,8 @@ func (t *Transfer) clearTarget(ctx context.Context, s *mover.State, emit Emit) (
 }
 
 // checkCopyRemoval checks on both sides that the copies may be deleted, and returns the objects of
-// the target. It returns an error if a root of the source is being emptied, because the target may
-// then contain more than the plan.
+// the target. It fails if a root of the source is being emptied, because the target may then have
+// more than the plan.
 func (t *Transfer) checkCopyRemoval(ctx context.Context, s *mover.State) (objects, error) {
 	there, err := t.listPresent(ctx, t.target, s.Plan)
 	if err != nil {
@@ -203,8 +198,8 @@ func (t *Transfer) checkCopyRemoval(ctx context.Context, s *mover.State) (object
 	return there, t.checkUnpause(ctx, s)
 }
 
-// removeCopy deletes an object with the move's annotations, even if no event records it. An object
-// without them is not the move's copy.
+// removeCopy deletes an object only if it has the move's annotations, whether or not an event
+// records it.
 func (t *Transfer) removeCopy(ctx context.Context, item mover.Item, have *unstructured.Unstructured) error {
 	if have == nil || !t.isOurs(have) {
 		return nil
@@ -216,7 +211,7 @@ func (t *Transfer) removeCopy(ctx context.Context, item mover.Item, have *unstru
 	return remove(ctx, t.target, typ, item.Ref, have.GetUID(), headOf(have))
 }
 
-// restoreSource restores the pause states found on the source and triggers the controllers that acknowledged the pause.
+// restoreSource restores the pause states and triggers the controllers that acknowledged the pause.
 func (t *Transfer) restoreSource(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	if err := t.checkUnpause(ctx, s); err != nil {
 		return nil, err

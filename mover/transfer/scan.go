@@ -17,17 +17,17 @@ import (
 	"scute.dev/mover"
 )
 
-// snapshot contains one reading of the source: facts about every object that a selection may include.
+// snapshot is one reading of the source: every object that a selection may include.
 type snapshot struct {
 	mu      sync.Mutex
 	objects []object.Observed
 	members mover.Members         // of the move
-	hashes  map[object.Ref]string // of contents, at depth hashed only, never of Secrets
+	hashes  map[object.Ref]string // of contents, at depth hashed only; never of Secrets
 	listed  map[listingKey]bool
 	at      time.Time // when the reading began
-	// partial is set if kinds that were empty in the previous listing were skipped.
+	// partial means that kinds without objects in the previous listing were skipped.
 	partial bool
-	// forbidden contains kinds whose listing in other namespaces is forbidden.
+	// forbidden are kinds that may not be listed in other namespaces.
 	forbidden []string
 }
 
@@ -43,23 +43,22 @@ func selection(s mover.Spec) mover.Selection {
 	return mover.Selection{Namespace: s.Namespace, Clusters: s.Clusters, All: s.All}
 }
 
-// depth determines how much look reads.
+// depth determines how much readSnapshot reads.
 type depth int
 
 const (
-	// nonEmptyKinds reads only ClusterClasses and the kinds that had objects in the previous
-	// listing. It ignores objects of other kinds created since, because a complete listing precedes
-	// any decision about them.
+	// nonEmptyKinds reads only ClusterClasses and kinds that had objects in the previous listing. A
+	// complete listing precedes any decision about the other kinds.
 	nonEmptyKinds depth = iota
 	everyKind
-	// hashed reads every kind, and the hash of each object's content.
+	// hashed also hashes the content of each object.
 	hashed
 )
 
 // readSnapshot reads the source once: the namespace of the move, the namespaces of its
-// ClusterClasses, all Clusters (because other Clusters may use a class), the objects labelled for
-// moving in the whole cluster, and their credentials. Except at depth occupied, it also reads
-// objects of other namespaces that these objects reference, and the objects that reference them.
+// ClusterClasses, all Clusters (because others may use a class), all objects that are labelled to
+// move, and their credentials. Except at depth nonEmptyKinds, it also reads objects of other
+// namespaces that these refer to or that refer to them.
 func (t *Transfer) readSnapshot(ctx context.Context, spec mover.Spec, depth depth) (*snapshot, error) {
 	w := newSnapshot()
 	clusterType, err := t.clusterType()
@@ -106,10 +105,10 @@ func (t *Transfer) readSnapshot(ctx context.Context, spec mover.Spec, depth dept
 	return w, t.readReferenced(ctx, w, spec.Namespace, depth == hashed)
 }
 
-// credentials returns the listings of Secrets in namespaces of infrastructure providers. Secrets
-// owned by a cluster-scoped identity move with it, so none are listed if there is no such identity.
-// The move's own namespace has been read already. If no infrastructure provider is recorded, all
-// namespaces are listed, and wanted selects the Secrets that an identity owns.
+// credentials returns the listings of Secrets in infrastructure providers' namespaces, because
+// Secrets that a cluster-scoped identity owns move with it. It lists none without such an identity.
+// If no infrastructure provider is recorded, it lists all namespaces. wanted selects the Secrets
+// that an identity owns.
 func (t *Transfer) credentials(ctx context.Context, objects []object.Observed, own string) (parts []listing, wanted func(object.Observed) bool, err error) {
 	identities := make(map[types.UID]bool)
 	for _, o := range objects {
@@ -140,7 +139,8 @@ func (t *Transfer) credentials(ctx context.Context, objects []object.Observed, o
 	return listingsIn(t.Source, t.sourceTypes["Secret"], slices.Sorted(maps.Keys(namespaces))...), nil, nil
 }
 
-// refreshAnnotations updates the pause annotations of the kinds' definitions, because they may change during the wait.
+// refreshAnnotations reads the pause annotations of definitions again, because they may change
+// during the wait.
 func (t *Transfer) refreshAnnotations(ctx context.Context) error {
 	labelled, err := t.Source.Definitions(ctx)
 	if err != nil {
@@ -206,7 +206,6 @@ func (t *Transfer) read(ctx context.Context, w *snapshot, parts []listing, hash 
 	})
 }
 
-// members reads the source and returns the objects that the move includes.
 func (t *Transfer) members(ctx context.Context, spec mover.Spec, depth depth) (mover.Members, *snapshot, error) {
 	w, err := t.readSnapshot(ctx, spec, depth)
 	if err != nil {
@@ -216,9 +215,9 @@ func (t *Transfer) members(ctx context.Context, spec mover.Spec, depth depth) (m
 	return w.members, w, nil
 }
 
-// excludeUnshared excludes objects of other namespaces, such as Secrets, ClusterClasses and their
-// templates, unless they are shared with the namespace. Users who move or back up its clusters
-// choose the destination, where they could read objects that RBAC hides from them here.
+// excludeUnshared excludes objects of other namespaces (Secrets, ClusterClasses, templates) that
+// are not shared with the namespace. Its users choose the destination, where they could read
+// objects that RBAC hides from them here.
 func (t *Transfer) excludeUnshared(namespace string, members mover.Members) mover.Members {
 	if t.Shares == nil {
 		return members
@@ -239,16 +238,14 @@ func (t *Transfer) excludeUnshared(namespace string, members mover.Members) move
 	return members
 }
 
-// isElsewhere reports whether an object is in a namespace other than that of the move.
 func isElsewhere(ref object.Ref, namespace string) bool {
 	return ref.Namespace != "" && ref.Namespace != namespace
 }
 
-// shareAdvice describes how an operator shares objects of other namespaces with a namespace.
 const shareAdvice = "ask the operator of scute to add the namespace to shareCredentialsWith of the chart (--share-credentials-with)"
 
-// readReferenced reads the objects of other namespaces that objects of a snapshot reference, and
-// the objects that reference objects in the move's namespace.
+// readReferenced reads the objects of other namespaces that refer to the move's namespace or that
+// the snapshot's objects refer to.
 func (t *Transfer) readReferenced(ctx context.Context, w *snapshot, own string, hash bool) error {
 	have := make(map[object.Ref]bool, len(w.objects))
 	for _, o := range w.objects {
@@ -277,7 +274,7 @@ func (t *Transfer) readReferenced(ctx context.Context, w *snapshot, own string, 
 	}
 	var parts []listing
 	for _, typ := range t.sourceTypes {
-		if typ.Namespaced && !typ.IsCore() && typ.Group != object.CoreGroup { // Cluster API's own kinds do not reference other namespaces
+		if typ.Namespaced && !typ.IsCore() && typ.Group != object.CoreGroup { // Cluster API's own kinds do not refer to other namespaces
 			parts = append(parts, listing{side: t.Source, typ: typ})
 		}
 	}
@@ -287,18 +284,18 @@ func (t *Transfer) readReferenced(ctx context.Context, w *snapshot, own string, 
 	})
 }
 
-// referencedListings returns the listings of objects that the given objects reference in namespaces
-// that were not listed. It adds each possible object to asked.
+// referencedListings returns the listings of objects in unlisted namespaces that the given objects
+// refer to. It adds each possible object to asked.
 func (t *Transfer) referencedListings(w *snapshot, from []object.Observed, own string, asked map[object.Ref]bool) (parts []listing) {
 	added := make(map[listingKey]bool)
 	for _, o := range from {
 		if o.Cluster != nil && o.Ref.Namespace != own {
-			continue // it was only listed to find users of ClusterClasses
+			continue // listed only to find users of ClusterClasses
 		}
 		for _, r := range o.References {
 			namespace := r.Ref.Namespace
 			if namespace == "" || namespace == own || namespace == o.Ref.Namespace && isTemplate(o.Ref) && !asked[o.Ref] {
-				continue // references of a ClusterClass's template apply to the Cluster's namespace
+				continue // a reference of a ClusterClass's template applies to the Cluster's namespace
 			}
 			for _, typ := range t.sourceTypes {
 				ref := object.Ref{Group: typ.Group, Kind: typ.Kind, Namespace: namespace, Name: r.Ref.Name}
@@ -315,8 +312,8 @@ func (t *Transfer) referencedListings(w *snapshot, from []object.Observed, own s
 	return parts
 }
 
-// searchUnqualified searches all namespaces for Secrets that cluster-scoped objects reference
-// without a namespace, if the providers' namespaces do not contain them.
+// searchUnqualified searches all namespaces for Secrets that cluster-scoped objects name without a
+// namespace, if the providers' namespaces lack them.
 func (t *Transfer) searchUnqualified(ctx context.Context, w *snapshot, own string, hash bool, fresh func(object.Observed) bool) error {
 	wanted := make(map[string]bool)
 	for _, o := range w.objects {
@@ -338,8 +335,7 @@ func (t *Transfer) searchUnqualified(ctx context.Context, w *snapshot, own strin
 	return t.readAllowed(ctx, w, secrets, hash, func(o object.Observed) bool { return wanted[o.Ref.Name] && fresh(o) })
 }
 
-// readAllowed reads the listings that are permitted, and records the kinds whose listing is
-// forbidden.
+// readAllowed skips forbidden listings and records their kinds.
 func (t *Transfer) readAllowed(ctx context.Context, w *snapshot, parts []listing, hash bool, wanted func(object.Observed) bool) error {
 	return kube.ForEach(ctx, t.workers(), parts, func(ctx context.Context, p listing) error {
 		err := t.read(ctx, w, []listing{p}, hash, wanted)

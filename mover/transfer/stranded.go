@@ -15,9 +15,8 @@ import (
 	"scute.dev/pause"
 )
 
-// strandedError returns an error if a cluster does not have what the log records, that is, if found
-// is not empty. It sorts the objects so that the same disagreement always results in the same
-// message.
+// strandedError returns an error if found, the differences between a cluster and the log, is not
+// empty. It sorts them so that the message is stable.
 func strandedError(found []mover.ObjectReason, what, next string) error {
 	if len(found) == 0 {
 		return nil
@@ -26,7 +25,7 @@ func strandedError(found []mover.ObjectReason, what, next string) error {
 	return &waitError{message: what + ": " + mover.Summary(found), next: next, stranded: true}
 }
 
-// keepLogAdvice returns what to do if the clusters show that the move had progressed further than the log records.
+// keepLogAdvice is for clusters that are ahead of the log.
 func keepLogAdvice(s mover.Spec) string {
 	return "do not unpause or delete anything by hand. If the event log was restored from a backup, restore the newer log; if there is none, run " +
 		mover.ResolveCommand(s, mover.Forward) + ", which deletes the rest at the source and resumes the target if the target has every object"
@@ -34,9 +33,8 @@ func keepLogAdvice(s mover.Spec) string {
 
 type objects = map[object.Ref]*unstructured.Unstructured
 
-// checkOriginals returns an error unless the source still has the complete originals of the given
-// copies. If an original was deleted, or released by a move to be deleted, the copy is the only
-// one. This can happen if the log was restored to a state before Verified.
+// checkOriginals fails unless the source has the complete originals of the copies. Otherwise a copy
+// is the only one left, for example because the log was restored to a state before Verified.
 func (t *Transfer) checkOriginals(s *mover.State, source, copies objects) error {
 	var only []mover.ObjectReason
 	for _, item := range s.Plan {
@@ -52,7 +50,7 @@ func (t *Transfer) checkOriginals(s *mover.State, source, copies objects) error 
 			"itself")
 }
 
-// incompleteReason returns why an object of the source is not the complete planned object, or "".
+// incompleteReason returns why the source lacks the complete planned object, or "".
 func incompleteReason(item mover.Item, have *unstructured.Unstructured) string {
 	if have == nil {
 		return "it no longer exists at the source"
@@ -66,15 +64,14 @@ func incompleteReason(item mover.Item, have *unstructured.Unstructured) string {
 	return ""
 }
 
-// isReleased reports whether a move has removed the finalizers of an object in order to delete it.
+// isReleased reports whether a move has removed the finalizers to delete the object.
 func isReleased(u *unstructured.Unstructured) bool {
 	_, marked := u.GetAnnotations()[object.DeleteForMoveAnnotation]
 	return marked
 }
 
-// checkCopies returns an error unless the target still has the copies, matched by UID, of the
-// objects that remain at the source. If everything is set, it checks every object that was created
-// or adopted.
+// checkCopies fails unless the target has the copies (by UID) of the objects that remain at the
+// source; if everything is set, those of all created or adopted objects.
 func checkCopies(s *mover.State, there heads, everything bool) error {
 	var missing []mover.ObjectReason
 	for _, item := range s.Plan {
@@ -101,9 +98,8 @@ func checkCopies(s *mover.State, there heads, everything bool) error {
 			"Leave the source paused: it has the only copy of the objects that are not on the target")
 }
 
-// checkUnpause returns an error if a move has begun to empty a root. Once a move has a plan, it has
-// held its roots all along, so a missing root was deleted by the move itself, as a newer log would
-// show.
+// checkUnpause fails if a move has begun to empty a root. A move with a plan has held its roots all
+// along, so the move itself deleted a missing root, as a newer log would show.
 func (t *Transfer) checkUnpause(ctx context.Context, s *mover.State) error {
 	var emptied []mover.ObjectReason
 	var mu sync.Mutex
@@ -129,9 +125,8 @@ func (t *Transfer) checkUnpause(ctx context.Context, s *mover.State) error {
 	return strandedError(emptied, "the source stays paused, because a move has started to delete its objects", keepLogAdvice(s.Spec))
 }
 
-// checkRecreated returns an error if controllers of the source work on objects that move, because
-// another client, such as a GitOps tool, has created a planned object again. have contains the
-// current objects of the source.
+// checkRecreated fails if the source's controllers work on objects that move, because another
+// client, such as a GitOps tool, created one again. have is the current source.
 func (t *Transfer) checkRecreated(ctx context.Context, plan []mover.Item, have heads) error {
 	var active []mover.ObjectReason
 	clusters := make(map[object.Ref]*unstructured.Unstructured)
@@ -164,8 +159,8 @@ func (t *Transfer) checkRecreated(ctx context.Context, plan []mover.Item, have h
 	return strandedError(active, "the target stays paused, because the source again has objects of the move that are not paused", next)
 }
 
-// isActive reports whether an object's controller works on a cluster's machines. Objects that are
-// only configuration have no effect.
+// isActive reports whether an object's controller works on machines. Pure configuration has no
+// effect.
 func isActive(item mover.Item) bool {
 	return item.Cluster != "" && strings.HasSuffix(item.Ref.Group, object.CoreGroup) && !isTemplate(item.Ref)
 }
@@ -178,8 +173,7 @@ func recreatedReason(now, was types.UID) string {
 	return "it has UID " + string(now) + ", but the moved object had UID " + string(was)
 }
 
-// getSource reads an object of the source. It returns nil if the object does not exist, though it
-// may be created at any moment.
+// getSource returns nil if the object does not exist.
 func (t *Transfer) getSource(ctx context.Context, ref object.Ref) (*unstructured.Unstructured, error) {
 	typ, err := t.kind(ref)
 	if err != nil {
@@ -188,10 +182,9 @@ func (t *Transfer) getSource(ctx context.Context, ref object.Ref) (*unstructured
 	return t.Source.Find(ctx, typ, ref)
 }
 
-// checkClassesUnused returns an error if a Cluster that was recreated or created after the plan
-// uses a ClusterClass that is about to be deleted at the source. The webhook of Cluster API would
-// deny the deletion after the templates of the class were deleted. have contains the current
-// objects of the source.
+// checkClassesUnused fails if a Cluster created after the plan uses a ClusterClass that is about to
+// be deleted at the source. Cluster API's webhook would deny that deletion after the class's
+// templates are gone. have is the current source.
 func (t *Transfer) checkClassesUnused(ctx context.Context, s *mover.State, have heads) error {
 	leaving := make(map[object.Ref]bool)
 	planned := make(map[object.Ref]types.UID)
@@ -241,15 +234,15 @@ const classKind = "ClusterClass." + object.CoreGroup
 
 func isClass(ref object.Ref) bool { return ref.GroupKind() == classKind }
 
-// classOf returns the ClusterClass of a Cluster. Its name is empty if the Cluster has no class.
+// classOf returns a Ref without a name if the Cluster has no class.
 func classOf(cluster *unstructured.Unstructured) object.Ref {
 	facts := object.Observe(cluster).Cluster
 	return object.Ref{Group: object.CoreGroup, Kind: "ClusterClass", Namespace: facts.ClassNamespace, Name: facts.ClassName}
 }
 
-// removalAdvice returns how to delete an object that was recreated at the source, and its Cluster
-// if there is one, so that its controllers never act. It names the commands for one object, because
-// a status message has limited space. The check is repeated for the next object.
+// removalAdvice returns how to delete an object that was recreated at the source, with its Cluster,
+// so that its controllers never act. It covers one object, because a status message has limited
+// space; the check is repeated for the next one.
 func (t *Transfer) removalAdvice(ctx context.Context, ref object.Ref, cluster *unstructured.Unstructured) (string, error) {
 	if cluster != nil {
 		ref = object.RefOf(cluster)
@@ -263,7 +256,7 @@ func (t *Transfer) removalAdvice(ctx context.Context, ref object.Ref, cluster *u
 	remove := "`kubectl delete " + it + " --wait=false`"
 	release := "`kubectl patch " + it + ` --type merge -p '{"metadata":{"finalizers":null}}'` + "`"
 	const suspend, goesOn = "suspend what creates it (a GitOps tool?); then, at the source, ", ". The move continues by itself"
-	if cluster == nil { // no controller acts on an object without a Cluster
+	if cluster == nil { // no controller acts without a Cluster
 		return suspend + "run " + remove + " and " + release + goesOn, nil
 	}
 	class, lacksClass := classOf(cluster), false
@@ -275,7 +268,7 @@ func (t *Transfer) removalAdvice(ctx context.Context, ref object.Ref, cluster *u
 		lacksClass = u == nil
 	}
 	switch {
-	case lacksClass && len(cluster.GetFinalizers()) == 0: // without its class, its controllers cannot add one either
+	case lacksClass && len(cluster.GetFinalizers()) == 0: // without its class, no controller can add one either
 		return suspend + "run " + remove + goesOn, nil
 	case lacksClass:
 		return suspend + "create " + class.String() + " as it is on the target, because a Cluster cannot be changed without its class; run " +

@@ -21,30 +21,30 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// Emit reports an outcome while a step is still running. If it returns an error, the step must stop.
+// Emit reports an outcome while a step is running. If it returns an error, the step must stop.
 type Emit func(mover.Outcome) error
 
 // Transfer performs the steps of one move. It is used by one goroutine at a time.
 type Transfer struct {
-	// ID, together with the ID of the log, marks the objects that the move creates and pauses.
+	// ID and the ID of the log mark the objects that the move creates and pauses.
 	ID string
-	// Source is the management cluster that contains the Move.
+	// Source is the management cluster that has the Move.
 	Source *kube.Cluster
-	// Dial connects to the target. It is called again after a failure, because the kubeconfig may
-	// have been fixed meanwhile.
+	// Dial connects to the target, again after a failure, because the kubeconfig may have been
+	// fixed.
 	Dial func(ctx context.Context, spec mover.Spec) (*kube.Cluster, error)
-	// Remediations lists the unfinished remediations of machines of the source, as of the call,
-	// from the event log of the source's scuted. It is nil if that log cannot be read.
+	// Remediations lists the unfinished remediations of the source's machines from the event log;
+	// nil if that log cannot be read.
 	Remediations func(ctx context.Context) ([]Remediation, error)
 	// Shares reports whether the users of a namespace may get objects of other namespaces: Secrets
-	// that cluster-scoped identities own, ClusterClasses and their templates. It is nil for a
-	// process that only has the permissions of its user.
+	// of cluster-scoped identities, ClusterClasses and their templates. It is nil for a process
+	// that only has its user's permissions.
 	Shares func(namespace string) bool
 	// Workers limits the concurrent requests to each side. The default is 32.
 	Workers int
 
 	command     bool             // a backup or a restore, without a Move
-	archive     *archive.Archive // the archive that a restore reads instead of the source
+	archive     *archive.Archive // what a restore reads instead of the source
 	log         string           // the log ID in the move's annotations
 	target      *kube.Cluster
 	targetID    string
@@ -54,29 +54,27 @@ type Transfer struct {
 	unserved    []string             // labelled definitions of the source that are not served
 	sizes       sizes
 
-	// pauseLifted is set if the pause was removed while the source was emptied, and since then the
-	// objects of the source have not all acknowledged the pause again.
+	// pauseLifted means that the pause was removed while the source was emptied, and has not been
+	// acknowledged again by all objects.
 	pauseLifted atomic.Bool
 
 	watch   pause.Watch
 	touches hold.Touches
-	// allAcked is set if the last listing showed no pending acknowledgement.
+	// allAcked means that the last listing had no pending acknowledgement.
 	allAcked bool
-	// pausedSnapshot is the snapshot in which all objects of the source had acknowledged the pause.
-	// It is kept until the plan is made.
+	// pausedSnapshot shows all objects paused and acknowledged. It is kept until the plan is made.
 	pausedSnapshot *snapshot
-	// verified is set if this process has read all copies with their annotations and has not
-	// removed any annotation.
+	// verified means that this process has read all copies with their annotations, and removed none
+	// yet.
 	verified bool
-	// listedAt is when this process last listed every kind of the source in order to find objects outside the plan.
+	// listedAt is when this process last listed every kind of the source to find objects outside of
+	// the plan.
 	listedAt time.Time
-	// listInterval is the interval between such listings while the source is emptied. A listing
-	// counts as current for a tenth of it. The default is 10 seconds.
-	listInterval time.Duration
-	// ackPolls and resumePolls count how often this process has read the conditions that controllers of
-	// the target write to the copies.
+	// listInterval is between such listings. A listing counts as current for a tenth of it. The
+	// default is 10 seconds.
+	listInterval          time.Duration
 	ackPolls, resumePolls polls
-	// acknowledged contains the copies whose pause the controllers of the target have acknowledged.
+	// acknowledged are copies whose pause the target's controllers have acknowledged.
 	acknowledged map[object.Ref]bool
 }
 
@@ -95,18 +93,17 @@ func finalError(next, format string, args ...any) error {
 	return &FinalError{Err: fmt.Errorf(format, args...), Next: next}
 }
 
-// waitError is a failure that a later retry may avoid, because another client may act in the
-// meantime. The step has made no change because of it.
+// waitError is a failure that a retry may resolve, because another client may act meanwhile. The
+// step has changed nothing.
 type waitError struct {
 	message, next string
-	// stranded is set if a cluster does not have what the log records.
+	// stranded means that a cluster differs from the log.
 	stranded bool
 }
 
 func (e *waitError) Error() string { return e.message }
 
-// Reach connects to the target if a step needs it and it is not connected. Preflight is exempt,
-// because it reports connection failures itself.
+// Reach connects to the target if a step needs it. Preflight reports a failed connection itself.
 func (t *Transfer) Reach(ctx context.Context, s *mover.State, step mover.Step) (*mover.StepFailed, error) {
 	if step == mover.RunPreflight {
 		return nil, nil
@@ -122,8 +119,8 @@ func (t *Transfer) Reach(ctx context.Context, s *mover.State, step mover.Step) (
 	return &failed, nil
 }
 
-// Perform performs one step of a move in the given state and returns its last outcome. Failures are
-// returned as outcomes. It returns an error only if ctx ends or emit fails.
+// Perform performs one step and returns its last outcome. A failure is an outcome. It returns an
+// error only if ctx ends or emit fails.
 func (t *Transfer) Perform(ctx context.Context, s *mover.State, step mover.Step, emit Emit) (mover.Outcome, error) {
 	var stopped error
 	t.log = s.MarkLog
@@ -142,9 +139,9 @@ func (t *Transfer) Perform(ctx context.Context, s *mover.State, step mover.Step,
 	return t.failure(step, err), nil
 }
 
-// failure converts the error of a step to an outcome. Unless the error is a waitError, the next
-// step reads the kinds of both sides and dials the target again, because new credentials, another
-// address, or a provider that was installed meanwhile may help.
+// failure converts the error of a step to an outcome. Unless it is a waitError, the next step reads
+// the kinds and dials the target again: new credentials, another address or a new provider may
+// help.
 func (t *Transfer) failure(step mover.Step, err error) mover.StepFailed {
 	var waits *waitError
 	if !errors.As(err, &waits) {
@@ -216,8 +213,7 @@ func (t *Transfer) perform(ctx context.Context, s *mover.State, step mover.Step,
 	}
 }
 
-// needsTarget reports whether a step needs the target. Steps before the first copy is created use
-// only the source.
+// needsTarget is false for steps before the first copy.
 func needsTarget(step mover.Step) bool {
 	switch step {
 	case mover.RecordBaseline, mover.PauseSource, mover.AwaitAcks, mover.DraftPlan, mover.RestoreSource, mover.AbandonTarget:
@@ -275,7 +271,7 @@ func movableTypes(ctx context.Context, c *kube.Cluster) (known map[string]kube.T
 	return types, unserved, nil
 }
 
-// typeOf returns the type of a planned object on a side, in the planned version.
+// typeOf returns the type of a planned object in the planned version.
 func (t *Transfer) typeOf(side *kube.Cluster, ref object.Ref, version string) (kube.Type, error) {
 	types := t.sourceTypes
 	if side == t.target {
@@ -289,8 +285,8 @@ func (t *Transfer) typeOf(side *kube.Cluster, ref object.Ref, version string) (k
 	return found.At(version), nil
 }
 
-// isFinal reports whether a server refused a request for a reason that waiting does not resolve. A
-// conflict or a name in use may resolve, because an object may still be in deletion.
+// isFinal reports whether waiting cannot resolve an error. A conflict or a name in use may resolve,
+// because an object may still be in deletion.
 func isFinal(err error) bool {
 	var f *FinalError
 	switch {
@@ -307,13 +303,13 @@ func isFinal(err error) bool {
 
 func (t *Transfer) holder() hold.Holder { return hold.MoveHolder(t.ID, t.log) }
 
-// isOurs reports whether an object has the annotations of this move. A move with the same ID in
-// another log is a different move.
+// isOurs reports whether an object has this move's annotations. The same ID in another log is
+// another move.
 func (t *Transfer) isOurs(u *unstructured.Unstructured) bool {
 	return hold.FirstHolder(u) == t.holder()
 }
 
-// copyAnnotations returns the annotations of a copy. They identify the original without any log.
+// copyAnnotations identify the original without a log.
 func (t *Transfer) copyAnnotations(item mover.Item, found bool) map[string]string {
 	marks := map[string]string{object.MoveAnnotation: t.ID}
 	if t.log == "" { // a local run does not record the ID of its log
@@ -329,7 +325,6 @@ func (t *Transfer) copyAnnotations(item mover.Item, found bool) map[string]strin
 	return marks
 }
 
-// clearedAnnotations returns a patch that removes the annotations of a copy.
 func clearedAnnotations() map[string]any {
 	return map[string]any{object.MoveAnnotation: nil, object.LogAnnotation: nil, object.OriginAnnotation: nil, object.FoundPausedAnnotation: nil}
 }

@@ -11,9 +11,8 @@ import (
 	"scute.dev/mover"
 )
 
-// verify checks, before the first deletion, that the target has every planned object with the
-// planned content, and that the source is unchanged since the plan. The controllers of the target
-// must have acknowledged the copies first.
+// verify checks, before the first deletion, that the controllers of the target have acknowledged
+// the copies, that the copies match the plan, and that the source is unchanged since the plan.
 func (t *Transfer) verify(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	pending, err := t.pollUnacknowledged(ctx, s)
 	switch {
@@ -24,7 +23,8 @@ func (t *Transfer) verify(ctx context.Context, s *mover.State) (mover.Outcome, e
 	}
 	var found survey
 	var unplanned, late, different []mover.ObjectReason
-	// The two checks are independent. A change made before both have ended is detected by at least one of them.
+	// The checks are independent: at least one detects a change that was made before both have
+	// ended.
 	looks, lookCtx := errgroup.WithContext(ctx)
 	looks.Go(func() error {
 		_, w, err := t.members(lookCtx, s.Spec, hashed)
@@ -57,8 +57,8 @@ func (t *Transfer) verify(ctx context.Context, s *mover.State) (mover.Outcome, e
 	return out, nil
 }
 
-// byKind splits a plan into parts of complete kinds, so that at most maxInMemory copies are in
-// memory at once, unless a single kind has more.
+// byKind splits a plan by kind, so that at most maxInMemory copies are in memory, unless one kind
+// has more.
 func byKind(plan []mover.Item) [][]mover.Item {
 	kinds := make(map[string][]mover.Item)
 	for _, item := range plan {
@@ -75,8 +75,6 @@ func byKind(plan []mover.Item) [][]mover.Item {
 	return parts
 }
 
-// compare reads the objects of a part of the plan on both sides in parallel, and returns the
-// objects that differ.
 func (t *Transfer) compare(ctx context.Context, s *mover.State, items []mover.Item) (differences []mover.ObjectReason, err error) {
 	onto, err := t.wantedOf(t.target, items)
 	if err != nil {
@@ -89,7 +87,7 @@ func (t *Transfer) compare(ctx context.Context, s *mover.State, items []mover.It
 	sides.Go(func() error {
 		err := readEach(ctx, t, t.target, onto, func(_ context.Context, i int, u *unstructured.Unstructured) (struct{}, error) {
 			if u != nil {
-				delete(u.Object, "status") // status and managed fields are not compared
+				delete(u.Object, "status") // not compared, like the managed fields
 				u.SetManagedFields(nil)
 			}
 			copies[i] = u
@@ -121,7 +119,7 @@ func (t *Transfer) compare(ctx context.Context, s *mover.State, items []mover.It
 }
 
 // difference returns how an object of the target differs from the planned copy, or "". source and
-// have are nil if they do not exist. found is set if the original was found paused.
+// have are nil if absent. found means that the original was found paused.
 func (t *Transfer) difference(s *mover.State, item mover.Item, found bool, source, have *unstructured.Unstructured) (string, error) {
 	switch {
 	case have == nil:
