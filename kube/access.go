@@ -13,7 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// IsAllowed reports whether the API server permits scute's credentials a verb on a kind. subresource may be empty.
+// IsAllowed reports whether the API server permits scute's credentials a verb on a kind.
+// subresource may be empty.
 func (c *Cluster) IsAllowed(ctx context.Context, verb string, t Type, subresource, namespace string) (allowed bool, err error) {
 	if !t.Namespaced {
 		namespace = ""
@@ -32,11 +33,11 @@ func (c *Cluster) IsAllowed(ctx context.Context, verb string, t Type, subresourc
 	return allowed, err
 }
 
-// AggregateLabel is the label of the ClusterRoles whose rules the chart aggregates into the ClusterRole of the daemon.
+// AggregateLabel is on the ClusterRoles that the chart aggregates into the daemon's ClusterRole.
 const AggregateLabel = "scute.dev/aggregate-to-daemon"
 
-// GrantCommand returns the kubectl command that grants the chart's daemon the verbs that a move
-// needs on kinds. kinds must not be empty.
+// GrantCommand returns the kubectl command that grants the daemon what a move needs on kinds, of
+// which there must be one.
 func GrantCommand(kinds []Type) string {
 	resources := make([]string, len(kinds))
 	for i, t := range kinds {
@@ -48,10 +49,9 @@ func GrantCommand(kinds []Type) string {
 		role, strings.Join(resources, ","), role, AggregateLabel)
 }
 
-// Rules are the permissions of scute's credentials in a namespace, from one request to the API
-// server. The zero value grants nothing.
+// Rules are the permissions of scute's credentials in a namespace. The zero value grants nothing.
 type Rules struct {
-	// Complete is true if no authorizer is missing from the rules. Then no request that the rules
+	// Complete means that every authorizer contributed to the rules. Then no request that they
 	// grant is denied, not even for a single object.
 	Complete bool
 
@@ -59,9 +59,8 @@ type Rules struct {
 	granted   []authorizationv1.ResourceRule
 }
 
-// Rules requests the permissions in a namespace. It returns the zero value if an authorizer of the
-// API server, for example a webhook, cannot list its rules. The caller then calls IsAllowed for
-// each verb.
+// Rules requests the permissions in a namespace. It returns the zero value if an authorizer, for
+// example a webhook, cannot list its rules; then call IsAllowed for each verb.
 func (c *Cluster) Rules(ctx context.Context, namespace string) (rules Rules, err error) {
 	err = c.Do(ctx, "ask for all permissions in namespace "+namespace, func(ctx context.Context) error {
 		review, err := c.access.SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{
@@ -76,8 +75,8 @@ func (c *Cluster) Rules(ctx context.Context, namespace string) (rules Rules, err
 }
 
 // Grants reports whether the rules grant a verb on every object of a kind in a namespace. If it
-// returns false, the verb may still be allowed, and the caller calls IsAllowed. It always returns
-// false for cluster-scoped kinds, because a Role of the namespace does not grant access to them.
+// returns false, IsAllowed may still allow it. It is always false for cluster-scoped kinds, which
+// the rules of a namespace do not cover.
 func (r Rules) Grants(verb string, t Type, namespace string) bool {
 	if !t.Namespaced || namespace != r.namespace {
 		return false
@@ -90,14 +89,13 @@ func (r Rules) Grants(verb string, t Type, namespace string) bool {
 	})
 }
 
-// unauthorized matches the text of an authorizer's denial, in a message and in the JSON around the
-// message. Quota, webhooks and admission policies may use the same code and reason with another
-// text.
+// unauthorized matches an authorizer's denial, in a message and in the JSON around it. Quota,
+// webhooks and admission policies may use the same code and reason with another text.
 var unauthorized = regexp.MustCompile(`User \\?"[^"]*" cannot [a-z]+ (resource|path) \\?"`)
 
-// IsAuthorizationDenied reports whether an authorizer of the API server denied a request, and not
-// its quota, a webhook or an admission policy. An API server also denies requests after a start
-// until it has read its roles.
+// IsAuthorizationDenied reports whether an authorizer denied a request, and not quota, a webhook or
+// an admission policy. An API server that has just started denies requests too, until it has read
+// its roles.
 func IsAuthorizationDenied(err error) bool {
 	var status apierrors.APIStatus
 	return apierrors.IsForbidden(err) && errors.As(err, &status) && unauthorized.MatchString(status.Status().Message)

@@ -24,7 +24,8 @@ import (
 // FieldManager is the field manager of all of scute's writes.
 const FieldManager = "scute"
 
-// Cluster is a client of one API server, with one set of credentials. Its methods are safe for concurrent use.
+// Cluster is a client of one API server, with one set of credentials. It is safe for concurrent
+// use.
 type Cluster struct {
 	// Name is "source" or "target", for messages.
 	Name string
@@ -40,8 +41,8 @@ type Cluster struct {
 	access    authorization.AuthorizationV1Interface
 }
 
-// Connect prepares the clients of an API server; it sends nothing. It disables the client's own
-// rate limit, because the server's priority and fairness limits scute's requests.
+// Connect prepares the clients of an API server and sends nothing. It disables client-go's rate
+// limit, because the server's priority and fairness limits the requests.
 func Connect(name string, config *rest.Config) (*Cluster, error) {
 	c := rest.CopyConfig(config)
 	c.QPS = -1
@@ -70,7 +71,8 @@ func Connect(name string, config *rest.Config) (*Cluster, error) {
 	return cluster, nil
 }
 
-// Resource returns the dynamic client for a kind in a namespace. It ignores namespace if the kind is cluster-scoped.
+// Resource returns the dynamic client for a kind. It ignores namespace if the kind is
+// cluster-scoped.
 func (c *Cluster) Resource(t Type, namespace string) dynamic.ResourceInterface {
 	r := c.dynamic.Resource(t.Resource())
 	if !t.Namespaced {
@@ -79,13 +81,13 @@ func (c *Cluster) Resource(t Type, namespace string) dynamic.ResourceInterface {
 	return r.Namespace(namespace)
 }
 
-// List calls fn for each object of a kind, page by page. An empty namespace lists all namespaces.
-// Requests are retried, fn is not.
+// List calls fn for each object of a kind, page by page; "" lists all namespaces. Requests are
+// retried, fn is not.
 func (c *Cluster) List(ctx context.Context, t Type, namespace string, fn func(*unstructured.Unstructured) error) error {
 	return c.ListLabelled(ctx, t, namespace, "", fn)
 }
 
-// ListLabelled calls fn for each object that a label selector matches, as List does.
+// ListLabelled is List for the objects that a label selector matches.
 func (c *Cluster) ListLabelled(ctx context.Context, t Type, namespace, selector string, fn func(*unstructured.Unstructured) error) error {
 	return c.eachPage(ctx, t, func(ctx context.Context, o metav1.ListOptions) (string, error) {
 		o.LabelSelector = selector
@@ -102,9 +104,8 @@ func (c *Cluster) ListLabelled(ctx context.Context, t Type, namespace, selector 
 	})
 }
 
-// ListMetadata calls fn for the metadata of each object, as List does, for example of Secrets.
-// Managed fields are most of the metadata: it keeps them only for an object with a field manager
-// that uses server-side apply.
+// ListMetadata is List for the metadata of objects, for example of Secrets. It keeps managed
+// fields, which are most of the metadata, only if a field manager used server-side apply.
 func (c *Cluster) ListMetadata(ctx context.Context, t Type, namespace string, fn func(*unstructured.Unstructured) error) error {
 	var r metadata.ResourceInterface = c.metadata.Resource(t.Resource())
 	if t.Namespaced && namespace != "" {
@@ -169,18 +170,15 @@ func (c *Cluster) NamespaceUID(ctx context.Context, name string) (uid string, er
 	return string(u.GetUID()), nil
 }
 
-// callTimeout is the timeout of one request.
 const callTimeout = 30 * time.Second
 
-// NamespaceType returns the kind Namespace.
 func NamespaceType() Type {
 	return Type{Kind: "Namespace", Plural: "namespaces", Versions: []string{"v1"}}
 }
 
 const (
 	pageSize = 500
-	// maxPages limits a list to a million objects, because a faulty API server may always report
-	// that there is another page.
+	// maxPages limits a list to a million objects, because a faulty API server may never end it.
 	maxPages = 2000
 	// pageShrinkFactor divides the page size after a page was too large. A page counts as at least
 	// minPageCount objects.
@@ -188,9 +186,9 @@ const (
 	minPageCount     = pageSize / pageShrinkFactor
 )
 
-// EachPage reads a list page by page, with a client whose pages are bounded (guard.BoundPages). If
-// a page is too large, or too many large pages are being read, EachPage retries with a smaller
-// page. page returns the continue token, or "" at the end. list names the list in an error.
+// EachPage reads a list with a client whose pages are bounded (guard.BoundPages). If a page is too
+// large, or too many large pages are being read, it retries with a smaller page. page returns the
+// continue token, or "" at the end. list names the list in an error.
 func EachPage(list string, page func(metav1.ListOptions) (next string, err error)) error {
 	o := metav1.ListOptions{Limit: pageSize}
 	for left := int64(maxPages * pageSize); left > 0; left -= max(o.Limit, minPageCount) {

@@ -8,11 +8,11 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// Field returns the value at a JSONPath of an object, such as .status.phase, or "" if there is none.
+// Field returns the value at a JSONPath of an object, such as .status.phase, or "".
 //
 // The path, and often the object, is untrusted. Therefore a path may contain only fields, indexes
-// and filters, because each of these finds at most what the object contains. Paths that multiply
-// their results (..a..a, ['a','a']) could exhaust the memory.
+// and filters, each of which finds at most what the object contains. Paths that multiply their
+// results (..a..a, ['a','a']) could exhaust the memory.
 func Field(o map[string]any, path string) (string, error) {
 	text := "{" + path + "}"
 	parsed, err := jsonpath.Parse("field", text)
@@ -33,7 +33,6 @@ func Field(o map[string]any, path string) (string, error) {
 	return found.String(), nil
 }
 
-// checkPath returns an error if a path may find more than an object contains.
 func checkPath(root *jsonpath.ListNode) error {
 	if len(root.Nodes) == 1 {
 		if path, is := root.Nodes[0].(*jsonpath.ListNode); is {
@@ -43,7 +42,7 @@ func checkPath(root *jsonpath.ListNode) error {
 	return errors.New("it has more than one path: name one field")
 }
 
-// checkSteps checks the steps of a path, or of one side of a comparison, which may be a value.
+// checkSteps checks a path, or one side of a comparison, which may be a value.
 func checkSteps(nodes []jsonpath.Node, comparison bool) error {
 	for _, node := range nodes {
 		var err error

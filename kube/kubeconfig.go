@@ -15,13 +15,13 @@ import (
 // ErrKubeconfig is wrapped by the error for a kubeconfig that scute does not use.
 var ErrKubeconfig = errors.New("kubeconfig not usable")
 
-// maxKubeconfigSize is the largest kubeconfig, in bytes, because a Secret is not larger.
+// maxKubeconfigSize is in bytes. A Secret is not larger.
 const maxKubeconfigSize = 1 << 20
 
-// ParseKubeconfig parses an untrusted kubeconfig, for example from a Secret. The author must not be
-// able to make scute run a command, read a local file, connect through another server, compute for
-// days or run out of memory. Therefore it refuses exec plugins, auth providers, paths, proxies,
-// very large keys, more than 1 MiB, and documents that package document refuses.
+// ParseKubeconfig parses an untrusted kubeconfig. Its author must not be able to make scute run a
+// command, read a local file, connect through another server, compute for days or run out of
+// memory. Therefore it refuses exec plugins, auth providers, paths, proxies, very large keys, more
+// than 1 MiB, and documents that package document refuses.
 func ParseKubeconfig(data []byte) (*rest.Config, error) {
 	if len(data) > maxKubeconfigSize {
 		return nil, fmt.Errorf("%w: it has more than %d MiB: leave only one context in it (kubectl config view --minify --flatten)", ErrKubeconfig, maxKubeconfigSize>>20)
@@ -57,15 +57,14 @@ func ParseKubeconfig(data []byte) (*rest.Config, error) {
 	}
 	rest, err := clientcmd.NewDefaultClientConfig(*config, &clientcmd.ConfigOverrides{}).ClientConfig()
 	if err != nil {
-		// The cause may quote a URL that contains a password.
+		// The cause may quote a URL with a password.
 		return nil, fmt.Errorf("%w: its current context %q has no usable cluster and user", ErrKubeconfig, config.CurrentContext)
 	}
 	return rest, nil
 }
 
-// CheckTransportSecurity returns an error if an attacker between scute and the API server could
-// read or change the traffic, for example the keys of clusters. The error names the setting at
-// fault.
+// CheckTransportSecurity fails if an attacker between scute and the API server could read or change
+// the traffic. The error names the setting at fault.
 func CheckTransportSecurity(config *rest.Config) error {
 	u, _, err := rest.DefaultServerUrlFor(config)
 	switch {
@@ -86,13 +85,13 @@ const (
 	maxKeyBits = 8192
 	// maxDER is the largest certificate or key, in bytes.
 	maxDER = 64 << 10
-	// maxNesting is the largest depth at which a number of a key is searched. Real keys need a few levels.
+	// maxNesting limits the search for numbers in a key. Real keys need a few levels.
 	maxNesting = 16
 )
 
-// CheckKeySizes returns an error if untrusted PEM contains a key whose computations take minutes or
-// days, where a usual key takes milliseconds. It does no computation with the key. It ignores data
-// that is not PEM, because the caller's parser rejects it.
+// CheckKeySizes fails if untrusted PEM contains a key whose computations take minutes or days. It
+// does no computation with the key. It ignores data that is not PEM, which the caller's parser
+// rejects.
 func CheckKeySizes(data []byte) error {
 	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
 		if len(block.Bytes) > maxDER {
@@ -105,8 +104,8 @@ func CheckKeySizes(data []byte) error {
 	return nil
 }
 
-// longestInteger returns the length in bytes of the longest number in DER. It also reads strings
-// that contain DER, as certificates and keys do.
+// longestInteger returns the length in bytes of the longest number in DER, and in strings that
+// contain DER, as in certificates and keys.
 func longestInteger(der []byte, levels int) int {
 	most := 0
 	for len(der) > 0 && levels > 0 {
@@ -125,7 +124,7 @@ func longestInteger(der []byte, levels int) int {
 		case value.Tag == asn1.TagOctetString:
 			most = max(most, longestInteger(value.Bytes, levels-1))
 		case value.Tag == asn1.TagBitString && len(value.Bytes) > 0:
-			most = max(most, longestInteger(value.Bytes[1:], levels-1)) // the first byte is the number of unused bits
+			most = max(most, longestInteger(value.Bytes[1:], levels-1)) // after the number of unused bits
 		}
 	}
 	return most

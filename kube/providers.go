@@ -11,14 +11,14 @@ import (
 )
 
 // InventoryType returns the kind in which clusterctl records the providers that it installs. Its
-// CRD does not have clusterctl's label.
+// CRD lacks clusterctl's label.
 func InventoryType() Type {
 	v := clusterctlv1.GroupVersion
 	return Type{Group: v.Group, Kind: "Provider", Plural: "providers", Versions: []string{v.Version}, Namespaced: true}
 }
 
-// OperatorType returns the kind that Cluster API's operator uses for providers of a type. The
-// operator does not write clusterctl's inventory.
+// OperatorType returns the kind of Cluster API's operator for a type of provider. The operator does
+// not write clusterctl's inventory.
 func OperatorType(t clusterctlv1.ProviderType) Type {
 	return Type{
 		Group: "operator.cluster.x-k8s.io", Kind: string(t), Plural: strings.ToLower(string(t)) + "s", Versions: []string{"v1alpha2"}, Namespaced: true,
@@ -36,11 +36,11 @@ func providerTypes() []clusterctlv1.ProviderType {
 type Provider struct {
 	Type      clusterctlv1.ProviderType
 	Name      string
-	Version   string // empty if no version is recorded
+	Version   string // empty if not recorded
 	Namespace string
 }
 
-// ProviderOf decodes a Provider from an object of clusterctl's inventory or of Cluster API's operator.
+// ProviderOf decodes an object of clusterctl's inventory or of Cluster API's operator.
 func ProviderOf(u *unstructured.Unstructured) Provider {
 	text := func(path ...string) string { v, _, _ := unstructured.NestedString(u.Object, path...); return v }
 	return Provider{
@@ -51,8 +51,8 @@ func ProviderOf(u *unstructured.Unstructured) Provider {
 	}
 }
 
-// Providers lists the providers that clusterctl's inventory or Cluster API's operator records. The
-// list is empty if Cluster API was installed by other means.
+// Providers lists the providers that clusterctl's inventory or Cluster API's operator records: none
+// if Cluster API was installed by other means.
 func (c *Cluster) Providers(ctx context.Context) (list []Provider, err error) {
 	kinds := []Type{InventoryType()}
 	err = c.Do(ctx, "discover the kinds of Cluster API's operator", func(context.Context) error {

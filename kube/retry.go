@@ -25,9 +25,9 @@ const (
 	retryFor   = 15 * time.Second
 )
 
-// Do makes a call with a timeout for each attempt, and retries with backoff and jitter if the
-// server was unreachable, overloaded or failed. It stops after 15 s; a caller that must succeed
-// calls it again later. Rejections (403, 404, 409, 422) are returned at once.
+// Do makes a call with a timeout for each attempt, and retries for 15 s with backoff and jitter if
+// the server was unreachable, overloaded or failed. Rejections (403, 404, 409, 422) are returned at
+// once.
 func (c *Cluster) Do(ctx context.Context, what string, call func(context.Context) error) error {
 	err := Retry(ctx, callTimeout, call)
 	var stop *callbackError
@@ -41,8 +41,8 @@ func (c *Cluster) Do(ctx context.Context, what string, call func(context.Context
 	}
 }
 
-// Retry calls a client that is not a Cluster. Like Cluster.Do, it gives each attempt a timeout, and
-// returns the error of the last attempt.
+// Retry is Cluster.Do for another client, with a timeout for each attempt. It returns the error of
+// the last attempt.
 func Retry(ctx context.Context, each time.Duration, call func(context.Context) error) error {
 	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(retryFirst), backoff.WithMaxInterval(retryMax), backoff.WithMaxElapsedTime(retryFor))
 	return backoff.Retry(func() error {
@@ -69,12 +69,12 @@ func ForEach[T any](ctx context.Context, limit int, items []T, work func(context
 	return cmp.Or(group.Wait(), ctx.Err())
 }
 
-// callbackError wraps an error of the caller's callback, so that it is not retried.
+// callbackError marks an error of the caller's callback, which must not be retried.
 type callbackError struct{ err error }
 
 func (s *callbackError) Error() string { return s.err.Error() }
 
-// IsTransient reports whether an error may be temporary, so that a retry can succeed.
+// IsTransient reports whether a retry may succeed.
 func IsTransient(err error) bool {
 	var stop *callbackError
 	switch {
@@ -93,23 +93,21 @@ func IsTransient(err error) bool {
 		code := status.Status().Code
 		return code >= http.StatusInternalServerError && code != http.StatusNotImplemented && !IsSchemaMismatch(err)
 	}
-	return true // not a response of the server but a network error
+	return true // a network error, not a response
 }
 
-// IsSchemaMismatch reports whether the API server rejected a server-side apply because the object's
-// types do not match its schema. The API server answers 500 in this case
-// (managedfields/internal/structuredmerge.go in k8s.io/apimachinery).
+// IsSchemaMismatch reports whether a server-side apply failed because the object's types do not
+// match its schema. The API server answers 500 (managedfields/internal/structuredmerge.go in
+// k8s.io/apimachinery).
 func IsSchemaMismatch(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && strings.Contains(status.Status().Message, "failed to create typed patch object")
 }
 
-// maxNamedCauses bounds how many fields of a refused object a message names.
 const maxNamedCauses = 10
 
-// withoutValues removes the values of fields from an API server's rejection of an object (422), and
-// names every field. The server quotes each value, which may be a password, and webhooks quote it
-// again in their messages.
+// withoutValues removes the values from an API server's rejection of an object (422), and names
+// every field. The server quotes each value, which may be a password, and webhooks quote it again.
 func withoutValues(err error) error {
 	var refused *apierrors.StatusError
 	if !errors.As(err, &refused) || !apierrors.IsInvalid(err) || refused.ErrStatus.Details == nil || len(refused.ErrStatus.Details.Causes) == 0 {

@@ -15,11 +15,10 @@ import (
 )
 
 // ErrStarting is the error of a request that an API server denied, or answered incompletely, before
-// it was ready. It is temporary.
+// it was ready. It is transient.
 var ErrStarting = errors.New("the API server is not ready: it has not read its roles and definitions yet")
 
-// confirmDenials makes the clients of a configuration return ErrStarting for denials of an API
-// server that has just started and denies every request.
+// confirmDenials makes clients return ErrStarting for denials of an API server that is not ready.
 func confirmDenials(c *rest.Config) error {
 	base, _, err := rest.DefaultServerUrlFor(c)
 	if err != nil {
@@ -30,10 +29,9 @@ func confirmDenials(c *rest.Config) error {
 	return nil
 }
 
-// denialConfirmer checks whether the API server is ready after its authorizer denied a request. An
-// API server that has just started denies the check, too, until it has read its roles. So does an
-// API server whose operator removed the public access to /readyz. Therefore sure accepts the denial
-// after a timeout.
+// denialConfirmer checks /readyz after a denial, because an API server that has just started denies
+// everything until it has read its roles. That includes the check itself, as does an API server
+// without public access to /readyz, so the denial counts after a timeout.
 type denialConfirmer struct {
 	next   http.RoundTripper
 	readyz *url.URL
@@ -41,16 +39,16 @@ type denialConfirmer struct {
 
 const (
 	readyTimeout = 5 * time.Second
-	// rolesTimeout is how long an API server may deny the check before the denial is accepted. On a
-	// busy machine the roles were read after 120 ms.
+	// rolesTimeout is how long the check may be denied before the denial counts. On a busy machine
+	// the roles were read after 120 ms.
 	rolesTimeout, rolesInterval = 2 * time.Second, 100 * time.Millisecond
-	// denialSize is how much of a response is searched for the text of a denial, in bytes. A denial
-	// with a longer user name is accepted.
+	// denialSize is how much of a response is searched for a denial, in bytes. A denial with a
+	// longer user name counts.
 	denialSize = 16 << 10
 )
 
-// RoundTrip sends a request. It repeats a denied request if the API server is ready, because the
-// server may have become ready since.
+// RoundTrip repeats a denied request if the API server is ready, because it may have become ready
+// since.
 func (s *denialConfirmer) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := s.next.RoundTrip(r)
 	if err != nil || response.StatusCode != http.StatusForbidden || !isDenial(response) {
@@ -80,7 +78,7 @@ func (s *denialConfirmer) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// waitForRoles returns the status of /readyz, after a denial only when rolesTimeout has passed.
+// waitForRoles returns the status of /readyz; a denial only after rolesTimeout.
 func (s *denialConfirmer) waitForRoles(denied *http.Request) (code int, err error) {
 	for until := time.Now().Add(rolesTimeout); ; {
 		code, err = s.ready(denied)
@@ -95,10 +93,10 @@ func (s *denialConfirmer) waitForRoles(denied *http.Request) (code int, err erro
 	}
 }
 
-// isDenial reports whether a response has the text of an authorizer's denial. The body can still be
-// read from its beginning.
+// isDenial reports whether a response is an authorizer's denial. It leaves the body readable from
+// its beginning.
 func isDenial(response *http.Response) bool {
-	words, _ := io.ReadAll(io.LimitReader(response.Body, denialSize)) // a later read of the body returns the error again
+	words, _ := io.ReadAll(io.LimitReader(response.Body, denialSize)) // a later read returns the error again
 	response.Body = struct {
 		io.Reader
 		io.Closer
@@ -106,7 +104,6 @@ func isDenial(response *http.Response) bool {
 	return unauthorized.Match(words)
 }
 
-// ready returns the status of /readyz.
 func (s *denialConfirmer) ready(denied *http.Request) (int, error) {
 	ctx, cancel := context.WithTimeout(denied.Context(), readyTimeout)
 	defer cancel()
@@ -121,7 +118,7 @@ func (s *denialConfirmer) ready(denied *http.Request) (int, error) {
 }
 
 // waitReady waits while the API server reports that it is not ready. It returns for any other
-// response, and if there is no response.
+// response, and if there is none.
 func (c *Cluster) waitReady(ctx context.Context) error {
 	return c.Do(ctx, "ask whether it is ready", func(ctx context.Context) error {
 		var code int

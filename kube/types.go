@@ -23,17 +23,16 @@ import (
 // Type is a kind that an API server serves.
 type Type struct {
 	Group, Kind, Plural string
-	// Versions that the API server serves, its preferred version first.
+	// Versions are served by the API server, its preferred version first.
 	Versions   []string
 	Namespaced bool
-	// Listable is true if objects of the kind can be listed.
-	Listable bool
-	// Movable and Hierarchy are labels of its CustomResourceDefinition.
+	Listable   bool
+	// Movable and Hierarchy are labels of the CustomResourceDefinition.
 	Movable, Hierarchy bool
-	// BlockMove and AcknowledgeTimeout are annotations of its CustomResourceDefinition.
+	// BlockMove and AcknowledgeTimeout are annotations of the CustomResourceDefinition.
 	BlockMove          bool
 	AcknowledgeTimeout string
-	// Contracts are the contract labels of its CustomResourceDefinition, for example "v1beta2".
+	// Contracts are labels of the CustomResourceDefinition, for example "v1beta2".
 	Contracts []string
 }
 
@@ -56,13 +55,13 @@ func (t Type) At(version string) Type {
 // GroupKind returns "Kind.group".
 func (t Type) GroupKind() string { return object.Ref{Group: t.Group, Kind: t.Kind}.GroupKind() }
 
-// IsCore reports whether objects of the kind have no status conditions and may contain secrets.
-// Only their metadata are listed.
+// IsCore reports whether the kind is in the core group. Such objects have no conditions and may
+// contain secrets, so only their metadata are listed.
 func (t Type) IsCore() bool { return t.Group == "" }
 
-// MovableTypes returns the kinds that a move reads: the kinds of Cluster API providers, Secrets and
-// ConfigMaps. unserved are the names of CustomResourceDefinitions with the same labels that the API
-// server does not serve.
+// MovableTypes returns the kinds that a move reads: those of Cluster API providers, Secrets and
+// ConfigMaps. unserved are the CustomResourceDefinitions with the same labels that the API server
+// does not serve.
 func (c *Cluster) MovableTypes(ctx context.Context) (movable []Type, unserved []string, err error) {
 	var served []Type
 	var undiscovered error
@@ -86,7 +85,8 @@ func (c *Cluster) MovableTypes(ctx context.Context) (movable []Type, unserved []
 	return movable, unserved, nil
 }
 
-// Definitions returns the metadata of the CustomResourceDefinitions that have clusterctl's label, by "plural.group".
+// Definitions returns the metadata of CustomResourceDefinitions with clusterctl's label, by
+// "plural.group".
 func (c *Cluster) Definitions(ctx context.Context) (map[string]*unstructured.Unstructured, error) {
 	labelled := make(map[string]*unstructured.Unstructured)
 	return labelled, c.ListMetadata(ctx, crdType(), "", func(u *unstructured.Unstructured) error {
@@ -108,11 +108,10 @@ func (t Type) WithAnnotations(definition *unstructured.Unstructured) Type {
 	return t
 }
 
-// DefinitionName returns the name of its CustomResourceDefinition.
+// DefinitionName returns the name of the CustomResourceDefinition.
 func (t Type) DefinitionName() string { return t.Plural + "." + t.Group }
 
-// ParseAcknowledgeTimeout returns the timeout for acknowledging a pause that the kind's definition
-// states, or 0 if it states none.
+// ParseAcknowledgeTimeout returns the definition's timeout for acknowledging a pause, or 0.
 func (t Type) ParseAcknowledgeTimeout() (time.Duration, error) {
 	if t.AcknowledgeTimeout == "" {
 		return 0, nil
@@ -124,7 +123,6 @@ func (t Type) ParseAcknowledgeTimeout() (time.Duration, error) {
 	return d, nil
 }
 
-// movableOf returns the served kinds that a move reads, and the labelled definitions that are not served.
 func movableOf(served []Type, labelled map[string]*unstructured.Unstructured) (movable []Type, unserved []string) {
 	rest := maps.Clone(labelled)
 	types := []Type{
@@ -152,20 +150,20 @@ func movableOf(served []Type, labelled map[string]*unstructured.Unstructured) (m
 	return types, slices.Sorted(maps.Keys(rest))
 }
 
-// NamespacedTypes returns the kinds of objects that have a namespace and can be listed.
+// NamespacedTypes returns the namespaced kinds that can be listed.
 func (c *Cluster) NamespacedTypes(ctx context.Context) ([]Type, error) {
 	types, err := c.servedTypes(ctx)
 	return slices.DeleteFunc(types, func(t Type) bool { return !t.Namespaced || !t.Listable }), err
 }
 
-// servedTypes discovers all kinds that the API server serves, in one or two requests with aggregated discovery.
+// servedTypes makes one or two requests with aggregated discovery.
 func (c *Cluster) servedTypes(ctx context.Context) ([]Type, error) {
 	var lists []*metav1.APIResourceList
 	var groups []*metav1.APIGroup
 	err := c.Do(ctx, "discover kinds", func(context.Context) (err error) {
 		groups, lists, err = c.discovery.ServerGroupsAndResources()
 		if discovery.IsGroupDiscoveryFailedError(err) {
-			return nil // do not wait for an aggregated API that is unavailable
+			return nil // do not wait for an unavailable aggregated API
 		}
 		return err
 	})

@@ -1,5 +1,5 @@
-// This file contains the writes. They request only the metadata of the object as the response,
-// because nothing else is used and an object may be large.
+// This file contains the writes. They request only the metadata of an object as the response,
+// because it may be large.
 
 package kube
 
@@ -56,9 +56,8 @@ func (c *Cluster) Patch(ctx context.Context, what string, t Type, ref object.Ref
 	})
 }
 
-// Delete deletes the object with the UID; the garbage collector deletes its dependents. It returns
-// true if the response shows that the object no longer exists. Otherwise finalizers may still hold
-// it.
+// Delete deletes the object with the UID; the garbage collector deletes its dependents. gone means
+// that the object no longer exists; otherwise finalizers may hold it.
 func (c *Cluster) Delete(ctx context.Context, t Type, namespace, name string, uid types.UID) (gone bool, err error) {
 	background := metav1.DeletePropagationBackground
 	body, err := json.Marshal(metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background})
@@ -71,14 +70,14 @@ func (c *Cluster) Delete(ctx context.Context, t Type, namespace, name string, ui
 	err = c.Do(ctx, "delete "+t.Kind+" "+name, func(ctx context.Context) error {
 		return sendAndDecode(ctx, c.discovery.RESTClient().Delete().AbsPath(t.path(namespace, name)), body, &answer)
 	})
-	// The response is a Status if the server removed the object, and the object if finalizers hold it.
+	// The response is a Status if the object is gone, and the object if finalizers hold it.
 	return err == nil && answer.Kind == "Status", err
 }
 
-// sendAndDecode sends a request and decodes the response, which contains only the metadata of an object.
+// sendAndDecode decodes a response with only the metadata of an object.
 func sendAndDecode(ctx context.Context, request *rest.Request, body []byte, into any) error {
 	result := request.SetHeader("Accept", acceptPartial).SetHeader("Content-Type", "application/json").Body(body).Do(ctx)
-	if err := result.Error(); err != nil { // Raw's error does not contain the server's message
+	if err := result.Error(); err != nil { // Raw's error lacks the server's message
 		return err
 	}
 	raw, err := result.Raw()
@@ -88,10 +87,10 @@ func sendAndDecode(ctx context.Context, request *rest.Request, body []byte, into
 	return utiljson.Unmarshal(raw, into) // decodes whole numbers as int64, as objects do
 }
 
-// acceptPartial has no effect on an answer that is a Status.
+// acceptPartial has no effect on a Status.
 const acceptPartial = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 
-// TryDelete deletes an object in a dry run. It requests the dry run only in the query: a proxy may
+// TryDelete deletes an object in a dry run. It requests the dry run in the query only: a proxy may
 // drop the body of a DELETE, and the request would then delete the object.
 func (c *Cluster) TryDelete(ctx context.Context, t Type, namespace, name string) error {
 	return c.Do(ctx, "try to delete "+t.Kind+" "+name, func(ctx context.Context) error {
@@ -99,7 +98,6 @@ func (c *Cluster) TryDelete(ctx context.Context, t Type, namespace, name string)
 	})
 }
 
-// path returns the URL path of an object.
 func (t Type) path(namespace, name string) string {
 	base := path.Join("/apis", t.Group, t.Versions[0])
 	if t.Group == "" {

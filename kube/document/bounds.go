@@ -16,32 +16,31 @@ import (
 const (
 	// MaxSize is the largest text that is decoded, in bytes.
 	MaxSize = 16 << 20
-	// maxValues bounds the values of a text: strings, numbers, lists and objects. A large text may
-	// have one value for every bytesPerValue bytes. A CustomResourceDefinition has one for every 40
-	// bytes.
+	// maxValues bounds the strings, numbers, lists and objects of a text. A large text may have one
+	// for every bytesPerValue bytes; a CustomResourceDefinition has one for every 40 bytes.
 	maxValues, bytesPerValue = 100_000, 20
-	// maxDepth bounds how deep lists and objects are nested.
+	// maxDepth bounds the nesting of lists and objects.
 	maxDepth = 500
 	// maxAliasGrowth is how many bytes aliases may add to a document.
 	maxAliasGrowth = 1 << 20
-	// maxDelimiters bounds the characters of a document that marks counts. Each may begin a value,
-	// and the parser needs up to 800 bytes for a value, before values can be counted. Commas and
-	// lines inside strings are counted too, although no value begins there.
+	// maxDelimiters bounds countDelimiters, because the parser needs up to 800 bytes for a value
+	// before values can be counted. Commas and line breaks inside strings count too.
 	maxDelimiters = 250_000
-	// maxDirectives bounds the %TAG directives of a document. The parser compares each with all others.
+	// maxDirectives bounds the %TAG directives of a document. The parser compares each with all
+	// others.
 	maxDirectives = 100
 )
 
 // ErrTooLarge is wrapped by the error for a text that would use too much memory.
 var ErrTooLarge = errors.New("too large")
 
-// ErrMultipleDocuments is the error for a document that is followed by a second one. The parser
-// would ignore the second document.
+// ErrMultipleDocuments is the error for a document that is followed by a second one, which the
+// parser would ignore.
 var ErrMultipleDocuments = errors.New("another document follows: separate documents by a line that contains only ---")
 
-// KeyError is the error for keys that YAML reads as booleans or numbers, and not as strings.
+// KeyError is the error for keys that YAML reads as booleans or numbers instead of strings.
 type KeyError struct {
-	// Paths of the first objects with such keys, for example "data" or "spec.tasks.0".
+	// Paths are the first objects with such keys, for example "data" or "spec.tasks.0".
 	Paths []string
 }
 
@@ -61,11 +60,11 @@ var (
 	errDirectives = fmt.Errorf("%w: a document has more than %d %%TAG directives: remove them", ErrTooLarge, maxDirectives)
 )
 
-// To bound the memory of all parsers together, only a few documents are parsed at a time. Large
-// documents, and those with aliases, have a separate queue, so that they do not delay usual ones.
+// Few documents are parsed at a time, to bound the memory of all parsers. Large documents, and
+// those with aliases, have a separate queue, so that they do not delay usual ones.
 const (
-	smallDocument = 2_000  // marks up to which a document is parsed without waiting
-	usualDocument = 25_000 // marks up to which a document does not wait for large ones
+	smallDocument = 2_000  // up to this number of delimiters, a document is parsed without waiting
+	usualDocument = 25_000 // up to this number of delimiters, a document does not wait for large ones
 )
 
 var (
@@ -75,9 +74,8 @@ var (
 
 func maxValuesFor(text []byte) int { return max(maxValues, len(text)/bytesPerValue) }
 
-// decode calls the function do if the first document of a text is within the bounds, and returns
-// the number of its values. It also calls do if the document has a KeyError or
-// ErrMultipleDocuments.
+// decode calls do if the first document is within the bounds, also after a KeyError or
+// ErrMultipleDocuments. It returns the number of its values.
 func decode(text []byte, do func() error) (values int, err error) {
 	if len(text) > MaxSize {
 		return 0, errSize
@@ -104,8 +102,8 @@ func decode(text []byte, do func() error) (values int, err error) {
 	return values, err
 }
 
-// countExpanded returns the number of values in the first document of a text, with its aliases
-// expanded. It decodes the document with goyaml, as it will be decoded later.
+// countExpanded returns the number of values in the first document, with aliases expanded. It uses
+// the same decoder as the later decoding.
 func countExpanded(text []byte) (values int, err error) {
 	if hasAliases(text) {
 		if err := checkAliases(text); err != nil {
@@ -145,8 +143,8 @@ func countExpanded(text []byte) (values int, err error) {
 	return m.values, err
 }
 
-// checkAliases returns errGrowth if aliases add too much to the first document of a text. It decodes
-// no alias, because goyaml parses a number, and copies a !!binary value, again for each alias.
+// checkAliases returns errGrowth if aliases add too much to the first document. It decodes no
+// alias, because goyaml parses a number, and copies a !!binary value, again for each alias.
 func checkAliases(text []byte) error {
 	var document goyaml3.Node
 	if goyaml3.Unmarshal(text, &document) != nil {
@@ -180,8 +178,8 @@ func checkAliases(text []byte) error {
 	return nil
 }
 
-// changedNumber returns an integer key that becomes a different string when it is converted to JSON,
-// such as 0755 or 1_000, or "".
+// changedNumber returns an integer key that JSON would spell differently, such as 0755 or 1_000, or
+// "".
 func changedNumber(text []byte) string {
 	var document goyaml3.Node
 	if goyaml3.Unmarshal(text, &document) != nil {
@@ -206,7 +204,7 @@ func changedNumber(text []byte) string {
 	return ""
 }
 
-// losesContent reports whether a decoder would accept the document of an error, but would drop or change a part of it.
+// losesContent reports whether a decoder would accept the document but drop or change a part of it.
 func losesContent(err error) bool {
 	var keys *KeyError
 	return errors.Is(err, ErrMultipleDocuments) || errors.As(err, &keys)
@@ -220,19 +218,18 @@ func isUTF16(text []byte) bool {
 	return bytes.HasPrefix(text, []byte{0xfe, 0xff}) || bytes.HasPrefix(text, []byte{0xff, 0xfe})
 }
 
-// maxNamedPaths and maxNamedKeyBytes bound a KeyError: the number of its paths, and the bytes of each key.
+// These bound a KeyError: the number of its paths, and the bytes of each key.
 const maxNamedPaths, maxNamedKeyBytes = 10, 63
 
-// measure is the size of a decoded document.
 type measure struct {
 	maxValues            int
 	values, bytes, depth int
-	at                   []any    // the keys and indexes that lead to the current value
-	changed              []string // the paths of the first objects with a key that conversion to JSON changes
+	at                   []any    // keys and indexes that lead to the current value
+	changed              []string // paths of the first objects with a key that JSON changes
 	integerKey           bool     // a key is an integer, whose text may change
 }
 
-// add adds a value. It stops at the limits.
+// add stops at the limits.
 func (m *measure) add(v any) {
 	m.values++
 	if m.depth = max(m.depth, len(m.at)+1); m.depth > maxDepth || m.values > m.maxValues {
@@ -269,7 +266,6 @@ func (m *measure) add(v any) {
 	}
 }
 
-// path returns the path of the current value, for messages.
 func (m *measure) path() string {
 	if len(m.at) == 0 {
 		return "the document"
@@ -282,7 +278,8 @@ func (m *measure) path() string {
 	return strings.Join(names, ".")
 }
 
-// countDelimiters returns an upper bound, up to a small factor, of the number of values in a YAML text.
+// countDelimiters returns an upper bound, up to a small factor, of the number of values in a YAML
+// text.
 func countDelimiters(text []byte) (n int) {
 	for i, b := range text {
 		switch b {
@@ -297,7 +294,7 @@ func countDelimiters(text []byte) (n int) {
 	return n
 }
 
-// countJSONValues returns the number of values in a JSON text, or an error if they are nested too deep.
+// countJSONValues fails if values are nested too deep.
 func countJSONValues(text []byte) (values int, err error) {
 	depth, quoted, escaped := 0, false, false
 	values = 1

@@ -14,10 +14,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Each iterates over the documents of a YAML or JSON text, and yields each as JSON. Like kubectl,
-// it reads a text that begins with { as JSON, and reads the rest as YAML from the first document
-// that is not JSON. An error ends the iteration. It yields [ErrMultipleDocuments] and [KeyError]
-// where kubectl silently drops a document or changes a key.
+// Each yields the documents of a YAML or JSON text as JSON. Like kubectl, it reads a text that
+// begins with { as JSON, and as YAML from the first document that is not JSON. An error ends the
+// iteration. It yields [ErrMultipleDocuments] and [KeyError] where kubectl silently drops a
+// document or changes a key.
 func Each(text []byte) iter.Seq2[json.RawMessage, error] {
 	return func(yield func(json.RawMessage, error) bool) {
 		text := ToUTF8(text)
@@ -80,8 +80,8 @@ func Each(text []byte) iter.Seq2[json.RawMessage, error] {
 	}
 }
 
-// skipBlankLine removes the leading white space of a text, up to the end of the line. ok is false
-// if less than four bytes remain: kubectl's decoder reads no YAML from these.
+// skipBlankLine removes the leading white space up to the end of the line. ok is false if less than
+// four bytes remain, from which kubectl's decoder reads no YAML.
 func skipBlankLine(text []byte) (rest []byte, ok bool) {
 	const enough = 4
 	left := bytes.TrimLeftFunc(text, unicode.IsSpace)
@@ -103,12 +103,12 @@ func ToUTF8(text []byte) []byte {
 	return decoded
 }
 
-// IsOwnError reports whether an error is from this package. Such an error has a remedy, and quotes
+// IsOwnError reports whether an error is from this package. Such an error has a remedy and quotes
 // nothing of the text, which may be secret.
 func IsOwnError(err error) bool { return errors.Is(err, ErrTooLarge) || losesContent(err) }
 
-// Check returns [ErrMultipleDocuments] or a [KeyError] if decoding a document would lose a part of
-// it. It returns nil if the document cannot be parsed.
+// Check returns [ErrMultipleDocuments] or a [KeyError] if decoding would lose a part of a document.
+// It returns nil if the document cannot be parsed.
 func Check(document []byte) error {
 	if _, err := decode(document, nil); losesContent(err) {
 		return err
@@ -131,8 +131,8 @@ func Unmarshal(text []byte, into any) error {
 }
 
 // CheckBounds returns [ErrTooLarge] if a text would use too much memory in a library that decodes
-// its first document, or all of them. It returns nil if the text cannot be parsed: the library
-// cannot parse it either.
+// its first document, or all of them. It returns nil if the text cannot be parsed, because the
+// library fails too.
 func CheckBounds(text []byte) error {
 	_, err := decode(text, nil)
 	if errors.Is(err, ErrTooLarge) {
@@ -157,7 +157,8 @@ func CheckBounds(text []byte) error {
 	}
 }
 
-// CheckJSON returns [ErrTooLarge] if a JSON text would use too much memory. The text need not be valid.
+// CheckJSON returns [ErrTooLarge] if a JSON text would use too much memory. The text need not be
+// valid.
 func CheckJSON(text []byte) error {
 	n, err := countJSONValues(text)
 	if err == nil && n > maxValuesFor(text) {

@@ -17,65 +17,63 @@ import (
 	"scute.dev/internal/fair"
 )
 
-// ErrTooLarge is wrapped by the error of reading a response that exceeds its limit.
+// ErrTooLarge is wrapped by the error for a response that exceeds its limit.
 var ErrTooLarge = errors.New("response too large")
 
-// ErrRedirect is wrapped by the error of a request whose response is a redirect. API servers do not
-// redirect, and the request's credentials would be sent to another server.
+// ErrRedirect is wrapped by the error for a redirect. API servers do not redirect, and the
+// credentials would be sent to another server.
 var ErrRedirect = errors.New("the API server redirected the request, and scute does not follow redirects")
 
-// ErrFormat is wrapped by the error of a request whose response is neither JSON nor text, because
-// the memory for decoding other formats is not counted.
+// ErrFormat is wrapped by the error for a response that is neither JSON nor text, because the
+// memory for decoding other formats is not counted.
 var ErrFormat = errors.New("the API server did not respond in JSON")
 
-// responseLimit bounds one response of an untrusted API server, in decompressed bytes. The library
-// of clusterctl lists all CustomResourceDefinitions at once, which may be 10 MiB.
+// responseLimit bounds a response of an untrusted API server, in decompressed bytes. clusterctl's
+// library lists all CustomResourceDefinitions at once, which may be 10 MiB.
 const responseLimit = 32 << 20
 
-// memoryLimit bounds the memory of a decoded response. perObject and perValue are the least memory
-// of an object and of any other JSON value. Short values need 50 times their size in the response.
-// A page of 500 objects of a usual size needs 60 MiB.
+// memoryLimit bounds the memory of a decoded response: at least perObject for an object, and
+// perValue for any other value. Short values need 50 times their size in the response. A page of
+// 500 usual objects needs 60 MiB.
 const (
 	memoryLimit = 128 << 20
 	perObject   = 400
 	perValue    = 50
 )
 
-// ErrBusy is wrapped by the error of a large response that cannot be read now, because other large
-// responses are being read. The request may be retried.
+// ErrBusy is wrapped by the error for a large response that cannot be read while others are. The
+// request may be retried.
 var ErrBusy = errors.New("a large response cannot be read now")
 
 const (
-	// largeResponse is the size, in bytes and memory, above which a response needs a slot. Usually one such response is
-	// read at a time. A second one may be read for a namespace that reads none, so that a slow server does not block
-	// other namespaces.
+	// A response above largeResponse (bytes and memory) needs a slot. Usually one is read at a
+	// time. A second one may be read for a namespace that reads none, so that a slow server does
+	// not block other namespaces.
 	largeResponse = 1 << 20
-	// maxReadTime is how long a response may keep its slot, because a server may send arbitrarily slowly.
+	// maxReadTime is how long a response may keep its slot, because a server may send slowly.
 	maxReadTime = 30 * time.Second
-	// decodeTime is how long a slot is kept after reading, per MiB: the client decodes 50 MiB a second on one core.
+	// decodeTime is how long a slot is kept after reading, per MiB: the client decodes 50 MiB a
+	// second on one core.
 	decodeTime = 20 * time.Millisecond
 )
 
-// pageLimit and pageMemory bound a page of a list of any API server in the same way, because its
-// objects may be large and many lists are read at once.
+// pageLimit and pageMemory bound a page of a list of any API server, because its objects may be
+// large and many lists are read at once.
 const (
 	pageLimit  = 8 << 20
 	pageMemory = 48 << 20
 )
 
 const (
-	// headerLimit bounds the header of a response, in bytes.
 	headerLimit = 64 << 10
-	// idleConnections bounds the idle connections to an API server that are kept. Each worker of a
-	// large move needs one.
+	// Each worker of a large move needs an idle connection.
 	idleConnections = 64
 )
 
 const contentJSON = "application/json"
 
-// BoundPages bounds the pages of lists of any API server, because many lists are read at once and
-// their objects may be large. It does not bound a page of one object. A caller that gets
-// ErrTooLarge requests a smaller page.
+// BoundPages bounds the pages of lists, because many are read at once and objects may be large. It
+// does not bound a page of one object. On ErrTooLarge, request a smaller page.
 func BoundPages(config *rest.Config) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return paged{next} })
 }
@@ -90,12 +88,12 @@ func (p paged) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// limited rejects responses of an API server that its clients must not read, because they follow
-// redirects and decode several formats.
+// limited rejects redirects and formats other than JSON and text, which API clients would follow
+// and decode.
 type limited struct{ next http.RoundTripper }
 
-// limit limits the responses of a transport. It may change the transport, because client-go does
-// not share a transport that has a Proxy function.
+// limit may change the transport, because client-go does not share a transport that has a Proxy
+// function.
 func (g *Guard) limit(next http.RoundTripper, namespace string) http.RoundTripper {
 	if t, ok := next.(*http.Transport); ok {
 		t.MaxResponseHeaderBytes, t.MaxIdleConnsPerHost = headerLimit, idleConnections
@@ -103,8 +101,7 @@ func (g *Guard) limit(next http.RoundTripper, namespace string) http.RoundTrippe
 	return limited{g.Bound(next, namespace, responseLimit)}
 }
 
-// RoundTrip sends a request. If the client accepts several formats, it removes those that are not
-// readable, such as protobuf.
+// RoundTrip removes unreadable formats, such as protobuf, if the client accepts several.
 func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	if accept := strings.Split(r.Header.Get("Accept"), ","); len(accept) > 1 {
@@ -127,9 +124,9 @@ func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, err
 }
 
-// Bound limits the responses of a server whose URL a user chose: their size in bytes, and the
-// memory of their decoded values. A namespace can read only one large response at a time, and at
-// most two namespaces can read one at the same time. Responses of API servers count too.
+// Bound limits the responses of a server whose URL a user chose, in bytes and in memory. A
+// namespace reads one large response at a time, and at most two namespaces read one at the same
+// time. Responses of API servers count too.
 func (g *Guard) Bound(next http.RoundTripper, namespace string, most int) http.RoundTripper {
 	b := bounded{next: next, namespace: namespace, maxBytes: most}
 	if g != nil {
@@ -138,11 +135,11 @@ func (g *Guard) Bound(next http.RoundTripper, namespace string, most int) http.R
 	return b
 }
 
-// bounded bounds the responses of a transport, because a client keeps a whole response in memory.
+// bounded bounds responses, because a client keeps a whole response in memory.
 type bounded struct {
 	next      http.RoundTripper
 	slots     *fair.Slots
-	namespace string // the namespace of the user who names the server
+	namespace string // of the user who names the server
 	maxBytes  int
 }
 
@@ -161,7 +158,7 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// isReadable reports whether a content type is JSON, or text that no client decodes.
+// isReadable accepts JSON, and text that no client decodes.
 func isReadable(contentType string) bool {
 	kind, _, _ := mime.ParseMediaType(contentType)
 	return contentType == "" || kind == contentJSON || strings.HasPrefix(kind, "text/")
@@ -170,8 +167,8 @@ func isReadable(contentType string) bool {
 type boundedBody struct {
 	io.ReadCloser
 	remaining, remainingMemory int
-	maxBytes, maxMemory        int  // the initial values
-	quoted, escaped            bool // the state of count between two reads
+	maxBytes, maxMemory        int  // initial values
+	quoted, escaped            bool // state of count between two reads
 }
 
 func newBoundedBody(body io.ReadCloser, most, memory int) *boundedBody {
@@ -189,7 +186,6 @@ func (a *boundedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// used returns the bytes that were read, plus the memory of their values.
 func (a *boundedBody) used() int { return a.maxBytes - a.remaining + a.maxMemory - a.remainingMemory }
 
 // count subtracts the memory of the values in a part of the response. It skips strings.
@@ -210,7 +206,7 @@ func (a *boundedBody) count(part []byte) {
 	}
 }
 
-// largeBody is a response that needs a slot when it has become large.
+// largeBody is a response that needs a slot once it has become large.
 type largeBody struct {
 	*boundedBody
 	slots     *fair.Slots
@@ -220,13 +216,12 @@ type largeBody struct {
 	end context.CancelCauseFunc
 
 	size atomic.Int64 // the result of used
-	held bool         // it has a slot
+	held bool         // has a slot
 }
 
-// Read reads from the response. It waits for a slot when the response has become large.
 func (l *largeBody) Read(p []byte) (int, error) {
 	n, err := l.boundedBody.Read(p)
-	if cause := context.Cause(l.ctx); cause != nil { // if the connection is closed, a server may end its response as if it were complete
+	if cause := context.Cause(l.ctx); cause != nil { // a server may end its response as if complete when the connection is closed
 		return 0, cause
 	}
 	if l.size.Store(int64(l.used())); l.size.Load() > largeResponse && !l.held {
@@ -238,8 +233,8 @@ func (l *largeBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// acquire waits for a slot. The slot is released when the response is closed or its request ends, after the time that
-// the client needs to decode the response.
+// acquire waits for a slot. It is released when the response is closed or its request ends, plus
+// the time that the client needs to decode the response.
 func (l *largeBody) acquire() error {
 	slot := l.slots.Slot(l.namespace)
 	if err := slot.Acquire(l.ctx); err != nil {
@@ -255,7 +250,6 @@ func (l *largeBody) acquire() error {
 	return nil
 }
 
-// Close closes the response.
 func (l *largeBody) Close() error {
 	l.end(nil)
 	return l.boundedBody.Close()

@@ -25,7 +25,7 @@ type Guard struct {
 	slots   *fair.Slots // for large responses
 }
 
-// New returns a Guard that also allows the given addresses and ranges, for example "10.0.0.0/8" or "192.0.2.7".
+// New returns a Guard that also allows addresses and ranges, such as "192.0.2.7" or "10.0.0.0/8".
 func New(allowed []string) (*Guard, error) {
 	g := &Guard{slots: fair.NewSlots(1)}
 	for _, text := range allowed {
@@ -42,9 +42,8 @@ func New(allowed []string) (*Guard, error) {
 	return g, nil
 }
 
-// AllowPrivate returns a Guard that also allows private addresses, because the machines of workload
-// clusters have private addresses. Addresses that an operator must list one by one (see Check) stay
-// denied unless they are listed.
+// AllowPrivate returns a Guard that also allows private addresses, which machines of workload
+// clusters have. Addresses that an operator must list one by one (see Check) stay denied.
 func (g *Guard) AllowPrivate() *Guard {
 	wider := &Guard{}
 	if g != nil {
@@ -58,9 +57,8 @@ func (g *Guard) AllowPrivate() *Guard {
 	return wider
 }
 
-// Check returns an error if an address may not be reached. The machine's own addresses and the
-// addresses of metadata services must be listed one by one: a range that contains them does not
-// allow them.
+// Check returns an error if an address may not be reached. This machine's own addresses and
+// metadata services must be listed one by one: a range that contains them does not allow them.
 func (g *Guard) Check(ip netip.Addr) error {
 	ip = effectiveAddr(ip)
 	class := class(ip)
@@ -98,10 +96,10 @@ func (g *Guard) Dialer(timeout time.Duration) *net.Dialer {
 	return &net.Dialer{Timeout: timeout, KeepAlive: 30 * time.Second, Control: g.control}
 }
 
-// Protect makes the clients of an API server check all connections, bounds the API server's
-// responses, and rejects its redirects. namespace is the namespace of its kubeconfig, which reads
-// one large response at a time. It disables proxies, because a proxy would dial the address that is
-// checked here, and HTTP/2, because it buffers MiBs of a response before they are read.
+// Protect makes the clients of an API server check all connections, bound the responses, and reject
+// redirects. namespace is that of the kubeconfig; it reads one large response at a time. Proxies
+// are disabled, because a proxy would dial the address that is checked here; so is HTTP/2, because
+// it buffers MiBs of a response before they are read.
 func (g *Guard) Protect(config *rest.Config, namespace string) {
 	config.Dial = g.Dialer(30 * time.Second).DialContext
 	config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil } //nolint:nilnil // nil means no proxy
@@ -110,9 +108,8 @@ func (g *Guard) Protect(config *rest.Config, namespace string) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return g.limit(next, namespace) })
 }
 
-// isLocal reports whether a connection to an address stays on this machine, as a connection to
-// 0.0.0.0 or :: does. A connection to any loopback address reaches servers that listen on all
-// addresses.
+// isLocal reports whether a connection to an address stays on this machine. A connection to any
+// loopback address, 0.0.0.0 or :: does, and reaches servers that listen on all addresses.
 func isLocal(ip netip.Addr) (bool, error) {
 	if ip.IsUnspecified() || ip.IsLoopback() {
 		return true, nil
@@ -129,9 +126,9 @@ func isLocal(ip netip.Addr) (bool, error) {
 
 const privateAddress = "a private address"
 
-// specialRanges returns the ranges of addresses that are not public, and public addresses of
-// metadata services. Source: IANA's registry of special-purpose addresses, without the ranges for
-// documentation, which are not routed.
+// specialRanges returns the ranges that are not public, and metadata services with public
+// addresses. Source: IANA's registry of special-purpose addresses, without those for documentation,
+// which are not routed.
 func specialRanges() []struct{ prefix, class string } {
 	return []struct{ prefix, class string }{
 		{"168.63.129.16/32", "a metadata service of a cloud"},
@@ -158,7 +155,7 @@ func specialRanges() []struct{ prefix, class string } {
 	}
 }
 
-// class returns the kind of an address, or "" for a public one.
+// class returns the kind of a special address, or "" for a public one.
 func class(ip netip.Addr) string {
 	for _, s := range specialRanges() {
 		if netip.MustParsePrefix(s.prefix).Contains(ip) {
@@ -171,13 +168,13 @@ func class(ip netip.Addr) string {
 	return ""
 }
 
-// isMetadata reports whether an address is that of a cloud's metadata service, which serves data
-// and credentials of the machine.
+// isMetadata reports whether an address is a cloud's metadata service, which serves the machine's
+// credentials.
 func isMetadata(ip netip.Addr) bool {
 	return ip == netip.MustParseAddr("169.254.169.254") || class(ip) == "a metadata service of a cloud"
 }
 
-// effectiveAddr returns the address that a connection reaches. It converts IPv6 forms of an IPv4 address to IPv4.
+// effectiveAddr converts IPv6 forms of an IPv4 address to IPv4.
 func effectiveAddr(ip netip.Addr) netip.Addr {
 	ip = ip.Unmap().WithZone("")
 	if ip.Is4() {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TrueSince returns when a condition of an object became True; nil if it is not True, or the time is not known.
+// TrueSince returns when a condition became True; nil if it is not True or the time is unknown.
 func TrueSince(u *unstructured.Unstructured, conditionType string) *metav1.Time {
 	c := condition(u, conditionType)
 	text, _ := c["lastTransitionTime"].(string)
@@ -21,7 +21,8 @@ func TrueSince(u *unstructured.Unstructured, conditionType string) *metav1.Time 
 	return &metav1.Time{Time: at}
 }
 
-// WithoutCondition returns a copy of the object's status without one condition, or nil if the object has no status.
+// WithoutCondition returns a copy of the status without one condition, or nil if there is no
+// status.
 func WithoutCondition(u *unstructured.Unstructured, conditionType string) map[string]any {
 	status, found, err := unstructured.NestedMap(u.Object, "status")
 	if !found || err != nil {
@@ -36,14 +37,14 @@ func WithoutCondition(u *unstructured.Unstructured, conditionType string) map[st
 			c, is := item.(map[string]any)
 			return is && c["type"] == conditionType
 		})
-		// This cannot fail, because the list was found at the path.
+		// This cannot fail: the list was found at the path.
 		_ = unstructured.SetNestedSlice(status, list, path...)
 	}
 	return status
 }
 
-// StatusLag returns a message if an object's status was made for another generation of its spec. It
-// returns "" if not, or if the object does not report status.observedGeneration.
+// StatusLag returns a message if the status was made for another generation of the spec, otherwise
+// "". An object without status.observedGeneration has no lag.
 func StatusLag(u *unstructured.Unstructured) string {
 	observed, found, err := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
 	if !found || err != nil || observed == u.GetGeneration() {
@@ -53,7 +54,7 @@ func StatusLag(u *unstructured.Unstructured) string {
 }
 
 // ConditionLag returns a message if a condition was made for another generation of the spec. It
-// reads the condition's own observedGeneration if there is one, because some controllers update
+// prefers the condition's own observedGeneration, because some controllers update
 // status.observedGeneration only after a success.
 func ConditionLag(u *unstructured.Unstructured, conditionType string) string {
 	c := condition(u, conditionType)
@@ -71,8 +72,8 @@ func ConditionLag(u *unstructured.Unstructured, conditionType string) string {
 	}
 }
 
-// UntrueConditions returns a message for each of the conditions that is not True, or was made for
-// another generation of the spec.
+// UntrueConditions returns a message for each condition that is not True, or was made for another
+// generation of the spec.
 func UntrueConditions(u *unstructured.Unstructured, conditionTypes ...string) []string {
 	ref := Observe(u).Ref
 	var why []string

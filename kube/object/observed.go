@@ -28,64 +28,62 @@ const (
 	DeleteForMoveAnnotation = clusterctlv1.DeleteForMoveAnnotation
 	PausedAnnotation        = clusterv1.PausedAnnotation
 	// HostPausedAnnotation stops the controller of a Metal3 BareMetalHost. Metal3's provider sets
-	// it, together with a copy of the host's status, when the Metal3Machine that uses the host is
-	// paused.
+	// it, with a copy of the host's status, when the Metal3Machine that uses the host is paused.
 	HostPausedAnnotation = "baremetalhost.metal3.io/paused"
 )
 
-// OwnGroup is the API group of scute's own kinds. A move never moves objects of these kinds.
+// OwnGroup is the API group of scute's own kinds, which a move never moves.
 const OwnGroup = "scute.dev"
 
 // Annotations that scute sets. A move does not copy them.
 const (
 	OwnPrefix = OwnGroup + "/"
-	// MoveAnnotation holds the ID of the move that holds a root at the source, or that made a copy on the target.
+	// MoveAnnotation is the ID of the move that holds a root at the source or made a copy on the
+	// target.
 	MoveAnnotation = OwnPrefix + "move"
-	// LogAnnotation accompanies MoveAnnotation and holds the ID of the event log that contains the
-	// move: a move with the same ID in another log is another move.
+	// LogAnnotation is the ID of that move's event log: the same ID in another log is another move.
 	LogAnnotation = OwnPrefix + "log"
-	// OriginAnnotation on a copy holds the UID of the original object, if the move will delete the original.
+	// OriginAnnotation on a copy is the UID of the original, if the move will delete the original.
 	OriginAnnotation = OwnPrefix + "origin"
-	// FoundPausedAnnotation is set on a root that was paused before the move, and on its copy.
+	// FoundPausedAnnotation is on a root that was paused before the move, and on its copy.
 	FoundPausedAnnotation = OwnPrefix + "found-paused"
-	// EmptyingAnnotation holds the ID of the move that has started to delete a root's objects at
-	// the source. From then on the root must not be unpaused.
+	// EmptyingAnnotation is the ID of the move that has started to delete a root's objects at the
+	// source. From then on the root must not be unpaused.
 	EmptyingAnnotation = OwnPrefix + "emptying"
-	// PauseAnnotation holds the ID of a pause by a task of a run.
+	// PauseAnnotation is the ID of a pause by a task of a run.
 	PauseAnnotation = OwnPrefix + "pause"
-	// PausePrefix begins the annotations of the Pauses that hold a root. It is followed by the UID
-	// of the Pause, and the value is the namespace and name of the Pause. A root can have several.
+	// PausePrefix with the UID of a Pause is an annotation of a root that the Pause holds. The value
+	// is the namespace and name of the Pause. A root can have several.
 	PausePrefix = OwnPrefix + "pause."
-	// PausedBeforeAnnotation is set on a root that Pauses, or a task of a run, hold. It is "true"
-	// if the root was paused before the first of them, else "false". The last of them restores that
-	// state.
+	// PausedBeforeAnnotation is on a root that Pauses or a task of a run hold: "true" if it was
+	// paused before the first of them, else "false". The last of them restores that state.
 	PausedBeforeAnnotation = OwnPrefix + "paused-before"
 	// TouchAnnotation is set and removed again to trigger a controller.
 	TouchAnnotation = OwnPrefix + "touched"
-	// NeededAnnotation on a Machine states why etcd needs the machine. The chart's
-	// ValidatingAdmissionPolicy prevents users from deleting it.
+	// NeededAnnotation on a Machine is why etcd needs it. The chart's ValidatingAdmissionPolicy
+	// prevents users from deleting such a Machine.
 	NeededAnnotation = OwnPrefix + "needed"
-	// CarriedAnnotation on a SurgeRemediation states that the hold and the abort of earlier ones
-	// for its Machine were copied to it. If one of the two is missing, a user has removed it.
+	// CarriedAnnotation on a SurgeRemediation means that the hold and the abort of earlier ones for
+	// its Machine were copied to it. If one of the two is missing, a user has removed it.
 	CarriedAnnotation = OwnPrefix + "carried"
 	// AcknowledgeTimeoutAnnotation on a CustomResourceDefinition is the timeout for acknowledging a
-	// pause of the kind's objects, unless the Move or the Pause sets one for the kind.
+	// pause, unless the Move or the Pause sets one for the kind.
 	AcknowledgeTimeoutAnnotation = OwnPrefix + "acknowledge-timeout"
 	// AddressesReservedAnnotation on an address pool or an IPAddress is a user's statement that no
 	// pool can assign the addresses of moved clusters again.
 	AddressesReservedAnnotation = OwnPrefix + "addresses-reserved"
 )
 
-// InfraClusterField names the kubeconfig of the cluster that the virtual machines of KubeVirt run in.
+// InfraClusterField names the kubeconfig of the cluster that KubeVirt's virtual machines run in.
 const InfraClusterField = "spec.infraClusterSecretRef"
 
-// OwnDeleteMachineValue is the value of the annotation cluster.x-k8s.io/delete-machine if scute has set it.
+// OwnDeleteMachineValue is scute's value of the annotation cluster.x-k8s.io/delete-machine.
 const OwnDeleteMachineValue = OwnGroup
 
-// ConditionStatus is the status of a condition, or Absent if the object does not have the condition.
+// ConditionStatus is the status of a condition; Absent if there is no such condition.
 type ConditionStatus string
 
-// Values of a ConditionStatus.
+// The values of a ConditionStatus.
 const (
 	Absent  ConditionStatus = ""
 	True    ConditionStatus = "True"
@@ -93,7 +91,7 @@ const (
 	Unknown ConditionStatus = "Unknown"
 )
 
-// Owner is an owner reference, with the data for restoring it on another cluster.
+// Owner is an owner reference that can be restored in another cluster.
 type Owner struct {
 	Ref                Ref       `json:"ref"`
 	Version            string    `json:"version"`
@@ -102,59 +100,60 @@ type Owner struct {
 	BlockOwnerDeletion *bool     `json:"blockOwnerDeletion,omitempty"`
 }
 
-// Observed contains the facts about an object at one time that decisions need, and none of its content.
+// Observed contains the facts about an object that decisions need, and none of its content.
 type Observed struct {
 	Ref             Ref
 	Version         string
 	UID             types.UID
 	ResourceVersion string
 	Owners          []Owner
-	ClusterName     string // the value of the label
+	ClusterName     string // from the label
 	Deleting        bool
 	Finalizers      int
 	Movable         bool // labelled to be moved alone
 	Hierarchy       bool // labelled to be moved with all its dependents
 	BlockMove       bool
 	KindBlocksMove  bool // its CustomResourceDefinition has the annotation block-move
-	PausedByUser    bool // the annotation paused
+	PausedByUser    bool // has the annotation paused
 	Remediating     bool
 	MoveID          string // scute.dev/move: the ID of the move that holds it
-	MoveLogID       string // scute.dev/log: the event log of that move; empty if an older version started the move
-	// PauseHolders are the annotations of the Pauses, and of the task of a run, that hold its pause.
+	MoveLogID       string // scute.dev/log: the log of that move; empty if an older version started the move
+	// PauseHolders are the annotations of Pauses and of a task of a run that hold it paused.
 	PauseHolders map[string]string
 	Released     bool   // a move has released it for deletion
 	Emptying     bool   // a move has started to delete its objects
-	FoundPaused  bool   // it was paused before the move that holds it
+	FoundPaused  bool   // paused before the move that holds it
 	Touched      bool   // scute.dev/touched: a touch that a crash interrupted
-	GitOps       string // the tool that manages the object by its own labels or annotations, if any
+	GitOps       string // the tool that manages the object, by its labels or annotations
 	ManagedBy    string // cluster.x-k8s.io/managed-by: the program that replaces its provider, in quotes, or "another program"
 	HostPaused   bool   // baremetalhost.metal3.io/paused
 	Reserved     bool   // scute.dev/addresses-reserved, on a pool or an address
 	// BoundCluster is the Cluster of a ClusterResourceSetBinding or a HelmReleaseProxy, in its
-	// namespace. It is empty for other kinds.
+	// namespace; empty for other kinds.
 	BoundCluster string
-	// References in its spec and its annotations to other objects.
+	// References are in its spec and its annotations.
 	References []Reference
-	Pool       *Ref // the pool of an IPAddress, if its spec names one
-	// Extensions are the handlers of runtime extensions that a ClusterClass names.
+	Pool       *Ref // of an IPAddress, if its spec names one
+	// Extensions are the runtime extension handlers that a ClusterClass names.
 	Extensions []string
-	// Replicas of the spec or the status, the larger of the two.
+	// Replicas is the larger of spec and status.
 	Replicas int64
-	// Updating is true if Cluster API updates a Machine in place.
+	// Updating means that Cluster API updates a Machine in place.
 	Updating bool
-	// Consumer is the object that uses a host, such as a BareMetalHost of Metal3: its spec.consumerRef.
+	// Consumer is the object that uses a host, such as a BareMetalHost of Metal3: its
+	// spec.consumerRef.
 	Consumer *Ref
-	// Local is true if the virtual machine of a KubevirtMachine runs in this management cluster,
-	// because the object names no other cluster.
+	// Local means that the virtual machine of a KubevirtMachine runs in this management cluster,
+	// because the object names no other.
 	Local bool
 
 	Paused        ConditionStatus
 	PausedMessage string
-	// TopologyPaused reports whether the topology controller has acknowledged the pause.
+	// TopologyPaused is whether the topology controller has acknowledged the pause.
 	TopologyPaused ConditionStatus
 
-	Cluster *ClusterFacts // set only for a Cluster
-	Machine *MachineFacts // set only for a Machine
+	Cluster *ClusterFacts // only of a Cluster
+	Machine *MachineFacts // only of a Machine
 }
 
 // ClusterFacts are the facts that only a Cluster has.
@@ -163,7 +162,7 @@ type ClusterFacts struct {
 	ClassName               string
 	ClassNamespace          string
 	ControlPlane            Ref
-	Upgrading               string // the remaining versions of a Kubernetes upgrade
+	Upgrading               string // the remaining versions of an upgrade of Kubernetes
 	InfrastructureReady     bool
 	ControlPlaneInitialized bool
 }
@@ -172,14 +171,14 @@ type ClusterFacts struct {
 type MachineFacts struct {
 	HasNode         bool
 	OwnerRemediated ConditionStatus
-	// MarkedForDeletion is true if scute has chosen the machine for deletion by its owner.
+	// MarkedForDeletion means that scute has chosen the machine for deletion by its owner.
 	MarkedForDeletion bool
-	// ReplacementScheduled is true if scute's annotation states that the replacement was decided.
+	// ReplacementScheduled means that scute's annotation records the decision to replace it.
 	ReplacementScheduled bool
 }
 
-// Observe returns the facts about a decoded object. It never fails: a field that is absent or
-// malformed reads as its zero value.
+// Observe returns the facts about a decoded object. It never fails: an absent or malformed field
+// reads as its zero value.
 func Observe(u *unstructured.Unstructured) Observed {
 	o := Observed{
 		Ref:             RefOf(u),
@@ -265,8 +264,8 @@ func pauseHolders(annotations map[string]string) (held map[string]string) {
 	return held
 }
 
-// boundCluster returns the Cluster of a binding. A binding without spec.clusterName, as older
-// versions have them, has the name of its Cluster.
+// boundCluster: a binding without spec.clusterName, from an older version, has the name of its
+// Cluster.
 func boundCluster(u *unstructured.Unstructured) string {
 	name, _, _ := unstructured.NestedString(u.Object, "spec", "clusterName")
 	return cmp.Or(name, u.GetName())
@@ -311,7 +310,7 @@ func owner(ref metav1.OwnerReference, namespace string) Owner {
 	}
 }
 
-// clusterFacts reads a Cluster in version v1beta2, or in version v1beta1 of Cluster API up to v1.10.
+// clusterFacts reads a Cluster in v1beta2, or in v1beta1 of Cluster API up to v1.10.
 func clusterFacts(u *unstructured.Unstructured) *ClusterFacts {
 	text := func(path ...string) string { v, _, _ := unstructured.NestedString(u.Object, path...); return v }
 	flag := func(path ...string) bool { v, _, _ := unstructured.NestedBool(u.Object, path...); return v }
@@ -337,9 +336,8 @@ func clusterFacts(u *unstructured.Unstructured) *ClusterFacts {
 	return f
 }
 
-// Condition returns a condition of an object of either Cluster API contract. It reads
-// status.v1beta2.conditions first, where the contract v1beta1 has the new conditions, and then
-// status.conditions.
+// Condition returns a condition of either contract. It reads status.v1beta2.conditions first, where
+// objects of the contract v1beta1 have the new conditions, then status.conditions.
 func Condition(u *unstructured.Unstructured, conditionType string) (status ConditionStatus, reason, message string) {
 	c := condition(u, conditionType)
 	s, _ := c["status"].(string)
@@ -348,7 +346,6 @@ func Condition(u *unstructured.Unstructured, conditionType string) (status Condi
 	return ConditionStatus(s), reason, message
 }
 
-// condition returns a condition, or nil if the object does not have it.
 func condition(u *unstructured.Unstructured, conditionType string) map[string]any {
 	for _, path := range [][]string{{"status", "v1beta2", "conditions"}, {"status", "conditions"}} {
 		list, _, _ := unstructured.NestedSlice(u.Object, path...)

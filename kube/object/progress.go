@@ -9,8 +9,8 @@ import (
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
 )
 
-// isUpdating reports whether the annotations of a Machine or a MachineSet show that Cluster API
-// updates machines in place.
+// isUpdating reports whether Cluster API updates machines in place, by the annotations of a Machine
+// or a MachineSet.
 func isUpdating(annotations map[string]string) bool {
 	domain, _, _ := strings.Cut(clusterv1.UpdateInProgressAnnotation, "/")
 	for name := range annotations {
@@ -21,8 +21,8 @@ func isUpdating(annotations map[string]string) bool {
 	return slices.Contains(strings.Split(annotations[runtimev1.PendingHooksAnnotation], ","), "UpdateMachine")
 }
 
-// pendingVersions returns the remaining versions of a Kubernetes upgrade, or "" if there is none.
-// In the last step the plan is empty, and only the annotation shows the upgrade.
+// pendingVersions returns the remaining versions of an upgrade of Kubernetes, or "". In the last
+// step the plan is empty, and only the annotation shows the upgrade.
 func pendingVersions(u *unstructured.Unstructured) string {
 	var versions []string
 	for _, part := range []string{"controlPlane", "workers"} {
@@ -40,15 +40,14 @@ func pendingVersions(u *unstructured.Unstructured) string {
 	return strings.Join(versions, ", ")
 }
 
-// replicas returns the replicas of the spec or of the status, the larger of the two.
 func replicas(u *unstructured.Unstructured) int64 {
 	wanted, _, _ := unstructured.NestedInt64(u.Object, "spec", "replicas")
 	have, _, _ := unstructured.NestedInt64(u.Object, "status", "replicas")
 	return max(wanted, have)
 }
 
-// extensions returns the handlers of runtime extensions that a ClusterClass of either version
-// names, as HANDLER.EXTENSIONCONFIG: for patches, for variables and for upgrade plans.
+// extensions returns the runtime extension handlers of a ClusterClass of either version, as
+// HANDLER.EXTENSIONCONFIG: for patches, variables and upgrade plans.
 func extensions(u *unstructured.Unstructured) (handlers []string) {
 	list, _, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", "patches")
 	patches, _ := list.([]any)

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Ref names an object in one cluster. It contains no version and no UID, so that an object keeps
-// its Ref when it is moved and when its API version changes.
+// Ref names an object in one cluster. Without a version and a UID, it stays the same when the
+// object is moved or its API version changes.
 type Ref struct {
 	Group     string
 	Kind      string
@@ -32,7 +32,7 @@ func (r Ref) GroupKind() string {
 	return r.Kind + "." + r.Group
 }
 
-// String returns "Machine.cluster.x-k8s.io fleet/prod-abc", for messages.
+// String returns for example "Machine.cluster.x-k8s.io fleet/prod-abc".
 func (r Ref) String() string {
 	if r.Namespace == "" {
 		return r.GroupKind() + " " + r.Name
@@ -40,16 +40,15 @@ func (r Ref) String() string {
 	return r.GroupKind() + " " + r.Namespace + "/" + r.Name
 }
 
-// Short returns the Ref without group and namespace: "Machine prod-abc".
+// Short returns for example "Machine prod-abc".
 func (r Ref) Short() string { return r.Kind + " " + r.Name }
 
-// MarshalText returns "Kind.group/namespace/name", so that a Ref can be a key in an event.
+// MarshalText returns "Kind.group/namespace/name", so that a Ref can be a key in JSON.
 func (r Ref) MarshalText() ([]byte, error) {
 	return []byte(r.GroupKind() + "/" + r.Namespace + "/" + r.Name), nil
 }
 
-// UnmarshalText decodes a text from MarshalText. The strings that many Refs of a plan have in
-// common are stored only once.
+// UnmarshalText decodes the text of MarshalText. Strings that many Refs share are stored once.
 func (r *Ref) UnmarshalText(text []byte) error {
 	parts := strings.SplitN(string(text), "/", 3)
 	if len(parts) != 3 || parts[0] == "" || parts[2] == "" {

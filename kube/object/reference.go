@@ -11,21 +11,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Reference is a field of an object that names another object. Group and Kind of Ref are empty if
-// the field does not contain them. Namespace is the namespace of the referencing object if the
-// field does not contain one.
+// Reference is a field that names another object. Group and Kind of Ref are empty if the field
+// lacks them; Namespace is then that of the referring object.
 type Reference struct {
 	Field string
 	Ref   Ref
-	// Uncertain is set if neither the name nor the shape of the field shows a reference. It counts
+	// Uncertain means that neither the name nor the shape of the field shows a reference. It counts
 	// only if the named object exists.
 	Uncertain bool
 }
 
-// references returns the references of an object: every field of its spec with the name or the
-// shape of a reference, and the annotations of providers. It omits the variables and patches of a
-// ClusterClass, because the objects that are made from them are read, and the templates of
-// KubeVirt's virtual machines, because these name objects of the cluster that they run in.
+// references returns every field of a spec with the name or the shape of a reference, and the
+// annotations of providers. It omits the variables and patches of a ClusterClass, because the
+// objects made from them are read, and the templates of KubeVirt's virtual machines, because they
+// refer to the cluster that they run in.
 func references(u *unstructured.Unstructured, of Ref) []Reference {
 	if of.Group == "" {
 		return nil
@@ -65,7 +64,6 @@ func (r *referenceReader) read(path string, v any, around map[string]any) {
 	}
 }
 
-// addObject adds a map if it names an object.
 func (r *referenceReader) addObject(path string, v map[string]any) {
 	ref := reference(v, r.owner)
 	subject := subjectOf(path)
@@ -80,9 +78,8 @@ func (r *referenceReader) addObject(path string, v map[string]any) {
 	}
 }
 
-// addText adds a string if the name of its field shows that it names an object: credentialsName,
-// secretRef. It ignores other fields with "secret" in their name, because their value may be the
-// secret.
+// addText adds a string if its field's name shows a reference: credentialsName, secretRef. It
+// ignores other fields with "secret" in their name, whose value may be the secret.
 func (r *referenceReader) addText(path, v string, around map[string]any) {
 	key := path[strings.LastIndex(path, ".")+1:]
 	key, _, _ = strings.Cut(key, "[")
@@ -102,8 +99,8 @@ func (r *referenceReader) addText(path, v string, around map[string]any) {
 	r.add(Reference{Field: path, Ref: ref, Uncertain: ref.Kind == "" && !isReference(path) && !isCredential(subject)})
 }
 
-// addAnnotations adds the annotations that name an object. Their key has the kind, as in
-// metal3.io/BareMetalHost, or ends in -secret or is credential-from.
+// addAnnotations adds the annotations whose key has a kind, as in metal3.io/BareMetalHost, or ends
+// in -secret or is credential-from.
 func (r *referenceReader) addAnnotations(path string, addAnnotations map[string]string) {
 	for _, key := range slices.Sorted(maps.Keys(addAnnotations)) {
 		kind := key[strings.LastIndex(key, "/")+1:]
@@ -129,18 +126,18 @@ func (r *referenceReader) add(one Reference) {
 	}
 }
 
-// reference decodes a reference of the contract v1beta2, with apiGroup, or v1beta1, with apiVersion.
+// reference decodes v1beta2, with apiGroup, or v1beta1, with apiVersion.
 func reference(v map[string]any, of Ref) Ref {
 	text := func(key string) string { s, _ := v[key].(string); return s }
 	group := text("apiGroup")
-	if of, _, ok := strings.Cut(text("apiVersion"), "/"); ok && group == "" { // "v1" is without a group
+	if of, _, ok := strings.Cut(text("apiVersion"), "/"); ok && group == "" { // "v1" has no group
 		group = of
 	}
 	return Ref{Group: group, Kind: text("kind"), Namespace: cmp.Or(text("namespace"), of.Namespace), Name: text("name")}
 }
 
-// referenceAt returns the object that a field of the spec names, or nil. Without a namespace in the
-// field, it returns the namespace of the object, even if the field names a cluster-scoped pool.
+// referenceAt returns the object that a field of the spec names, or nil. Without a namespace it
+// assumes the object's own, even for a cluster-scoped pool.
 func referenceAt(u *unstructured.Unstructured, of Ref, field string) *Ref {
 	v, _, _ := unstructured.NestedMap(u.Object, "spec", field)
 	if ref := reference(v, of); ref.Group != "" && ref.Kind != "" && ref.Name != "" {
@@ -166,14 +163,13 @@ func isReferenceMap(v map[string]any) bool {
 	return true
 }
 
-// isReference reports whether the name of a field ends in Ref, Refs, Reference or References.
 func isReference(path string) bool {
 	path, _, _ = strings.Cut(path[strings.LastIndex(path, ".")+1:], "[")
 	path = strings.TrimSuffix(path, "s")
 	return strings.HasSuffix(path, "Ref") || strings.HasSuffix(path, "Reference")
 }
 
-// subjectOf returns the name of a field without the suffixes of references: "clientSecret" for
+// subjectOf returns a field's name without the suffixes of references: "clientSecret" for
 // spec.clientSecretRefs[0].
 func subjectOf(path string) string {
 	path, _, _ = strings.Cut(path[strings.LastIndex(path, ".")+1:], "[")
@@ -183,7 +179,7 @@ func subjectOf(path string) string {
 	return path
 }
 
-// kindOf returns Secret or ConfigMap if the subject of a field ends with it, and "" otherwise.
+// kindOf returns Secret or ConfigMap if the subject ends with it, otherwise "".
 func kindOf(subject string) string {
 	subject = strings.ToLower(subject)
 	switch {
@@ -210,9 +206,9 @@ func (r Reference) IsCredential() bool {
 	return r.Ref.Kind == "Secret" || r.Ref.Kind == "" && isCredential(subjectOf(r.Field))
 }
 
-// MatchScore returns how well a kind matches a reference, and 0 if it does not match. If the
-// reference has no kind, the name of the field decides: dataTemplate matches a Metal3DataTemplate
-// best. A Secret and a ConfigMap always match a little.
+// MatchScore returns how well a kind matches a reference; 0 is no match. Without a kind in the
+// reference, the field's name decides: dataTemplate matches a Metal3DataTemplate best. A Secret and
+// a ConfigMap always match a little.
 func (r Reference) MatchScore(group, kind string) int {
 	const certain, secret, configMap, failureDomain = 1000, 2, 1, "failureDomain"
 	switch {
@@ -226,14 +222,14 @@ func (r Reference) MatchScore(group, kind string) int {
 	case group == "" && kind == "ConfigMap":
 		return configMap
 	case strings.HasSuffix(kind, "DeploymentZone") && subjectOf(r.Field) == failureDomain:
-		return len(failureDomain) + 1 // of vSphere; the zone names its VSphereFailureDomain in a field that is called the same
+		return len(failureDomain) + 1 // of vSphere, whose zone names its VSphereFailureDomain in a field of this name
 	default:
 		return commonWords(subjectOf(r.Field), kind)
 	}
 }
 
-// commonWords returns the length of the last words that two camel-case names have in common, and 0
-// if it is less than 3.
+// commonWords returns the length of the last words that two camel-case names share; 0 if less than
+// 3.
 func commonWords(field, kind string) (length int) {
 	for i := 1; i <= min(len(field), len(kind)) && strings.EqualFold(field[len(field)-i:], kind[len(kind)-i:]); i++ {
 		in, of := len(kind)-i, len(field)-i
@@ -241,7 +237,7 @@ func commonWords(field, kind string) (length int) {
 			length = i
 		}
 	}
-	if length < 3 { // the shortest useful word is as long as VPC
+	if length < 3 { // the shortest useful word is VPC
 		return 0
 	}
 	return length

@@ -5,8 +5,9 @@ import (
 	"unicode"
 )
 
-// Printable returns a text from another program as one line that is safe to show on a terminal and in a log: line
-// breaks become spaces, and other invisible characters (escapes, changes of direction) are removed.
+// Printable returns a text of another program as one line that is safe in a terminal and a log:
+// line breaks become spaces, and other invisible characters (escapes, changes of direction) are
+// removed.
 func Printable(text string) string {
 	clean := strings.Map(func(r rune) rune {
 		switch {
@@ -21,8 +22,8 @@ func Printable(text string) string {
 	return strings.Join(strings.Fields(clean), " ")
 }
 
-// Truncate returns the beginning of a text, made Printable, with at most the given number of bytes,
-// and three dots if it was cut.
+// Truncate returns the Printable beginning of a text, at most the given number of bytes, with three
+// dots if it was cut.
 func Truncate(text string, most int) string {
 	const wide = 4 // up to this factor of the output may be white space; the rest is ignored
 	if len(text) > wide*most {

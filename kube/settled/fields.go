@@ -16,7 +16,6 @@ import (
 	"scute.dev/kube/object"
 )
 
-// name returns how messages name an object.
 func name(u *unstructured.Unstructured) string { return object.Observe(u).Ref.String() }
 
 func text(u *unstructured.Unstructured, path ...string) string {
@@ -24,7 +23,6 @@ func text(u *unstructured.Unstructured, path ...string) string {
 	return value
 }
 
-// number returns an integer field, or nil if there is none.
 func number(u *unstructured.Unstructured, path ...string) *int64 {
 	value, found, err := unstructured.NestedInt64(u.Object, path...)
 	if !found || err != nil {
@@ -33,7 +31,6 @@ func number(u *unstructured.Unstructured, path ...string) *int64 {
 	return &value
 }
 
-// desiredVersion returns the Kubernetes version in the object's own spec.
 func desiredVersion(u *unstructured.Unstructured) string {
 	if u.GroupVersionKind().Group == clusterv1.GroupVersion.Group && u.GetKind() != machineKind {
 		return text(u, "spec", "template", "spec", "version")
@@ -41,8 +38,8 @@ func desiredVersion(u *unstructured.Unstructured) string {
 	return text(u, "spec", "version")
 }
 
-// compareReplicas compares the replicas in the status, and the number of machines, with the spec.
-// Without spec.replicas, as in some control planes, it returns nothing.
+// compareReplicas compares the replicas in the status, and the machines, with spec.replicas. Some
+// control planes have none; then it returns nothing.
 func compareReplicas(u *unstructured.Unstructured, machines int) []string {
 	desired := number(u, "spec", "replicas")
 	if desired == nil {
@@ -50,7 +47,7 @@ func compareReplicas(u *unstructured.Unstructured, machines int) []string {
 	}
 	fields := []string{"replicas", "readyReplicas", "availableReplicas", "upToDateReplicas"}
 	if u.GetKind() == poolKind || u.GetKind() == setKind && controller(u, deploymentKind) == "" {
-		fields = fields[:3] // the status does not report which of their machines are up to date
+		fields = fields[:3] // the status does not report which machines are up to date
 	}
 	settled := machines == 0 && u.GetKind() != deploymentKind && u.GetKind() != setKind || int64(machines) == *desired
 	said := make([]string, 0, len(fields))
@@ -69,9 +66,9 @@ func compareReplicas(u *unstructured.Unstructured, machines int) []string {
 	return []string{fmt.Sprintf("%s: %d replicas desired; %s; %d Machines", name(u), *desired, strings.Join(said, ", "), machines)}
 }
 
-// replicas returns a count of the status, or nil if the status does not report it. The contract
-// v1beta1 has no upToDateReplicas, and for a control plane no availableReplicas: these are computed
-// as internal/contract of Cluster API v1.14 does, where a missing unavailableReplicas counts as 0.
+// replicas returns a count of the status, or nil. The contract v1beta1 has no upToDateReplicas, and
+// for a control plane no availableReplicas: they are computed as internal/contract of Cluster API
+// v1.14 does, where a missing unavailableReplicas is 0.
 func replicas(u *unstructured.Unstructured, field string) *int64 {
 	if have := number(u, "status", field); have != nil {
 		return have
@@ -90,8 +87,8 @@ func replicas(u *unstructured.Unstructured, field string) *int64 {
 	}
 }
 
-// outdatedVersions returns a message for each machine that does not have the wanted version, and
-// for each older version in the status.
+// outdatedVersions returns a message for each machine that lacks the wanted version, and for each
+// older version in the status.
 func outdatedVersions(u *unstructured.Unstructured, want string, machines []*unstructured.Unstructured) []string {
 	if want == "" {
 		return nil
@@ -114,7 +111,7 @@ func outdatedVersions(u *unstructured.Unstructured, want string, machines []*uns
 	return why
 }
 
-// versions returns the versions that a status reports: a list since Cluster API v1.14, and the lowest version before.
+// versions returns a status's versions: a list since Cluster API v1.14, the lowest version before.
 func versions(u *unstructured.Unstructured) []string {
 	var list []string
 	entries, _, _ := unstructured.NestedSlice(u.Object, "status", "versions")
@@ -131,8 +128,8 @@ func versions(u *unstructured.Unstructured) []string {
 	return list
 }
 
-// isOlder reports whether a version is older than the wanted one. It compares as Cluster API does,
-// because a provider may report a version with a suffix, such as v1.36.1-eks-1.
+// isOlder compares as Cluster API does, because a provider may report a suffix, such as
+// v1.36.1-eks-1.
 func isOlder(have, want string) bool {
 	h, err := version.ParseGeneric(have)
 	if err != nil {
@@ -142,9 +139,8 @@ func isOlder(have, want string) bool {
 	return err != nil && have != want || err == nil && h.LessThan(w)
 }
 
-// sameTemplate reports whether two templates create the same machines. It compares the fields whose
-// change triggers a rollout of a MachineDeployment. Other fields are changed in place
-// (mdutil.MachineTemplateUpToDate in Cluster API v1.14).
+// sameTemplate compares the fields whose change triggers a rollout of a MachineDeployment. Other
+// fields are changed in place (mdutil.MachineTemplateUpToDate in Cluster API v1.14).
 func sameTemplate(a, b *unstructured.Unstructured) bool {
 	for _, field := range []string{"version", "bootstrap", "infrastructureRef", "failureDomain"} {
 		x, _, _ := unstructured.NestedFieldNoCopy(a.Object, "spec", "template", "spec", field)
@@ -156,7 +152,7 @@ func sameTemplate(a, b *unstructured.Unstructured) bool {
 	return true
 }
 
-// controller returns the UID of the object's controller if the controller is of a kind, and "" otherwise.
+// controller returns the UID of the object's controller if it has the kind, otherwise "".
 func controller(u *unstructured.Unstructured, kind string) types.UID {
 	if ref := metav1.GetControllerOfNoCopy(u); ref != nil && ref.Kind == kind {
 		return ref.UID
@@ -164,13 +160,12 @@ func controller(u *unstructured.Unstructured, kind string) types.UID {
 	return ""
 }
 
-// isTopologyOwned reports whether the topology controller manages the object.
 func isTopologyOwned(u *unstructured.Unstructured) bool {
 	_, owned := u.GetLabels()[clusterv1.ClusterTopologyOwnedLabel]
 	return owned
 }
 
-// unique removes duplicate lines: a machine that is being deleted is reported for its owner and for its cluster.
+// unique removes duplicates: a machine in deletion is reported for its owner and for its cluster.
 func unique(lines []string) []string {
 	var list []string
 	for _, line := range lines {

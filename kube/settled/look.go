@@ -16,12 +16,13 @@ import (
 	"scute.dev/kube"
 )
 
-// ErrVersion is returned if the API server does not serve the version of Cluster API's kinds that this package reads.
+// ErrVersion is returned if the API server does not serve the version of Cluster API's kinds that
+// this package reads.
 var ErrVersion = errors.New("the API server does not serve " + clusterv1.GroupVersion.String() + " (Cluster API v1.11 or newer): install it")
 
 // Read reads an object of a kind that Supports accepts, and the objects that belong to it. It needs
-// permission to get the object, to get the control plane of a Cluster, and to list
-// MachineDeployments, MachineSets, MachinePools and Machines in the namespace.
+// permission to get the object and the control plane of a Cluster, and to list MachineDeployments,
+// MachineSets, MachinePools and Machines in the namespace.
 func Read(ctx context.Context, c client.Client, kind schema.GroupKind, key client.ObjectKey) (State, error) {
 	var s State
 	var err error
@@ -49,7 +50,7 @@ func Read(ctx context.Context, c client.Client, kind schema.GroupKind, key clien
 			}
 			for i := range list.Items {
 				u := list.Items[i]
-				u.SetAnnotations(nil) // they may be large and are not used
+				u.SetAnnotations(nil) // large and not used
 				u.SetManagedFields(nil)
 				s.Members = append(s.Members, &u)
 			}
@@ -62,8 +63,8 @@ func Read(ctx context.Context, c client.Client, kind schema.GroupKind, key clien
 	return s, nil
 }
 
-// get reads an object, or returns nil if it does not exist. It reads kinds of Cluster API's core in
-// the version of this package, and other kinds in the version that the API server prefers.
+// get returns nil if an object does not exist. It reads Cluster API's core kinds in this package's
+// version, and other kinds in the API server's preferred version.
 func get(ctx context.Context, c client.Client, kind schema.GroupKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
 	var versions []string
 	if kind.Group == clusterv1.GroupVersion.Group {

@@ -12,7 +12,6 @@ import (
 	"scute.dev/kube/object"
 )
 
-// The kinds of Cluster API's core that this package reads.
 const (
 	clusterKind    = "Cluster"
 	deploymentKind = "MachineDeployment"
@@ -21,9 +20,9 @@ const (
 	machineKind    = "Machine"
 )
 
-// Supports reports whether State.Problems supports a kind: the kinds of Cluster API's core that
-// have machines, and all control planes in the API group of Cluster API's own control plane
-// provider. Other control planes are checked with their Cluster.
+// Supports reports whether State.Problems supports a kind: Cluster API's core kinds that have
+// machines, and all control planes in the API group of Cluster API's own control plane provider.
+// Other control planes are checked with their Cluster.
 func Supports(kind schema.GroupKind) bool {
 	switch kind.Group {
 	case clusterv1.GroupVersion.Group:
@@ -35,13 +34,13 @@ func Supports(kind schema.GroupKind) bool {
 	}
 }
 
-// State contains an object, and the objects that belong to it, at one time.
+// State is an object and the objects that belong to it, at one time.
 type State struct {
-	// Object is the object to check, or nil if it does not exist.
+	// Object is nil if it does not exist.
 	Object *unstructured.Unstructured
-	// ControlPlane of a Cluster, or nil if the Cluster has none or it does not exist.
+	// ControlPlane of a Cluster; nil if there is none.
 	ControlPlane *unstructured.Unstructured
-	// Members are the MachineDeployments, MachineSets, MachinePools and Machines of the object's cluster.
+	// Members are the MachineDeployments, MachineSets, MachinePools and Machines of the cluster.
 	Members []*unstructured.Unstructured
 }
 
@@ -59,7 +58,8 @@ func (s State) Problems() []string {
 	}
 }
 
-// checkCluster checks a Cluster, its control plane and all its worker objects, and that no machine is being deleted.
+// checkCluster checks a Cluster, its control plane and worker objects, and that no machine is in
+// deletion.
 func (s State) checkCluster() []string {
 	why := statusProblems(s.Object, clusterv1.ClusterAvailableCondition)
 	version := text(s.Object, "spec", "topology", "version")
@@ -86,15 +86,15 @@ func (s State) checkCluster() []string {
 	return unique(why)
 }
 
-// checkOwner checks a control plane, a MachineDeployment, a MachineSet or a MachinePool. version is
-// the version that its Cluster wants, or "" for the version in the object's own spec.
+// checkOwner checks a control plane, MachineDeployment, MachineSet or MachinePool. version is what
+// its Cluster wants, or "" for the object's own spec.
 func (s State) checkOwner(u *unstructured.Unstructured, version string) []string {
 	why := statusProblems(u, clusterv1.AvailableCondition)
 	for _, t := range []string{clusterv1.RollingOutCondition, clusterv1.ScalingUpCondition, clusterv1.ScalingDownCondition} {
 		if t == clusterv1.RollingOutCondition && u.GetKind() == deploymentKind {
 			// Its MachineSets and Machines are checked instead. The condition is computed from all
-			// machines that the selector matches, and if the selector is too wide, it stays True
-			// until the next resync.
+			// machines that the selector matches. If that is too wide, it stays True until the next
+			// resync.
 			continue
 		}
 		if status, _, message := object.Condition(u, t); status == object.True {
@@ -107,7 +107,7 @@ func (s State) checkOwner(u *unstructured.Unstructured, version string) []string
 	}
 	machines := s.machines(u)
 	why = append(why, compareReplicas(u, len(machines))...)
-	if u.GetKind() != setKind { // a MachineSet does not replace machines when its template changes
+	if u.GetKind() != setKind { // a MachineSet keeps its machines when its template changes
 		why = append(why, outdatedVersions(u, own, machines)...)
 	}
 	if u.GetKind() == deploymentKind {
@@ -121,9 +121,8 @@ func (s State) checkOwner(u *unstructured.Unstructured, version string) []string
 	return why
 }
 
-// statusProblems returns the reasons why a status is outdated or shows a problem: it is older than
-// the spec, the object is paused, so that its controller does nothing, or the condition Available,
-// if the kind has it, is not True.
+// statusProblems returns why a status cannot be trusted or shows a problem: it is older than the
+// spec, the object is paused, or its condition Available is not True.
 func statusProblems(u *unstructured.Unstructured, available string) []string {
 	var why []string
 	if lag := object.StatusLag(u); lag != "" {
@@ -138,9 +137,8 @@ func statusProblems(u *unstructured.Unstructured, available string) []string {
 	return why
 }
 
-// checkMachineSets checks the MachineSets of a MachineDeployment, because the status of the
-// MachineDeployment is updated after theirs. At most one MachineSet may have machines, and it must
-// have the template of the MachineDeployment.
+// checkMachineSets is needed because a MachineDeployment's status is updated after its MachineSets.
+// At most one of them may have machines, and it must have the MachineDeployment's template.
 func (s State) checkMachineSets(deployment *unstructured.Unstructured) []string {
 	var why []string
 	active := 0
@@ -168,7 +166,6 @@ func (s State) checkMachineSets(deployment *unstructured.Unstructured) []string 
 	return why
 }
 
-// ownedBy returns the members of a kind whose controller is the object.
 func (s State) ownedBy(by *unstructured.Unstructured, kind string) []*unstructured.Unstructured {
 	var list []*unstructured.Unstructured
 	for _, u := range s.Members {
@@ -179,7 +176,7 @@ func (s State) ownedBy(by *unstructured.Unstructured, kind string) []*unstructur
 	return list
 }
 
-// machines returns the machines of an object. For a MachineDeployment, these are the machines of its MachineSets.
+// machines returns the machines of an object; for a MachineDeployment, those of its MachineSets.
 func (s State) machines(of *unstructured.Unstructured) []*unstructured.Unstructured {
 	if of.GetKind() != deploymentKind {
 		return s.ownedBy(of, machineKind)

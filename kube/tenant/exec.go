@@ -40,10 +40,9 @@ func (c *Cluster) Exec(ctx context.Context, namespace, pod, container string, co
 	return r.stdout.data, r.stderr.data, err
 }
 
-// execResult is the output and the status of a command.
 type execResult struct{ stdout, stderr, status limited }
 
-// read reads the streams until all have ended.
+// read reads until all streams have ended.
 func (r *execResult) read(conn io.ReadWriteCloser) error {
 	defer conn.Close()
 	s, err := newSession(conn)
@@ -71,7 +70,6 @@ func (r *execResult) read(conn io.ReadWriteCloser) error {
 	return nil
 }
 
-// result decodes the kubelet's status of the command.
 func (r *execResult) result() error {
 	var status metav1.Status
 	if err := json.Unmarshal(r.status.data, &status); err != nil {

@@ -17,8 +17,8 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Forward connects to a port of a pod through the API server and the kubelet of the pod's node. The
-// connection ends with ctx, which must have a deadline.
+// Forward connects to a port of a pod through the API server and the kubelet. The connection ends
+// with ctx, which must have a deadline.
 func (c *Cluster) Forward(ctx context.Context, namespace, pod string, port int) (net.Conn, error) {
 	u, err := c.pod(namespace, pod, "portforward", nil)
 	if err != nil {
@@ -43,7 +43,7 @@ type forwarded struct {
 	address     address
 	data        *stream
 	pending     []byte
-	errorOutput limited // the kubelet's error messages
+	errorOutput limited // of the kubelet
 }
 
 func newForwarded(conn io.ReadWriteCloser, port int) (*forwarded, error) {
@@ -92,12 +92,11 @@ func (f *forwarded) Write(p []byte) (int, error) {
 
 func (f *forwarded) Close() error { return f.conn.Close() }
 
-// LocalAddr returns the name of the pod with the port, as RemoteAddr does.
+// LocalAddr returns the pod's name and port, as RemoteAddr does.
 func (f *forwarded) LocalAddr() net.Addr  { return f.address }
 func (f *forwarded) RemoteAddr() net.Addr { return f.address }
 
-// SetDeadline does nothing, like the other methods for deadlines: the deadline of the connection's
-// context applies.
+// SetDeadline and the like do nothing: the deadline of the connection's context applies.
 func (f *forwarded) SetDeadline(time.Time) error      { return nil }
 func (f *forwarded) SetReadDeadline(time.Time) error  { return nil }
 func (f *forwarded) SetWriteDeadline(time.Time) error { return nil }

@@ -17,9 +17,8 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Ping returns nil if the API server responds, even if it rejects the request. It returns an error
-// if the API server is not ready, or if the response is a redirect or of another protocol, which
-// API servers do not send.
+// Ping returns nil if the API server responds, even with a rejection. It fails if the API server is
+// not ready, or responds with a redirect or in another protocol.
 func (c *Cluster) Ping(ctx context.Context) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.base.JoinPath("readyz").String(), http.NoBody)
 	if err != nil {
@@ -36,8 +35,7 @@ func (c *Cluster) Ping(ctx context.Context) error {
 	return nil
 }
 
-// send sends a request with the credentials of the cluster on a separate connection. It follows no
-// redirect and decompresses nothing.
+// send uses a separate connection. It follows no redirect and decompresses nothing.
 func (c *Cluster) send(request *http.Request) (*http.Response, error) {
 	authenticated, err := rest.HTTPWrappersForConfig(c.config, &http.Transport{
 		DialContext: func(_ context.Context, _, address string) (net.Conn, error) {
@@ -52,14 +50,13 @@ func (c *Cluster) send(request *http.Request) (*http.Response, error) {
 }
 
 const (
-	// maxRejection bounds the bytes that are read of a rejection's body. maxShown bounds the part of it in a message.
+	// maxRejection bounds the bytes read of a rejection's body; maxShown bounds those in a message.
 	maxRejection = 4 << 10
 	maxShown     = 1000
 )
 
-// rejectionError returns why a request was rejected, with the message of the API server or the
-// kubelet if there is one. It does not quote any other document, because that may be the response
-// of a server that the tenant cannot reach.
+// rejectionError returns why a request was rejected, with the message of the API server or kubelet.
+// It quotes no other document, which may come from a server that the tenant cannot reach.
 func rejectionError(response *http.Response) error {
 	code := fmt.Sprintf("HTTP %d %s", response.StatusCode, http.StatusText(response.StatusCode))
 	if response.StatusCode/100 == 3 {
@@ -78,7 +75,8 @@ func rejectionError(response *http.Response) error {
 }
 
 const (
-	// maxObject bounds one object, in decoded bytes. maxRead bounds the bytes that one connection of a Reader receives.
+	// maxObject bounds an object, in decoded bytes; maxRead bounds the bytes of one connection of a
+	// Reader.
 	maxObject = 512 << 10
 	maxRead   = 16 << 20
 )
@@ -90,7 +88,7 @@ type Reader struct {
 	roundTripper http.RoundTripper
 }
 
-// Reader returns a Reader. All its connections end with ctx, which must have a deadline.
+// Reader returns a Reader. Its connections end with ctx, which must have a deadline.
 func (c *Cluster) Reader(ctx context.Context) (*Reader, error) {
 	r := &Reader{cluster: c, transport: &http.Transport{
 		DialContext:     func(_ context.Context, _, address string) (net.Conn, error) { return c.dial(ctx, address, maxRead) },
@@ -104,8 +102,8 @@ func (c *Cluster) Reader(ctx context.Context) (*Reader, error) {
 // Close closes the connections.
 func (r *Reader) Close() { r.transport.CloseIdleConnections() }
 
-// Get reads the object or list at a path, as JSON. body is nil unless the status is 200 OK. It does
-// not follow redirects.
+// Get reads the object or list at a path, as JSON. body is nil unless the status is 200 OK. It
+// follows no redirects.
 func (r *Reader) Get(ctx context.Context, segments ...string) (code int, body []byte, err error) {
 	for _, segment := range segments {
 		if wrong := content.IsPathSegmentName(segment); len(wrong) > 0 {

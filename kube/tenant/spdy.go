@@ -14,14 +14,15 @@ import (
 )
 
 const (
-	// maxFrame bounds one frame: a server copies 32 KiB at a time. maxField and maxFields bound a decompressed header.
+	// maxFrame bounds a frame; servers copy 32 KiB at a time. maxField and maxFields bound a
+	// decompressed header.
 	maxFrame  = 128 << 10
 	maxField  = 4 << 10
 	maxFields = 32
 )
 
-// session is a connection with streams that this side opens. It has no goroutine: the callers that
-// wait for data read the frames.
+// session is a connection with streams that this side opens. It has no goroutine: callers that wait
+// for data read the frames.
 type session struct {
 	conn    io.ReadWriteCloser
 	reader  *bufio.Reader
@@ -46,7 +47,7 @@ func newSession(conn io.ReadWriteCloser) (*session, error) {
 	return s, err
 }
 
-// open opens a stream, and waits until the peer has accepted it. take is called with the data of the stream.
+// open waits until the peer has accepted the stream, and calls take with its data.
 func (s *session) open(kind string, more http.Header, take func([]byte)) (*stream, error) {
 	header := more.Clone()
 	if header == nil {
@@ -76,7 +77,7 @@ func (s *session) send(frame spdy.Frame) error {
 	return s.framer.WriteFrame(frame)
 }
 
-// readFrame reads one frame. It returns io.EOF after the last frame.
+// readFrame returns io.EOF after the last frame.
 func (s *session) readFrame() error {
 	if err := s.checkFrame(); err != nil {
 		return err
@@ -108,9 +109,9 @@ func (s *session) readFrame() error {
 	return nil
 }
 
-// checkFrame checks the head of the next frame before the library allocates memory for it, because
-// the library trusts the length in the head. It rejects frames that open streams or change
-// settings, because a server does not send them here.
+// checkFrame checks the head of a frame before the library, which trusts its length, allocates
+// memory for it. It rejects frames that open streams or change settings, which a server does not
+// send here.
 func (s *session) checkFrame() error {
 	const control = 0x80
 	head, err := s.reader.Peek(8)
@@ -131,7 +132,6 @@ func (s *session) checkFrame() error {
 	return nil
 }
 
-// limited keeps the beginning of the data.
 type limited struct{ data []byte }
 
 func (l *limited) write(p []byte) {

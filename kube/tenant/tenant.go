@@ -22,23 +22,22 @@ import (
 )
 
 const (
-	// maxConnections bounds the connections to all clusters, and maxPerNamespace the connections to
-	// the clusters of one namespace. The owner of a namespace may have many clusters that accept
-	// connections and never respond. maxPerNamespace suffices for four clusters at once, as many as
-	// are checked at once by default. maxPerCluster bounds the connections to one cluster: two to
-	// each etcd member that is checked at once, and the connections to the API server.
+	// maxConnections bounds the connections to all clusters. maxPerNamespace bounds those to the
+	// clusters of one namespace, whose owner may have many that never respond; it suffices for four
+	// clusters at once, as many as are checked by default. maxPerCluster suffices for two
+	// connections to each etcd member, and those to the API server.
 	maxConnections  = 128
 	maxPerNamespace = 80
 	maxPerCluster   = 20
-	// maxDialAttempts bounds the addresses that are tried for one name, because the name's owner
-	// can list any number of addresses.
+	// maxDialAttempts bounds the addresses tried for one name, because its owner can list any
+	// number.
 	maxDialAttempts = 4
 )
 
-// Dialer connects to clusters. All callers share one, because it bounds the number of connections.
+// Dialer connects to clusters. All callers share one, because it bounds the connections.
 type Dialer struct {
-	// CheckWritesAllowed returns an error if no changes are allowed at the moment. If it is nil,
-	// changes are always allowed. It is set before use.
+	// CheckWritesAllowed fails if changes are not allowed at the moment; nil means always allowed.
+	// Set it before use.
 	CheckWritesAllowed func() error
 
 	guard *guard.Guard
@@ -48,7 +47,7 @@ type Dialer struct {
 	limits map[string]*connLimit // by cluster, or by namespace with a slash at the end
 }
 
-// connLimit are the connections of one cluster or namespace, kept as long as a caller uses or requests one.
+// connLimit is kept while a caller uses or requests a connection.
 type connLimit struct {
 	*semaphore.Weighted
 	users int
@@ -68,9 +67,8 @@ type Cluster struct {
 	base   *url.URL
 }
 
-// Cluster prepares connections to a cluster; it sends nothing. Callers with the same name share the
-// limit of connections to the cluster. Names with the same text before the slash share the limit of
-// the namespace.
+// Cluster prepares connections to a cluster and sends nothing. Callers with the same name share its
+// limit of connections; names with the same text before the slash share that of the namespace.
 func (d *Dialer) Cluster(name string, config *rest.Config) (*Cluster, error) {
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
@@ -87,8 +85,8 @@ func (d *Dialer) Cluster(name string, config *rest.Config) (*Cluster, error) {
 	return &Cluster{dialer: d, name: name, config: config, tls: settings, base: base}, nil
 }
 
-// CheckWritesAllowed returns an error if no changes in the cluster are allowed at the moment.
-// Callers that do not change the cluster through its API server call it right before the change.
+// CheckWritesAllowed fails if changes are not allowed at the moment. Call it right before a change
+// that does not go through the cluster's API server.
 func (c *Cluster) CheckWritesAllowed() error {
 	if c.dialer.CheckWritesAllowed == nil {
 		return nil
@@ -99,7 +97,8 @@ func (c *Cluster) CheckWritesAllowed() error {
 	return nil
 }
 
-// Dial connects to an address of the cluster. The connection ends with ctx, which must have a deadline.
+// Dial connects to an address of the cluster. The connection ends with ctx, which must have a
+// deadline.
 func (c *Cluster) Dial(ctx context.Context, address string) (net.Conn, error) {
 	return c.dial(ctx, address, maxBytes)
 }
@@ -129,9 +128,8 @@ func (c *Cluster) dial(ctx context.Context, address string, most int64) (net.Con
 	return made, nil
 }
 
-// acquire waits until the limits of connections to the cluster, to the clusters of its namespace,
-// and to all clusters permit another connection, in this order. A caller that waits for the limit
-// of its namespace therefore does not block other namespaces.
+// acquire waits for the limits of the cluster, its namespace, and all clusters, in this order, so
+// that a caller that waits for its namespace does not block other namespaces.
 func (d *Dialer) acquire(ctx context.Context, cluster string) (leave func(), err error) {
 	namespace, _, _ := strings.Cut(cluster, "/")
 	var taken []func()
@@ -184,8 +182,8 @@ func (d *Dialer) releaseLimit(key string, of *connLimit) {
 	}
 }
 
-// newNetDialer returns a dialer for one connection. The guard checks each address, and the number
-// of addresses is bounded.
+// newNetDialer returns a dialer for one connection, with checked addresses and a bounded number of
+// attempts.
 func (d *Dialer) newNetDialer() *net.Dialer {
 	connector := d.guard.Dialer(dialTimeout)
 	check, tries := connector.Control, atomic.Int32{}
@@ -198,22 +196,22 @@ func (d *Dialer) newNetDialer() *net.Dialer {
 	return connector
 }
 
-// dialTimeout bounds connecting if the context allows more time.
 const dialTimeout = 10 * time.Second
 
-// ErrTooLarge is wrapped by the error that ends a connection when it has received more bytes than any response needs.
+// ErrTooLarge is wrapped by the error that ends a connection that received more than any response
+// needs.
 var ErrTooLarge = errors.New("it sends too much")
 
 const (
-	// maxBytes bounds the bytes that are read from one connection, encryption included.
+	// maxBytes bounds the bytes read from one connection, encryption included.
 	maxBytes = 512 << 10
-	// maxHeader bounds the header of an HTTP response.
+	// maxHeader bounds an HTTP header.
 	maxHeader = 16 << 10
-	// maxOutput bounds the output of a command on one stream, and the status of the command.
+	// maxOutput bounds each output stream and the status of a command.
 	maxOutput = 64 << 10
 )
 
-// conn is a connection that ends when its context ends, when it is closed, or when it has received too many bytes.
+// conn ends when its context ends, when it is closed, or when it has received too many bytes.
 type conn struct {
 	net.Conn
 	maxBytes  int64

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// pod returns the URL of a subresource of a pod.
 func (c *Cluster) pod(namespace, name, subresource string, query url.Values) (*url.URL, error) {
 	if len(validation.IsDNS1123Subdomain(name)) > 0 {
 		return nil, fmt.Errorf("%q is not a valid pod name", name)

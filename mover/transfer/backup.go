@@ -238,8 +238,7 @@ func (b *Backup) fetch(ctx context.Context, todo []mover.Member) (changed []obje
 	return changed, err
 }
 
-// storedObjectOf returns the state of an object that a restore uses. It excludes the status, which
-// may change all the time.
+// storedObjectOf excludes the status, which may change all the time.
 func storedObjectOf(u *unstructured.Unstructured) (storedObject, error) {
 	s := storedObject{uid: string(u.GetUID()), version: u.GetResourceVersion(), foundPaused: hold.RootOf(u).Found}
 	sum, err := mover.ContentHash(u)
