@@ -16,7 +16,7 @@ import (
 	"scute.dev/internal/supervise"
 )
 
-// Schedules is the part of the domain that the controller uses.
+// Schedules is the part of package backup/runner that the controller uses.
 type Schedules interface {
 	resource.Objects[v1alpha1.BackupScheduleStatus]
 	Configure(ctx context.Context, id, actor string, spec schedule.Spec, asked string) error
@@ -63,8 +63,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: again}, r.publish(ctx, &b, id, wrong, why)
 }
 
-// overdue returns the time until the next backup counts as missed, which must then be published. It
-// returns 0 if no backup is due.
+// overdue returns the time until the next backup counts as missed, which must then be published; 0
+// if none is due.
 func (r *Reconciler) overdue(id string) (wait time.Duration) {
 	now := time.Now()
 	r.Schedules.ReadState(id, func(s *schedule.State) {
@@ -78,8 +78,8 @@ func (r *Reconciler) overdue(id string) (wait time.Duration) {
 	return wait
 }
 
-// orphans ends the schedules in the log whose BackupSchedule was deleted, is being deleted, or was
-// replaced by another resource of the same name.
+// orphans ends the schedules whose BackupSchedule was deleted, is being deleted, or was replaced by
+// another of the same name.
 func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, b *v1alpha1.BackupSchedule) error {
 	name := resource.Orphans{Kind: "BackupSchedule", Key: req.NamespacedName, UID: b.UID, Open: r.Schedules.Open(req.Namespace, req.Name)}
 	if b.DeletionTimestamp.IsZero() {
@@ -88,7 +88,6 @@ func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, b *v1alpha1.
 	return name.End(ctx, r.Live, func(id, reason string) error { return r.Schedules.End(ctx, id, "resource/"+req.String(), reason) })
 }
 
-// isRecorded reports whether the log contains the spec and the requested backup.
 func (r *Reconciler) isRecorded(b *v1alpha1.BackupSchedule, id string) (asked string, isRecorded bool) {
 	asked = resource.Truncate(b.Annotations[v1alpha1.AnnotationBackUpNow], maxRequestLength)
 	r.Schedules.ReadState(id, func(s *schedule.State) {
@@ -97,13 +96,14 @@ func (r *Reconciler) isRecorded(b *v1alpha1.BackupSchedule, id string) (asked st
 	return asked, isRecorded
 }
 
-// maxRequestLength bounds the part of the annotation's value that the log stores.
+// maxRequestLength bounds the annotation's value in the log, in bytes.
 const maxRequestLength = 128
 
-// missedReason is the reason if the last time of the schedule passed without a backup.
+// missedReason means that the last time of the schedule passed without a backup.
 const missedReason = "Missed"
 
-// publish writes the view into the status. An invalid spec has no effect: the spec that is in the log remains in use.
+// publish writes the view into the status. An invalid spec has no effect: the log's spec stays in
+// use.
 func (r *Reconciler) publish(ctx context.Context, b *v1alpha1.BackupSchedule, id string, wrong *v1alpha1.UnreadablePart, why supervise.Throttled) error {
 	status, known, err := r.status(ctx, id)
 	if err != nil {
@@ -147,10 +147,9 @@ func (r *Reconciler) publish(ctx context.Context, b *v1alpha1.BackupSchedule, id
 	return nil
 }
 
-// status returns the status of a schedule from the view, or from the log if the view has removed a
-// schedule that ended. A schedule ends only when its resource is deleted. If a resource exists
-// whose schedule has ended, the resource was restored, and the status must show that no backups are
-// made.
+// status returns the status from the view, or from the log if the view has dropped an ended
+// schedule. A schedule ends only when its resource is deleted. If the resource exists nevertheless,
+// it was restored, and the status must show that no backups are made.
 func (r *Reconciler) status(ctx context.Context, id string) (status v1alpha1.BackupScheduleStatus, known bool, err error) {
 	status, known, err = resource.LatestStatus(ctx, r.Schedules, id, nil, false)
 	if status.Phase == v1alpha1.BackupEnded {
@@ -160,7 +159,6 @@ func (r *Reconciler) status(ctx context.Context, id string) (status v1alpha1.Bac
 	return status, known, err
 }
 
-// recordEvents records an event for a backup that has completed or failed.
 func (r *Reconciler) recordEvents(b, before *v1alpha1.BackupSchedule, reason string) {
 	now, was := b.Status, before.Status
 	switch {

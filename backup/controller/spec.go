@@ -20,7 +20,7 @@ const (
 	defaultTimeout          = 30 * time.Minute
 )
 
-// Spec converts the spec of the resource. It returns an error if the selector cannot be read.
+// Spec converts the spec of the resource. It fails if the selector cannot be read.
 func Spec(b *v1alpha1.BackupSchedule) (s schedule.Spec, err error) {
 	s = schedule.Spec{
 		Namespace: b.Namespace, Name: b.Name, UID: string(b.UID), Generation: b.Generation, Schedule: b.Spec.Schedule, TimeZone: zone(b), Suspend: b.Spec.Suspend,
@@ -37,8 +37,8 @@ func Spec(b *v1alpha1.BackupSchedule) (s schedule.Spec, err error) {
 
 func zone(b *v1alpha1.BackupSchedule) string { return cmp.Or(b.Spec.TimeZone, defaultZone) }
 
-// invalidPart returns the first part of the spec that cannot be read, or that is invalid although
-// the schema accepts it. It returns nil if there is none.
+// invalidPart returns the first part of the spec that cannot be read, or is invalid although the
+// schema accepts it; nil if there is none.
 func invalidPart(b *v1alpha1.BackupSchedule) *v1alpha1.UnreadablePart {
 	if b.Unreadable.Spec != nil {
 		return b.Unreadable.Spec
@@ -52,9 +52,8 @@ func invalidPart(b *v1alpha1.BackupSchedule) *v1alpha1.UnreadablePart {
 	return resource.InvalidSelector(b.Spec.Clusters.Selector, field.NewPath("spec", "clusters", "selector"))
 }
 
-// kstatus returns the kstatus conditions of a status: Ready if the last backup succeeded,
-// Reconciling while a backup is made, and Stalled while backups fail, or cannot start, for a cause
-// that a person must fix.
+// kstatus returns Ready if the last backup succeeded, Reconciling while a backup is made, and
+// Stalled while backups fail, or cannot start, for a cause that a person must fix.
 func kstatus(old []metav1.Condition, s v1alpha1.BackupScheduleStatus, reason string, generation int64) []metav1.Condition {
 	failing := s.Phase == v1alpha1.BackupFailing || s.Phase == v1alpha1.BackupEnded || reason == missedReason
 	message := s.Message
@@ -63,7 +62,7 @@ func kstatus(old []metav1.Condition, s v1alpha1.BackupScheduleStatus, reason str
 	}
 	running := s.Phase == v1alpha1.BackupRunning
 	ready := resource.Value{True: !failing, Message: message}
-	if running { // keep Ready, because the backup may fail
+	if running { // keep Ready: the backup may fail
 		was := meta.FindStatusCondition(old, v1alpha1.ConditionReady)
 		ready.True = was == nil || was.Status == metav1.ConditionTrue
 	}

@@ -18,13 +18,13 @@ import (
 	"scute.dev/mover/transfer"
 )
 
-// begin makes a backup. It records the path before it writes anything there.
+// begin records the path of a backup before it writes anything there.
 func (d *drive) begin(ctx, bounded context.Context, step schedule.Step) error {
 	id := string(uuid.NewUUID())
 	spec := d.State.Spec
 	err := d.Append(ctx, schedule.Started{ID: id, Path: schedule.BackupPath(&spec, id, d.Time()), Due: step.Due, Skipped: step.Skipped, Request: step.Request})
 	if errors.Is(err, eventlog.ErrConflict) {
-		return d.refresh(ctx) // the spec may have changed, so the caller decides again
+		return d.refresh(ctx) // the spec may have changed: the caller decides again
 	}
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func (d *drive) begin(ctx, bounded context.Context, step schedule.Step) error {
 	return d.record(ctx, schedule.Completed{Backup: backup})
 }
 
-// resume checks whether the backup is complete whose process ended.
+// resume checks whether a backup is complete whose process ended.
 func (d *drive) resume(ctx, bounded context.Context) error {
 	running := *d.State.Running
 	spec := d.State.Spec
@@ -61,8 +61,8 @@ func (d *drive) resume(ctx, bounded context.Context) error {
 	return d.record(ctx, schedule.Completed{Backup: schedule.Backup{ID: head.ID, Path: running.Path, TakenAt: head.TakenAt}})
 }
 
-// attempt reads the clusters into a local folder, and copies the folder to its path. written
-// reports whether the path may have files.
+// attempt reads the clusters into a local folder and copies that to its path. written means that
+// the path may have files.
 func (d *drive) attempt(ctx context.Context, spec *schedule.Spec, id, place string) (backup schedule.Backup, written bool, err error) {
 	recipients, at, err := schedule.ParseRecipients(spec.Recipients)
 	if err != nil {
@@ -109,7 +109,6 @@ func backupOf(index *archive.Index, place string, bytes int64, warnings int) sch
 	}
 }
 
-// selection returns the Clusters that the spec selects now.
 func (d *drive) selection(ctx context.Context, spec *schedule.Spec) (mover.Selection, error) {
 	s := mover.Selection{Namespace: spec.Namespace, Clusters: spec.Clusters, All: spec.All}
 	if !spec.BySelector {

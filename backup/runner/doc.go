@@ -4,7 +4,7 @@
 //
 // A backup is written to a local folder and then copied to its destination, its list of checksums
 // last. If the process is killed, the next one checks whether the backup is complete, records the
-// result, and starts again.
+// result, and continues.
 //
 // This package never contains decisions.
 package runner

@@ -9,26 +9,26 @@ import (
 	"scute.dev/backup/schedule"
 )
 
-// hangGrace is how long an operation may take after its time has ended before the volume counts as
-// hanging. On a slow volume, flushing and removing files takes some time.
+// hangGrace is how long an operation may continue after its timeout before the volume counts as
+// hanging. A slow volume flushes and removes files slowly.
 const hangGrace = 5 * time.Second
 
-// errVolumeHangs is returned if an operation on the volume, this one or an earlier one, does not return.
+// errVolumeHangs means that an operation on the volume, this one or an earlier one, does not
+// return.
 var errVolumeHangs = NewError(schedule.Problem{
 	Reason: "VolumeHangs", Field: "spec.destination.volume", Message: "it hangs: an operation on it does not return",
 	Next: "check the volume of scuted, or use s3; scute retries",
 })
 
-// guardedVolume is a volume that may hang. The zero value is ready for use, and it is safe for concurrent use.
+// guardedVolume is a volume that may hang. The zero value works. It is safe for concurrent use.
 type guardedVolume struct {
-	// abandoned is the number of abandoned operations that have not returned.
+	// abandoned counts the abandoned operations that have not returned.
 	abandoned atomic.Int32
 }
 
 // runGuarded runs work on the volume. It returns errVolumeHangs at once if the volume hangs
-// already, and otherwise when work has not returned hangGrace after the end of ctx. The caller must
-// not use data of an abandoned operation, which may still be running. If it returns an io.Closer
-// later, runGuarded closes it.
+// already, otherwise when work has not returned hangGrace after the end of ctx. Abandoned work may
+// still be running, so do not use its data. If it returns an io.Closer later, runGuarded closes it.
 func runGuarded[T any](ctx context.Context, v *guardedVolume, work func() (T, error)) (none T, err error) {
 	type result struct {
 		value T
@@ -50,7 +50,7 @@ func runGuarded[T any](ctx context.Context, v *guardedVolume, work func() (T, er
 		v.abandoned.Add(1)
 		go func() {
 			defer v.abandoned.Add(-1)
-			if late, ok := any((<-done).value).(io.Closer); ok { // it was opened too late
+			if late, ok := any((<-done).value).(io.Closer); ok { // opened too late
 				_ = late.Close()
 			}
 		}()
@@ -58,8 +58,8 @@ func runGuarded[T any](ctx context.Context, v *guardedVolume, work func() (T, er
 	}
 }
 
-// onVolume runs work at the destination of a schedule. If that is the volume, the work may hang.
-// Work that was abandoned continues, so it must not use the state of the schedule.
+// onVolume runs work at the destination of a schedule. Work on the volume may hang and be
+// abandoned, so it must not use the state of the schedule.
 func onVolume[T any](ctx context.Context, r *Runner, spec *schedule.Spec, work func() (T, error)) (T, error) {
 	if spec.Destination.Bucket != "" {
 		return work()
@@ -67,7 +67,6 @@ func onVolume[T any](ctx context.Context, r *Runner, spec *schedule.Spec, work f
 	return runGuarded(ctx, &r.volume, work)
 }
 
-// open opens the destination of a schedule.
 func (r *Runner) open(ctx context.Context, spec *schedule.Spec) (Store, error) {
 	of := *spec
 	return onVolume(ctx, r, spec, func() (Store, error) { return r.Destination(ctx, &of) })

@@ -14,7 +14,7 @@ import (
 	"scute.dev/view"
 )
 
-// problemError is an error with a problem for the log.
+// problemError is an error whose problem the log records.
 type problemError struct{ schedule.Problem }
 
 func (e *problemError) Error() string { return e.Text() }
@@ -22,10 +22,9 @@ func (e *problemError) Error() string { return e.Text() }
 // NewError returns an error whose problem is recorded unchanged.
 func NewError(p schedule.Problem) error { return &problemError{p} }
 
-// errTimeout means that the attempt exceeded spec.timeout.
+// errTimeout means that an attempt exceeded spec.timeout.
 var errTimeout = errors.New("it took longer than spec.timeout")
 
-// wrapTimeout adds errTimeout to an error if the timeout of the attempt has expired.
 func wrapTimeout(bounded context.Context, err error) error {
 	if errors.Is(bounded.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("%w: %w", errTimeout, err)
@@ -33,7 +32,7 @@ func wrapTimeout(bounded context.Context, err error) error {
 	return err
 }
 
-// fieldOf returns the field of the resource for a field of a destination.
+// fieldOf converts a field of a destination to a field of the resource.
 func fieldOf(field string) string {
 	switch field {
 	case store.FieldBucket:
@@ -49,7 +48,7 @@ func fieldOf(field string) string {
 	}
 }
 
-// ProblemOf returns the problem that an error means for the user of the resource.
+// ProblemOf returns what an error means for the user of the resource.
 func ProblemOf(err error) schedule.Problem {
 	var known *problemError
 	var stored *store.Error
@@ -88,7 +87,7 @@ func ProblemOf(err error) schedule.Problem {
 	}
 }
 
-// resourceFinding converts a finding about the selection, which names arguments of scutectl, to one about the resource.
+// resourceFinding converts a finding that names arguments of scutectl to one about the resource.
 func resourceFinding(f mover.Finding) mover.Finding {
 	switch f.Field {
 	case "--all":
@@ -99,7 +98,7 @@ func resourceFinding(f mover.Finding) mover.Finding {
 	return f
 }
 
-// describeErrors returns a sentence with the first errors among findings, and what to do about the first one.
+// describeErrors returns the first errors among findings, and the remedy of the first one.
 func describeErrors(list []mover.Finding) (message, next string) {
 	const first = 3
 	var parts []string

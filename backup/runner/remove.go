@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// maxExpiredPerEvent and maxRemovedPerEvent limit the backups in one event, so that it fits into the log.
+	// These limit the backups in one event, so that it fits into the log.
 	maxExpiredPerEvent = 1000
 	maxRemovedPerEvent = 100
 )
 
-// remove deletes backups that are no longer kept. If a path has other content, it does not change
-// it, and stops tracking the path.
+// remove deletes backups that are no longer kept. A path with other content is left unchanged and
+// no longer tracked.
 func (d *drive) remove(ctx, bounded context.Context) error {
 	if err := d.expire(ctx); err != nil {
 		return err
@@ -65,9 +65,9 @@ func (d *drive) recordRemovalFailure(ctx, bounded context.Context, err error) er
 	return d.record(ctx, schedule.RemovalFailed{Problem: d.fail("old backups cannot be removed", wrapTimeout(bounded, err))})
 }
 
-// expire records which backups are no longer kept before any of them is deleted, so that half of a
-// backup is not shown as a backup. If another process has appended first, it decides again, because
-// more backups may be kept now.
+// expire records which backups are no longer kept before any is deleted, so that half of a backup
+// is not shown as a backup. After a conflict it decides again, because more backups may be kept
+// now.
 func (d *drive) expire(ctx context.Context) error {
 	return d.Decide(ctx, d.refresh, func(s *schedule.State) ([]schedule.Event, error) {
 		expired := schedule.Expired(s)
@@ -82,14 +82,14 @@ func (d *drive) expire(ctx context.Context) error {
 	})
 }
 
-// removal is the deletion of backups, without the state of the schedule, because it may be abandoned.
+// removal deletes backups. It has no state of the schedule, because it may be abandoned.
 type removal struct {
 	incomplete []schedule.Attempt
 	expiring   []schedule.Backup
 
 	gone schedule.Removed
 	// found are failed attempts that are complete after all, for example because the response to
-	// the last write was lost: unless a backup succeeded since, they may be the last good one.
+	// the last write was lost. Unless a backup succeeded since, one may be the last good backup.
 	found []schedule.Backup
 }
 
@@ -126,7 +126,7 @@ func (r removal) remove(ctx context.Context, from store.Store) (removal, error) 
 	return r, nil
 }
 
-// removeAt deletes the backup at a path, and reports whether it did. If the path has other content, it records that.
+// removeAt reports whether it deleted the backup at a path. It records a path with other content.
 func (r *removal) removeAt(ctx context.Context, from store.Store, place, id string) (bool, error) {
 	err := store.Remove(ctx, from, place, id)
 	if errors.Is(err, store.ErrForeign) {

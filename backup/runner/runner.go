@@ -21,29 +21,29 @@ type Store interface {
 	Close() error
 }
 
-// Runner drives schedules. Its fields are set before use and not changed.
+// Runner drives schedules. Set its fields before use.
 type Runner struct {
 	Log aggregate.Log
-	// Incarnation identifies this process. A restarted process has a different value.
+	// Incarnation identifies this process and changes at a restart.
 	Incarnation string
-	// Program is the program that makes the backups, with its version.
+	// Program makes the backups; it includes the version.
 	Program string
-	// Cluster is the management cluster. Select returns the names of the Clusters that a label selector selects.
+	// Cluster is the management cluster. Select returns the Clusters that a label selector selects.
 	Cluster *kube.Cluster
 	Select  func(ctx context.Context, namespace, selector string) ([]string, error)
-	// Shares reports whether the backups of a namespace contain the Secrets of other namespaces
-	// that cluster-scoped identities own; nil means always.
-	Shares func(namespace string) bool
-	// Destination opens the destination of a schedule.
+	// Shares reports whether backups of a namespace contain Secrets of other namespaces that
+	// cluster-scoped identities own; nil means always.
+	Shares      func(namespace string) bool
 	Destination func(ctx context.Context, spec *schedule.Spec) (Store, error)
-	// Dir is a local folder for backups that are being made. Files of an earlier process are deleted there.
+	// Dir is a local folder for backups that are being made. Files of an earlier process are
+	// deleted there.
 	Dir string
-	// MaxBytes limits the size of a backup there; 0 means no limit.
+	// MaxBytes limits the size of a backup in Dir; 0 means no limit.
 	MaxBytes int64
 	// Slots limit the backups that are made concurrently; nil means no limit.
 	Slots  *fair.Slots
 	Logger *slog.Logger
-	// Now is the clock; nil is time.Now.
+	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 
 	supervise.Drivers
@@ -52,8 +52,7 @@ type Runner struct {
 	volume    guardedVolume // the daemon's volume
 }
 
-// drivenLimit is the maximum number of schedules that are driven concurrently. Most of them wait
-// for a slot.
+// drivenLimit limits the schedules that are driven concurrently, most of which wait for a slot.
 const drivenLimit = 256
 
 // Supervisor returns a supervisor that drives the schedules of a view when they are due. The caller
@@ -71,7 +70,7 @@ func (r *Runner) root(id, actor string) *root {
 	}
 }
 
-// Configure records the spec of a schedule and a request for a backup now, unless the log already has them.
+// Configure records the spec of a schedule and a request for a backup, unless the log has them.
 func (r *Runner) Configure(ctx context.Context, id, actor string, spec schedule.Spec, asked string) error {
 	return r.update(ctx, id, actor, func(s *schedule.State) (events []schedule.Event) {
 		if s.Spec.Generation != spec.Generation {
@@ -84,8 +83,8 @@ func (r *Runner) Configure(ctx context.Context, id, actor string, spec schedule.
 	})
 }
 
-// End records that the resource was deleted. It does nothing if that is recorded already, or if the
-// log does not contain the schedule.
+// End records that the resource was deleted. It does nothing if the log has that, or lacks the
+// schedule.
 func (r *Runner) End(ctx context.Context, id, actor, reason string) error {
 	defer r.histories.acquire(id) // the schedule is not driven again
 	return r.update(ctx, id, actor, func(s *schedule.State) []schedule.Event {
@@ -96,8 +95,7 @@ func (r *Runner) End(ctx context.Context, id, actor, reason string) error {
 	})
 }
 
-// update appends the events that decide returns for the state. If another process has appended
-// first, it calls decide again.
+// update calls decide again if another process has appended first.
 func (r *Runner) update(ctx context.Context, id, actor string, decide func(*schedule.State) []schedule.Event) error {
 	root := r.root(id, actor)
 	if err := r.histories.read(ctx, root); err != nil {
@@ -111,8 +109,8 @@ func (r *Runner) update(ctx context.Context, id, actor string, decide func(*sche
 	})
 }
 
-// Drive performs the steps of a schedule until none is due. If another process claims the schedule,
-// it returns aggregate.ErrClaimLost.
+// Drive performs the steps of a schedule until none is due. It returns aggregate.ErrClaimLost if
+// another process claims the schedule.
 func (r *Runner) Drive(ctx context.Context, id string) error {
 	d := &drive{root: r.histories.acquire(id), runner: r}
 	if d.root == nil {
@@ -128,7 +126,6 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 	return nil
 }
 
-// run performs the steps that are due.
 func (d *drive) run(ctx context.Context, id string) error {
 	r := d.runner
 	if schedule.NextStep(d.State, d.Time()).Action == schedule.Idle {
@@ -154,13 +151,11 @@ func (d *drive) run(ctx context.Context, id string) error {
 	}
 }
 
-// drive is a schedule that is being driven.
 type drive struct {
 	*root
 	runner *Runner
 }
 
-// claim claims the schedule for this process.
 func (d *drive) claim(ctx context.Context) error {
 	return d.Decide(ctx, d.Read, func(s *schedule.State) ([]schedule.Event, error) {
 		if s.Holder == d.runner.Incarnation {
@@ -170,12 +165,11 @@ func (d *drive) claim(ctx context.Context) error {
 	})
 }
 
-// record appends an event, even if the spec has changed meanwhile.
+// record appends an event even if the spec has changed meanwhile.
 func (d *drive) record(ctx context.Context, e schedule.Event) error {
 	return d.Decide(ctx, d.refresh, func(*schedule.State) ([]schedule.Event, error) { return []schedule.Event{e}, nil })
 }
 
-// refresh reads the events that other processes have appended.
 func (d *drive) refresh(ctx context.Context) error { return d.Refresh(ctx, d.runner.Incarnation) }
 
 func (d *drive) step(ctx context.Context, step schedule.Step) error {
@@ -194,7 +188,7 @@ func (d *drive) step(ctx context.Context, step schedule.Step) error {
 	}
 }
 
-// fail logs an error and returns its problem. It removes secrets from both.
+// fail logs an error and returns its problem, both without secrets.
 func (d *drive) fail(what string, err error) schedule.Problem {
 	p := ProblemOf(err)
 	p.Message = redact.Message(p.Message)

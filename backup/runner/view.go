@@ -9,13 +9,11 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Schedules is the view of the schedules in the log. Its fields are set before use and not changed.
+// Schedules is the view of the schedules in the log. Set its fields before use.
 type Schedules struct {
 	*aggregate.View[schedule.Event, *schedule.State, v1alpha1.BackupScheduleStatus]
-	// LogID is the ID of the log.
 	LogID string
-	// Now is the clock.
-	Now func() time.Time
+	Now   func() time.Time
 }
 
 // NewSchedules returns an empty view with the clock of this machine.
@@ -45,7 +43,7 @@ func (v *Schedules) status(id string, e *aggregate.Entry[*schedule.State]) (stat
 	return status, true
 }
 
-// maxWait is the maximum wait before the clock is read again, because it can be set, and stops
+// maxWait is the longest wait before the clock is read again, because it can be set, and stops
 // while the machine is suspended.
 const maxWait = time.Minute
 

@@ -11,9 +11,9 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// Step is an action for a schedule.
+// Step is an action for a schedule, and when it is due.
 type Step struct {
-	// At is when the step is due. It is zero if only a change of the schedule makes a step due.
+	// At is zero if only a change of the schedule makes a step due.
 	At     time.Time
 	Action Action
 	// Due and Skipped, or Request, describe the backup to begin; see Started.
@@ -25,26 +25,26 @@ type Step struct {
 // Action is a kind of step.
 type Action int
 
-// The kinds of steps.
+// The actions.
 const (
-	// Idle means that nothing is due before At, when NextStep must be called again.
+	// Idle means that nothing is due before At. Then call NextStep again.
 	Idle Action = iota
 	// Resume checks whether a backup is complete whose process ended.
 	Resume
-	// Begin starts the first attempt or a retry of a backup.
+	// Begin starts the first attempt at a backup, or a retry.
 	Begin
 	// Remove deletes backups that are no longer kept.
 	Remove
 )
 
-// A failure is retried after retryFirst. Each further failure doubles the delay, up to retryMax.
+// A failure is retried after retryFirst. Each further one doubles the delay, up to retryMax.
 const (
 	retryFirst = 5 * time.Second
 	retryMax   = 10 * time.Minute
 )
 
-// retryAt returns when work is retried that failed last at a time, which is zero if it never
-// failed. A failure in the future means that the clock was ahead, so the retry is due at once.
+// retryAt returns when work is retried; failed is its last failure, or zero. A failure in the
+// future means that the clock was ahead, so the retry is due at once.
 func retryAt(failed time.Time, failures int, now time.Time) time.Time {
 	if failed.IsZero() || failed.After(now) {
 		return now
@@ -55,9 +55,9 @@ func retryAt(failed time.Time, failures int, now time.Time) time.Time {
 // clockDrift is how far the clock may be set back without a backup being made twice.
 const clockDrift = 10 * time.Minute
 
-// Validate validates the schedule and the time zone of a spec. It returns the invalid field.
+// Validate returns the invalid field if the schedule or the time zone is invalid.
 func Validate(schedule, zone string) (field string, err error) {
-	// Local depends on the machine on which the daemon runs.
+	// Local depends on the daemon's machine.
 	if _, err := time.LoadLocation(zone); err != nil || strings.EqualFold(zone, "Local") {
 		return "spec.timeZone", fmt.Errorf("%q is not a known time zone: write it as Europe/Berlin or Etc/UTC", zone)
 	}
@@ -71,8 +71,8 @@ func Validate(schedule, zone string) (field string, err error) {
 	return "", nil
 }
 
-// parse returns a schedule in a time zone. Its times are in the zone of the times that it is given,
-// so these must be in UTC.
+// parse returns a schedule in a time zone. Pass it times in UTC, because it returns times in the
+// zone of its argument.
 func parse(schedule, zone string) (cron.Schedule, error) {
 	if strings.Contains(schedule, "=") || strings.Contains(schedule, "@every") {
 		return nil, errors.New("it must have the five fields of cron, or be @hourly, @daily, @weekly, @monthly or @yearly")
@@ -84,7 +84,7 @@ func parse(schedule, zone string) (cron.Schedule, error) {
 	return parsed, nil
 }
 
-// NextStep returns the step that is due now or later. It returns the same step until an event is applied.
+// NextStep returns the step that is due now or later, the same one until an event is applied.
 func NextStep(s *State, now time.Time) Step {
 	if !s.IsConfigured() || s.Finished() {
 		return Step{}
@@ -122,14 +122,14 @@ func isRetried(s *State) bool {
 	return s.Running != nil && (!s.Spec.Suspend || s.Running.Request != "")
 }
 
-// NextDue returns the next time of the schedule, or the last missed time within the starting deadline.
+// NextDue returns the schedule's next time, or the last missed one within the starting deadline.
 func NextDue(s *State, now time.Time) Step {
 	if s.Spec.Suspend || s.Finished() || !s.IsConfigured() {
 		return Step{}
 	}
 	times, err := parse(s.Spec.Schedule, s.Spec.TimeZone)
 	if err != nil {
-		return Step{} // it was valid when it was recorded, but this version of the time zone database lacks the zone
+		return Step{} // valid when recorded, but this time zone database lacks the zone
 	}
 	after := lastDue(s, now)
 	if earliest := now.Add(-time.Duration(s.Spec.StartingDeadline)); earliest.After(after) {
@@ -146,8 +146,8 @@ func NextDue(s *State, now time.Time) Step {
 }
 
 // lastDue returns the time after which a backup may be due. It returns now if the schedule was set,
-// or a backup started, in the future: the clock was ahead then, and the schedule must not wait
-// until that time.
+// or a backup started, in the future: the clock was ahead, and the schedule must not wait until
+// then.
 func lastDue(s *State, now time.Time) time.Time {
 	last := s.Since
 	if s.LastDue.After(last) {
@@ -167,12 +167,12 @@ func Expired(s *State) (expired []Backup) {
 		return nil
 	}
 	keepFor := time.Duration(s.Spec.KeepFor)
-	var age time.Duration // the sum of the intervals between backups
+	var age time.Duration // sum of the intervals between backups
 	for newest := range s.Kept {
 		i := len(s.Kept) - 1 - newest
 		b := &s.Kept[i]
 		if newest > 0 {
-			// Each interval counts for at most half of keepFor, in case the clock has jumped.
+			// An interval counts for at most half of keepFor, in case the clock has jumped.
 			age += min(max(s.Kept[i+1].TakenAt.Sub(b.TakenAt), 0), keepFor/2)
 		}
 		young := keepFor > 0 && (age < keepFor || s.LastSuccess.Sub(b.TakenAt) < keepFor)
@@ -184,7 +184,7 @@ func Expired(s *State) (expired []Backup) {
 	return expired
 }
 
-// BackupPath returns the name of a backup's folder at its destination. The names of a schedule's backups sort by time.
+// BackupPath returns a backup's folder at its destination. The paths of a schedule sort by time.
 func BackupPath(s *Spec, id string, now time.Time) string {
 	const unique = 8
 	parts := []string{s.Destination.Prefix, s.Name, now.UTC().Format("20060102T150405Z") + "-" + id[:min(len(id), unique)]}
@@ -196,7 +196,7 @@ func BackupPath(s *Spec, id string, now time.Time) string {
 }
 
 // ParseRecipients parses the public keys of a spec, whose owners can read its backups. An error
-// names the field, but does not quote it, because it may be a private key.
+// names the field but does not quote it, because it may be a private key.
 func ParseRecipients(keys []string) (recipients []age.Recipient, field string, err error) {
 	for i, key := range keys {
 		r, err := age.ParseRecipients(strings.NewReader(key))

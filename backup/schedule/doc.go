@@ -3,8 +3,7 @@
 // process ended, delete backups that retention no longer keeps, or wait.
 //
 // The log records what was backed up, where, and what was deleted. The store is the authority for
-// what exists: only backups that a schedule has recorded are deleted, and only after their ID was
-// read in the store.
+// what exists: only recorded backups are deleted, and only after their ID was read in the store.
 //
 // This package never contains clients, clocks, or the format of a backup (package mover/archive).
 package schedule

@@ -13,37 +13,35 @@ type Event interface{ event() }
 
 // Spec is the specification of a schedule, as recorded by Configured.
 type Spec struct {
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	UID       string `json:"uid"`
-	// Generation is the generation of the resource.
+	Namespace  string `json:"namespace"`
+	Name       string `json:"name"`
+	UID        string `json:"uid"`
 	Generation int64  `json:"generation"`
 	Schedule   string `json:"schedule"`
 	TimeZone   string `json:"timeZone"`
 	Suspend    bool   `json:"suspend,omitempty"`
-	// StartingDeadline is how late a backup may begin. Timeout is how long one attempt may take.
+	// StartingDeadline is how late a backup may begin; Timeout limits one attempt.
 	StartingDeadline Duration `json:"startingDeadline"`
 	Timeout          Duration `json:"timeout"`
-	// Clusters are the names of Clusters. Selector is a label selector if BySelector is true. All
-	// selects the whole namespace.
-	Clusters   []string `json:"clusters,omitempty"`
-	Selector   string   `json:"selector,omitempty"`
-	BySelector bool     `json:"bySelector,omitempty"`
-	All        bool     `json:"all,omitempty"`
-	// Destination is where backups are stored.
+	// Clusters are names. Selector is a label selector if BySelector is true. All selects the whole
+	// namespace.
+	Clusters    []string    `json:"clusters,omitempty"`
+	Selector    string      `json:"selector,omitempty"`
+	BySelector  bool        `json:"bySelector,omitempty"`
+	All         bool        `json:"all,omitempty"`
 	Destination Destination `json:"destination"`
-	// Recipients are public keys of age. Without recipients backups are in plain text.
+	// Recipients are public keys of age. Without them backups are in plain text.
 	Recipients []string `json:"recipients,omitempty"`
-	// KeepLast and KeepFor keep the newest and the younger backups. Zero keeps none for that
-	// reason; if both are zero, all are kept.
+	// KeepLast is a number of backups, KeepFor an age. Zero keeps none for that reason; if both are
+	// zero, all are kept.
 	KeepLast int      `json:"keepLast,omitempty"`
 	KeepFor  Duration `json:"keepFor,omitempty"`
 }
 
-// Duration is a time.Duration in the text form "5m0s".
+// Duration is a time.Duration that is encoded as "5m0s".
 type Duration = pause.Duration
 
-// Destination is a folder on the daemon's volume or, if Bucket is not empty, a part of a bucket.
+// Destination is a folder on the daemon's volume or, if Bucket is set, a part of a bucket.
 type Destination struct {
 	Folder string `json:"folder,omitempty"`
 
@@ -51,7 +49,7 @@ type Destination struct {
 	Bucket   string `json:"bucket,omitempty"`
 	Prefix   string `json:"prefix,omitempty"`
 	Region   string `json:"region,omitempty"`
-	// Secret is the Secret in the namespace that has the credentials.
+	// Secret has the credentials, in the namespace of the schedule.
 	Secret   string `json:"secret,omitempty"`
 	Insecure bool   `json:"insecure,omitempty"`
 }
@@ -65,20 +63,20 @@ func (d Destination) SameLocation(other Destination) bool {
 // Backup is a complete backup.
 type Backup struct {
 	ID string `json:"id"`
-	// Path is the name of its folder at the destination.
+	// Path is its folder at the destination.
 	Path     string    `json:"path"`
 	TakenAt  time.Time `json:"takenAt"`
 	Clusters []string  `json:"clusters,omitempty"`
 	Objects  int       `json:"objects,omitempty"`
 	Bytes    int64     `json:"bytes,omitempty"`
-	// Changed is the number of objects that changed until reading ended. Warnings is the number of other problems.
+	// Changed counts the objects that changed while they were read, Warnings the other problems.
 	Changed  int `json:"changed,omitempty"`
 	Warnings int `json:"warnings,omitempty"`
 }
 
 // Problem is the reason for a failure, the field of the resource at fault, if any, and what to do.
 type Problem struct {
-	// Reason is a word in CamelCase.
+	// Reason is in CamelCase.
 	Reason  string `json:"reason,omitempty"`
 	Field   string `json:"field,omitempty"`
 	Message string `json:"message,omitempty"`
@@ -87,7 +85,7 @@ type Problem struct {
 
 // The events of a schedule.
 type (
-	// Configured records the specification that applies from now on.
+	// Configured records the specification from now on.
 	Configured struct {
 		Spec Spec `json:"spec"`
 	}
@@ -103,9 +101,9 @@ type (
 	Started struct {
 		ID   string `json:"id"`
 		Path string `json:"path"`
-		// Due is the time of the schedule that the backup is for; zero if a user requested it.
+		// Due is the schedule's time that the backup is for; zero if a user requested it.
 		Due time.Time `json:"due,omitzero"`
-		// Skipped is the number of earlier times that were missed.
+		// Skipped counts the earlier times that were missed.
 		Skipped int `json:"skipped,omitempty"`
 		// Request is the value of the user's request.
 		Request string `json:"request,omitempty"`
@@ -114,15 +112,16 @@ type (
 	Completed struct {
 		Backup
 	}
-	// Failed records that no backup with this ID is known to be complete. Its files are deleted,
-	// unless it turns out to be complete.
+	// Failed records that the backup is not known to be complete. Its files are deleted, unless it
+	// turns out to be complete.
 	Failed struct {
 		ID string `json:"id"`
 		Problem
 		// Unwritten means that nothing was written at its path.
 		Unwritten bool `json:"unwritten,omitempty"`
 	}
-	// RemovalStarted records the IDs of backups that are no longer kept and are about to be deleted.
+	// RemovalStarted records the IDs of backups that are no longer kept and are about to be
+	// deleted.
 	RemovalStarted struct {
 		Backups []string `json:"backups"`
 	}
@@ -131,15 +130,15 @@ type (
 	Removed struct {
 		Backups    []Backup `json:"backups,omitempty"`
 		Incomplete []string `json:"incomplete,omitempty"`
-		// Foreign are paths that were not changed, because this schedule has not written their
+		// Foreign are paths that were not changed, because this schedule did not write their
 		// content.
 		Foreign []string `json:"foreign,omitempty"`
 	}
-	// RemovalFailed records that a backup could not be deleted. The deletion is retried.
+	// RemovalFailed records that a deletion failed and is retried.
 	RemovalFailed struct {
 		Problem
 	}
-	// Ended records that the resource was deleted. The backups are kept.
+	// Ended records that the resource was deleted. Its backups are kept.
 	Ended struct {
 		Reason string `json:"reason,omitempty"`
 	}
@@ -156,7 +155,7 @@ func (RemovalFailed) event()  {}
 func (RemovalStarted) event() {}
 func (Ended) event()          {}
 
-// NewCatalog returns the events of a schedule and their types in the log.
+// NewCatalog returns the event types of a schedule.
 func NewCatalog() *eventlog.Catalog[Event] {
 	return eventlog.NewCatalog(eventlog.KindBackup,
 		eventlog.Define[Event, Configured]("configured", 1),
@@ -172,7 +171,7 @@ func NewCatalog() *eventlog.Catalog[Event] {
 	)
 }
 
-// Links returns the links between the events of one attempt, and to the request for it.
+// Links links the events of one attempt, and the request for it.
 func Links(_ *State, event Event) aggregate.Links {
 	backup := func(id string) aggregate.Key { return aggregate.Key{Kind: "backup", Name: id} }
 	switch e := event.(type) {

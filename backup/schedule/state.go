@@ -5,38 +5,37 @@ import (
 	"time"
 )
 
-// State is the state of a schedule. The zero value is a schedule that was not configured. Only Apply changes it.
+// State is the state of a schedule. The zero value is a schedule that was not configured. Only
+// Apply changes it.
 type State struct {
 	Spec   Spec
 	Holder string // the incarnation that drives it
 	// Since is when the schedule was last set, changed or resumed. Nothing is due before.
 	Since   time.Time
 	EndedAt time.Time
-	// LastDue is the last time of the schedule for which a backup was started. LastSuccess is when
-	// the last backup was complete.
+	// LastDue is the schedule's last time for which a backup was started. LastSuccess is when the
+	// last backup was complete.
 	LastDue, LastSuccess time.Time
-	// LastRequest is the value of the last request. BegunRequest is the last value for which a
-	// backup was started.
+	// LastRequest is the last request; BegunRequest is the last one for which a backup was started.
 	LastRequest, BegunRequest string
 
-	// Running is the backup that is being made, or nil. After a failure it is retained for the retry.
+	// Running is the backup that is being made, or retried after a failure; nil if there is none.
 	Running *Started
 	// Working means that an attempt at Running has begun and is not known to have ended.
 	Working bool
-	// DestinationChanged means that the backup that is being made was started at an earlier destination.
+	// DestinationChanged means that Running was started at an earlier destination.
 	DestinationChanged bool
-	// Failures is the number of failed attempts since the last success. FailedAt is when the last attempt failed.
+	// Failures counts the failed attempts since the last success. FailedAt is the last of them.
 	Failures int
 	FailedAt time.Time
 	Problem  Problem
-	// Kept are the backups at the destination, in the order of their completion. Expiring are
-	// backups that are about to be deleted. Incomplete are failed attempts that may have files at
-	// the destination.
+	// Kept are the backups at the destination, in the order of completion. Expiring are about to be
+	// deleted. Incomplete are failed attempts that may have files at the destination.
 	Kept       []KeptBackup
 	Expiring   []Backup
 	Incomplete []Attempt
-	// RemovalProblem is why a deletion failed, RemovalFailedAt is when it failed, and
-	// RemovalFailures is how often in succession.
+	// RemovalProblem is why the last deletion failed; RemovalFailures counts the failures in
+	// succession.
 	RemovalProblem  Problem
 	RemovalFailedAt time.Time
 	RemovalFailures int
@@ -67,7 +66,7 @@ type Attempt struct {
 // ClaimedBy returns the incarnation that drives the schedule.
 func (s *State) ClaimedBy() string { return s.Holder }
 
-// IsConfigured reports whether the schedule was configured.
+// IsConfigured reports whether the schedule was ever configured.
 func (s *State) IsConfigured() bool { return s.Spec.Schedule != "" }
 
 // Finished reports whether the resource was deleted.
@@ -102,7 +101,7 @@ func (s *State) Apply(event Event, at time.Time) {
 	}
 }
 
-// configure sets the spec. It stops tracking backups at an earlier destination.
+// configure stops tracking backups at an earlier destination.
 func (s *State) configure(spec Spec, at time.Time) {
 	if spec.Schedule != s.Spec.Schedule || spec.TimeZone != s.Spec.TimeZone || spec.Suspend != s.Spec.Suspend {
 		s.Since = at
@@ -110,7 +109,7 @@ func (s *State) configure(spec Spec, at time.Time) {
 	if s.IsConfigured() && !spec.Destination.SameLocation(s.Spec.Destination) {
 		s.Kept, s.Expiring, s.Incomplete, s.DestinationChanged = nil, nil, nil, s.Working
 	}
-	// The change may have corrected the cause of a failure, so the retry is due at once.
+	// The change may have corrected the cause of a failure, so a retry is due at once.
 	s.Spec, s.Failures, s.FailedAt, s.RemovalFailures, s.RemovalFailedAt, s.RemovalProblem = spec, 0, time.Time{}, 0, time.Time{}, Problem{}
 }
 
@@ -124,7 +123,7 @@ func (s *State) start(e Started) {
 	}
 }
 
-// complete adds a complete backup. Backups are in the order of the log, not of the clock.
+// complete adds a backup in the order of the log, not of the clock.
 func (s *State) complete(b Backup, at time.Time) {
 	if i := slices.IndexFunc(s.Incomplete, func(a Attempt) bool { return a.ID == b.ID }); i >= 0 {
 		s.addFound(b, s.Incomplete[i])
@@ -138,8 +137,8 @@ func (s *State) complete(b Backup, at time.Time) {
 	s.clearRunning()
 }
 
-// addFound adds a backup that was complete although its attempt counted as failed. A backup that
-// has failed since is still retried if it is for another time of the schedule.
+// addFound adds a complete backup whose attempt counted as failed. A backup that has failed since
+// is still retried if it is for another time of the schedule.
 func (s *State) addFound(b Backup, a Attempt) {
 	s.Incomplete = slices.DeleteFunc(s.Incomplete, func(other Attempt) bool { return other.ID == b.ID })
 	s.Kept = append(s.Kept, newKept(b))
@@ -156,7 +155,6 @@ func (s *State) supersede() {
 	}
 }
 
-// clearRunning ends the backup that is being made.
 func (s *State) clearRunning() {
 	s.Running, s.Working, s.DestinationChanged, s.Failures, s.FailedAt, s.Problem = nil, false, false, 0, time.Time{}, Problem{}
 }
@@ -184,7 +182,6 @@ func (s *State) expire(ids []string) {
 	})
 }
 
-// hasRemovals reports whether the destination may have files to delete.
 func (s *State) hasRemovals() bool { return len(s.Expiring)+len(s.Incomplete) > 0 }
 
 func (s *State) applyRemoved(e Removed) {

@@ -42,7 +42,7 @@ func DestinationOf(d v1alpha1.BackupDestination) (to Destination) {
 	return to
 }
 
-// Location returns the location of a path at a destination, as users write it.
+// Location returns a path at a destination as users write it.
 func (d Destination) Location(place string) string {
 	if d.Bucket == "" {
 		return place
@@ -65,7 +65,6 @@ func phase(s *State) v1alpha1.BackupSchedulePhase {
 	}
 }
 
-// explain returns one sentence about what happens now, and what a human can do about it, if anything.
 func explain(s *State, now time.Time) (message, next string) {
 	switch phase(s) {
 	case v1alpha1.BackupEnded:
@@ -107,14 +106,14 @@ func lastBackupText(s *State) string {
 		return "; there is no backup yet"
 	}
 	b := s.Kept[len(s.Kept)-1]
-	if b.Objects == 0 { // it was found to be complete after its process had ended
+	if b.Objects == 0 { // found to be complete after its process had ended
 		return "; the last backup is " + s.Spec.Destination.Location(b.Path)
 	}
 	return fmt.Sprintf("; the last backup has %s of %s", view.Count(b.Objects, "object"), view.Count(b.Clusters, "cluster"))
 }
 
-// Missed returns the first time of the schedule since the last backup for which no backup began
-// within the starting deadline, or zero.
+// Missed returns the schedule's first time since the last backup for which no backup began within
+// the starting deadline, or zero.
 func Missed(s *State, now time.Time) time.Time {
 	if s.Spec.Suspend || s.Finished() || !s.IsConfigured() || s.Running != nil {
 		return time.Time{}

@@ -59,8 +59,7 @@ func upload(ctx context.Context, to Store, name, file string) (int64, error) {
 	return info.Size(), to.Put(ctx, name, f, info.Size())
 }
 
-// CompleteHead returns the beginning of the index of the complete backup at a path, or the zero
-// value if there is none.
+// CompleteHead returns the head of the complete backup at a path, or zero if there is none.
 func CompleteHead(ctx context.Context, in Store, place string) (archive.Head, error) {
 	sums, err := in.Get(ctx, path.Join(place, archive.SumsFile))
 	if errors.Is(err, ErrNotFound) {
@@ -73,7 +72,7 @@ func CompleteHead(ctx context.Context, in Store, place string) (archive.Head, er
 	return identify(ctx, in, place)
 }
 
-// identify returns the beginning of the index at a path, or the zero value if there is no index.
+// identify returns the head of the index at a path, or zero if there is none.
 func identify(ctx context.Context, in Store, place string) (archive.Head, error) {
 	index, err := in.Get(ctx, path.Join(place, archive.IndexFile))
 	if errors.Is(err, ErrNotFound) {
@@ -86,9 +85,9 @@ func identify(ctx context.Context, in Store, place string) (archive.Head, error)
 	return archive.ReadHead(index)
 }
 
-// Remove deletes the files of the backup with an ID from a path, the list of checksums first,
-// including those of an interrupted upload or removal. If the path has another backup or an invalid
-// index, it deletes nothing and returns ErrForeign.
+// Remove deletes the files of backup id, the list of checksums first, even after an interrupted
+// upload or removal. If the path has another backup or an invalid index, it deletes nothing and
+// returns ErrForeign.
 func Remove(ctx context.Context, from Store, place, id string) error {
 	there, err := CompleteHead(ctx, from, place)
 	if err == nil && there.ID == "" { // the upload or an earlier removal was interrupted
@@ -132,8 +131,8 @@ func listFiles(ctx context.Context, in Store, place string) (files []string, err
 	return files, err
 }
 
-// Download copies a complete backup from a path in a store to a folder, which it creates. It does
-// not check for damage; archive.Open does.
+// Download copies a complete backup to a folder, which it creates. It does not check for damage;
+// archive.Open does.
 func Download(ctx context.Context, from Store, place, dir string) error {
 	switch head, err := CompleteHead(ctx, from, place); {
 	case err != nil:
@@ -152,8 +151,7 @@ func Download(ctx context.Context, from Store, place, dir string) error {
 }
 
 // ListBackups returns the complete backups below a path, sorted by base name, so that those of a
-// BackupSchedule are sorted by time. If there are more than most, it returns the last ones; all is
-// the total.
+// BackupSchedule are sorted by time. It returns at most the last most ones; all is the total.
 func ListBackups(ctx context.Context, in Store, place string, most int) (places []string, all int, err error) {
 	files := 0
 	err = in.List(ctx, place, func(name string) error {

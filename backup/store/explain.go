@@ -13,9 +13,8 @@ import (
 	"scute.dev/kube/guard"
 )
 
-// convertError converts an error of the client to an Error that names the field, without the
-// store's text: an endpoint may lead to something other than a store, whose responses must not be
-// readable this way.
+// convertError converts an error of the client to an Error without the store's text: an endpoint
+// may lead to something other than a store, whose responses must not be readable this way.
 func convertError(err error) error {
 	if err == nil {
 		return nil
@@ -51,7 +50,6 @@ func convertError(err error) error {
 	}
 }
 
-// denialText returns the guard's text without the text around it.
 func denialText(err error) string {
 	var network *net.OpError
 	if errors.As(err, &network) && network.Err != nil {

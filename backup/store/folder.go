@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Folder stores files below a folder, and never outside of it, even if a name or a symbolic link leads there.
+// Folder stores files below a folder, even if a name or a symbolic link leads outside.
 type Folder struct{ root *os.Root }
 
 // OpenFolder opens an existing folder. The caller closes it.
@@ -41,7 +41,7 @@ func (f *Folder) Put(ctx context.Context, name string, from io.ReaderAt, size in
 	return err
 }
 
-// Write implements Store. The file is written completely or not at all, and synced.
+// Write implements Store as Put does.
 func (f *Folder) Write(ctx context.Context, name string, from io.Reader) (int64, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -88,7 +88,7 @@ func (f *Folder) writeFile(name string, from io.Reader) (int64, error) {
 	return n, errors.Join(err, out.Close())
 }
 
-// sync syncs a folder and its parents, so that their entries are durable.
+// sync also syncs the parents of a folder, so that their entries are durable.
 func (f *Folder) sync(dir string) error {
 	for {
 		d, err := f.root.Open(dir)

@@ -27,8 +27,7 @@ type S3Options struct {
 	// Region defaults to us-east-1.
 	Region   string
 	Insecure bool
-	// AccessKeyID, SecretAccessKey and SessionToken are the credentials. CA are certificate
-	// authorities in PEM. If it is empty, the system certificate authorities are used.
+	// CA are certificate authorities in PEM. If it is empty, the system's are used.
 	AccessKeyID, SecretAccessKey, SessionToken string
 	CA                                         []byte
 	// Dial connects to the endpoint without a proxy. If it is nil, the defaults of net/http apply.
@@ -44,8 +43,7 @@ type S3 struct {
 const (
 	responseTimeout  = 30 * time.Second
 	handshakeTimeout = 15 * time.Second
-	// maxObjectBytes limits a response with an object. The largest object of a backup is far
-	// smaller: an index of 100,000 objects has 40 MiB.
+	// maxObjectBytes limits a response with an object. An index of 100,000 objects has 40 MiB.
 	maxObjectBytes = 256 << 20
 	// maxPageBytes limits all other responses, because they are decoded to structures of up to 200
 	// times their size. A page of a list has pageKeys names of at most 3 KiB each.
@@ -53,7 +51,8 @@ const (
 	pageKeys       = 100
 	maxHeaderBytes = 64 << 10
 	maxAttempts    = 3
-	// partSize is the size of the parts in which a large file is sent. At most one part of each file is in memory.
+	// partSize is the size of the parts of a large file. At most one part of each file is in
+	// memory.
 	partSize = 16 << 20
 )
 
@@ -79,7 +78,7 @@ func OpenS3(o S3Options) (*S3, error) {
 		transport.Proxy = nil // behind a proxy, Dial could not check the address
 	}
 	if len(o.CA) > 0 {
-		if err := kube.CheckKeySizes(o.CA); err != nil { // with an untrusted key, verifying one certificate could take hours
+		if err := kube.CheckKeySizes(o.CA); err != nil { // an untrusted key could make one verification take hours
 			return nil, newError("InvalidCredentials", FieldCredentials, "ca.crt: "+err.Error(),
 				"use a certificate authority with a key of a usual size", err)
 		}
@@ -107,7 +106,7 @@ func (s *S3) Close() error {
 
 type limitedTransport struct{ next *http.Transport }
 
-// RoundTrip implements http.RoundTripper.
+// RoundTrip limits the response.
 func (l limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := l.next.RoundTrip(r)
 	if err != nil {
@@ -151,7 +150,7 @@ func (s *S3) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 
 type objectBody struct{ io.ReadCloser }
 
-// Read implements io.Reader, and explains errors.
+// Read returns converted errors.
 func (o objectBody) Read(p []byte) (int, error) {
 	n, err := o.ReadCloser.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -17,20 +17,19 @@ type Store interface {
 	// Write writes a file of unknown size, replacing an existing one, and returns the number of
 	// bytes. If reading fails, it writes no file.
 	Write(ctx context.Context, name string, from io.Reader) (int64, error)
-	// Get opens a file for reading, or returns ErrNotFound. The caller closes it.
+	// Get opens a file, or returns ErrNotFound. The caller closes it.
 	Get(ctx context.Context, name string) (io.ReadCloser, error)
-	// List calls fn with the name of each file in a folder and below it.
+	// List calls fn with the name of each file below a folder.
 	List(ctx context.Context, folder string, fn func(name string) error) error
 	// Delete deletes a file. It succeeds if the file does not exist.
 	Delete(ctx context.Context, name string) error
 }
 
-// Error describes why a request to a store failed, and which field of the destination is at fault.
+// Error is why a request to a store failed, and which field of the destination is at fault.
 type Error struct {
-	// Reason is a word in CamelCase.
+	// Reason is in CamelCase.
 	Reason string
-	// Field is bucket, credentials, endpoint or volume, relative to the destination. It is empty if
-	// no field is at fault.
+	// Field is bucket, credentials, endpoint or volume; empty if no field is at fault.
 	Field string
 	// Message has no text of the store. Next is what to do.
 	Message, Next string
@@ -38,7 +37,6 @@ type Error struct {
 	err error
 }
 
-// newError returns an Error.
 func newError(reason, field, message, next string, err error) *Error {
 	return &Error{Reason: reason, Field: field, Message: message, Next: next, err: err}
 }
@@ -50,16 +48,16 @@ func (e *Error) Error() string {
 	return e.Field + ": " + e.Message
 }
 
-// Unwrap returns the cause. Its text may include the text of the store's error.
+// Unwrap returns the cause, whose text may include the store's.
 func (e *Error) Unwrap() error { return e.err }
 
-// The reasons whose remedy depends on where the user specifies the store.
+// Reasons whose remedy depends on where the user specifies the store.
 const (
 	ReasonPlainText  = "EndpointWithoutTLS"
 	ReasonNotTrusted = "CertificateNotTrusted"
 )
 
-// The fields of a destination in errors.
+// Values of Error.Field.
 const (
 	FieldBucket      = "bucket"
 	FieldCredentials = "credentials"
