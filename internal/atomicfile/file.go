@@ -11,9 +11,8 @@ import (
 // unfinished is the suffix of a file that is being written. CreateTemp replaces the star.
 const unfinished = ".tmp*"
 
-// Write replaces the file at path with the output of write. If it returns nil, the new file is
-// synced to disk. Only the owner may read the file (mode 0600). If it returns an error, the old
-// file is unchanged.
+// Write replaces the file at path with the output of write, readable by its owner only (mode 0600),
+// and syncs it to disk. If it returns an error, the old file is unchanged.
 func Write(path string, write func(io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+unfinished)
 	if err != nil {
@@ -40,7 +39,7 @@ func WriteBytes(path string, data []byte) error {
 	})
 }
 
-// Clean removes the files that crashed processes left in Write for path. No other process may be writing the file.
+// Clean removes the files that crashed writers of path left. No process may be writing it.
 func Clean(path string) error {
 	left, err := filepath.Glob(path + unfinished)
 	for _, name := range left {
@@ -49,13 +48,13 @@ func Clean(path string) error {
 	return err
 }
 
-// IsUnfinished reports whether name is the name of a file that a crashed process left in Write for file.
+// IsUnfinished reports whether name is a file that a crashed writer of file left.
 func IsUnfinished(name, file string) bool {
 	matched, err := filepath.Match(file+unfinished, name)
 	return err == nil && matched
 }
 
-// Sync syncs a file or a folder, and so the names of its files, to the disk.
+// Sync syncs a file, or a folder with the names of its files, to disk.
 func Sync(path string) error {
 	d, err := os.Open(path) //nolint:gosec // the caller's path
 	if err != nil {

@@ -2,22 +2,21 @@ package fair
 
 import "slices"
 
-// order is a queue in which the namespaces take turns. Within a namespace it is first in, first
-// out. It is not safe for concurrent use.
+// order is a queue in which namespaces take turns. Within a namespace it is first in, first out. It
+// is not safe for concurrent use.
 type order[T comparable] struct {
 	namespace func(T) string
 	waiting   map[string][]T
-	// turn contains the namespaces with waiting items; the first one is next.
+	// turn has the namespaces with waiting items; the first one is next.
 	turn []string
 	n    int
 }
 
-// newOrder returns an empty order.
 func newOrder[T comparable](namespace func(T) string) *order[T] {
 	return &order[T]{namespace: namespace, waiting: make(map[string][]T)}
 }
 
-// Touch does nothing: an item that waits keeps its position.
+// Touch does nothing: a waiting item keeps its position.
 func (o *order[T]) Touch(T) {}
 
 // Len returns the number of waiting items.
@@ -33,12 +32,12 @@ func (o *order[T]) Push(item T) {
 	o.n++
 }
 
-// Pop removes and returns the next item. It must not be called on an empty order.
+// Pop removes and returns the next item of an order that is not empty.
 func (o *order[T]) Pop() T { return o.pop(o.turn[0]) }
 
-// PopLowest removes and returns the next item of the namespace with the lowest rank. Among
-// namespaces of equal rank, it chooses the namespace whose turn is first. rank returns false for a
-// namespace that must wait. ok is false if all namespaces must wait.
+// PopLowest removes and returns the next item of the namespace with the lowest rank; among equals,
+// of the namespace whose turn is first. rank returns false for a namespace that must wait. ok is
+// false if all must wait.
 func (o *order[T]) PopLowest(rank func(namespace string) (int, bool)) (item T, ok bool) {
 	var next string
 	var lowest int
@@ -53,10 +52,10 @@ func (o *order[T]) PopLowest(rank func(namespace string) (int, bool)) (item T, o
 	return item, ok
 }
 
-// pop removes and returns the first item of a namespace, which then has the last turn.
+// pop returns the first item of a namespace, which then has the last turn.
 func (o *order[T]) pop(ns string) (item T) {
 	queue := o.waiting[ns]
-	item, queue[0] = queue[0], item // the zero value, so that the item is not retained
+	item, queue[0] = queue[0], item // the zero value: do not retain the item
 	o.endTurn(ns)
 	if o.n--; len(queue) > 1 {
 		o.waiting[ns], o.turn = queue[1:], append(o.turn, ns)
@@ -70,7 +69,7 @@ func (o *order[T]) endTurn(ns string) {
 	o.turn = slices.DeleteFunc(o.turn, func(other string) bool { return other == ns })
 }
 
-// Remove removes an item, if it waits.
+// Remove removes an item if it is waiting.
 func (o *order[T]) Remove(item T) {
 	ns := o.namespace(item)
 	i := slices.Index(o.waiting[ns], item)

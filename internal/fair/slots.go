@@ -5,12 +5,10 @@ import (
 	"sync"
 )
 
-// Slots bounds concurrent work, and shares the slots fairly between namespaces. A free slot goes to
-// the namespace that holds the fewest slots, then to the namespace that was served longest ago.
-// Within a namespace, it goes to the first request. A namespace that holds less than an equal share
-// gets a slot although all are in use, up to twice the limit in all.
-//
-// A nil *Slots has no limit.
+// Slots bounds concurrent work. A free slot goes to the namespace that holds the fewest slots, then
+// to the one that was served longest ago, and within a namespace to the first request. A namespace
+// with less than an equal share gets a slot even if all are in use, up to twice the limit in all. A
+// nil *Slots has no limit.
 type Slots struct {
 	mu      sync.Mutex
 	share   share
@@ -22,19 +20,18 @@ func NewSlots(limit int) *Slots {
 	return &Slots{share: newShare(limit), waiting: newOrder(func(s *Slot) string { return s.namespace })}
 }
 
-// Slot is the right to work, which one goroutine requests and releases. The zero value is held as
-// soon as it is requested.
+// Slot is the right to work, for one goroutine. The zero value is held as soon as it is requested.
 type Slot struct {
 	slots     *Slots
 	namespace string
-	// granted is closed when the slot is held. It is nil if the slot was not requested.
+	// granted is closed when the slot is held. It is nil before the request.
 	granted chan struct{}
 }
 
 // Slot returns a slot that is not requested yet.
 func (p *Slots) Slot(namespace string) *Slot { return &Slot{slots: p, namespace: namespace} }
 
-// Request requests the slot, and returns a channel that is closed when the slot is held. It is
+// Request requests the slot, and returns a channel that is closed when it is held. It is
 // idempotent.
 func (p *Slot) Request() <-chan struct{} {
 	if p.granted != nil {
@@ -52,7 +49,7 @@ func (p *Slot) Request() <-chan struct{} {
 // Held reports whether the slot was granted.
 func (p *Slot) Held() bool {
 	select {
-	case <-p.granted: // blocks if it is nil
+	case <-p.granted: // blocks if nil
 		return true
 	default:
 		return false
@@ -62,8 +59,8 @@ func (p *Slot) Held() bool {
 // Pending reports whether the slot was requested and is not held yet.
 func (p *Slot) Pending() bool { return p.granted != nil && !p.Held() }
 
-// Acquire requests the slot and waits until it is held. If ctx ends first, it withdraws the request
-// and returns the error of ctx. A free slot is held even if ctx has ended.
+// Acquire requests the slot and waits for it. If ctx ends first, it withdraws the request and
+// returns the error of ctx. A free slot is held even if ctx has ended.
 func (p *Slot) Acquire(ctx context.Context) error {
 	select {
 	case <-p.Request():
@@ -103,7 +100,6 @@ func (p *Slots) release(place *Slot) {
 	p.grant()
 }
 
-// grant assigns the free slots.
 func (p *Slots) grant() {
 	for {
 		next, ok := p.waiting.PopLowest(func(namespace string) (int, bool) {
@@ -117,9 +113,9 @@ func (p *Slots) grant() {
 	}
 }
 
-// share counts the slots of a limited resource by namespace. A namespace that holds less than an
-// equal share of the limit, or nothing, always gets a slot while all namespaces together hold less
-// than twice the limit. So a tenant that holds its slots forever does not block others.
+// share counts slots by namespace. A namespace with less than an equal share of the limit, or
+// nothing, gets a slot while all together hold less than twice the limit. So a tenant that never
+// releases its slots does not block others.
 type share struct {
 	limit, total int
 	held         map[string]int

@@ -1,4 +1,4 @@
-// Package logaccess stores the tokens for an embedded event log in Secrets, one for each role. So
+// Package logaccess stores the tokens of an embedded event log in Secrets, one for each role. So
 // RBAC decides who may read the log and who may append to it.
 //
 // This package never contains what a role may do with the log (package eventlog/embedded does).

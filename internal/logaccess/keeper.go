@@ -19,20 +19,19 @@ import (
 )
 
 const (
-	// retryInterval is the wait after a failure, and watchInterval is the wait after a watch that
-	// ended.
+	// retryInterval is the wait after a failure, watchInterval that after a watch has ended.
 	retryInterval, watchInterval = 10 * time.Second, time.Second
-	// callTimeout is the timeout of a request, and watchTimeout is the timeout of a watch.
+	// callTimeout is for a request, watchTimeout for a watch.
 	callTimeout, watchTimeout = 20 * time.Second, 5 * time.Minute
 )
 
 // Keeper sets the tokens of a log's listener from Secrets. It creates a missing Secret with a
-// random token, so that deleting the Secret changes the token.
+// random token, so deleting the Secret changes the token.
 type Keeper struct {
 	Secrets Secrets
-	// Client reads, creates and watches the Secrets of the namespace.
+	// Client accesses the Secrets of the namespace.
 	Client typed.SecretInterface
-	// Set is called with the token of a role, or "" if the role is disabled.
+	// Set is called with the token of a role; "" disables the role.
 	Set    func(role embedded.Role, token string)
 	Logger *slog.Logger
 }
@@ -74,7 +73,6 @@ func (k *Keeper) syncRole(ctx context.Context, role embedded.Role) {
 	}
 }
 
-// getOrCreate reads the Secret of a role, and creates it if it does not exist.
 func (k *Keeper) getOrCreate(ctx context.Context, role embedded.Role) (*corev1.Secret, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

@@ -10,16 +10,14 @@ import (
 // Flag is the daemon's flag that names the Secrets, NAMESPACE/NAME.
 const Flag = "--log-access"
 
-// field is the field of a Secret with the token.
 const field = "token"
 
-// label is the label of Secrets that the daemon creates. Its value is the role.
+// label is on Secrets that the daemon creates. Its value is the role.
 const label = "scute.dev/log-access"
 
-// minTokenLength is the minimum length of a token in characters.
 const minTokenLength = 20
 
-// Secrets name the Secrets with the tokens, by their namespace and the common prefix of their names.
+// Secrets are the namespace and the common name prefix of the Secrets with the tokens.
 type Secrets struct{ Namespace, Name string }
 
 // Parse parses the value of Flag.

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// filler sets every field of a value to a value that identifies the field.
+// filler sets every field to a value that identifies the field.
 type filler struct {
 	t         *testing.T
 	values    map[reflect.Type]reflect.Value
@@ -103,7 +103,6 @@ func (f *filler) setStruct(v reflect.Value, path string) {
 	}
 }
 
-// encodesItself reports whether a type encodes itself.
 func (*filler) encodesItself(t reflect.Type) bool {
 	for _, own := range []reflect.Type{reflect.TypeFor[json.Marshaler](), reflect.TypeFor[json.Unmarshaler](), reflect.TypeFor[encoding.TextMarshaler](), reflect.TypeFor[encoding.TextUnmarshaler]()} {
 		if t.Implements(own) || t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(own) {
@@ -113,7 +112,7 @@ func (*filler) encodesItself(t reflect.Type) bool {
 	return false
 }
 
-// number returns a small number above zero that depends on the path.
+// number returns a small positive number that depends on the path.
 func number(path string) int64 {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(path))

@@ -15,9 +15,8 @@ import (
 	"scute.dev/eventlog"
 )
 
-// histories is the folder of saved histories of a package under test. Each history has a file with
-// the events of a real object, one per line, as `scutectl log tail -o json` prints them, and a file
-// with the resulting state.
+// histories is the folder of saved histories. Each has a file with the events of a real object, one
+// per line, as `scutectl log tail -o json` prints them, and a file with the resulting state.
 const histories = "testdata/histories"
 
 // History is an event of a saved history, with its time.
@@ -26,8 +25,8 @@ type History[E any] struct {
 	At    time.Time
 }
 
-// Histories replays saved histories: each must result in the same status as when it was saved.
-// status returns the status as users see it. Its messages (message, next) may change.
+// Histories replays saved histories: each must result in its saved status. status returns the
+// status as users see it; its messages (message, next) may change.
 func Histories[E any](t *testing.T, catalog *eventlog.Catalog[E], status func(t *testing.T, events []History[E]) any) {
 	t.Helper()
 	list, err := filepath.Glob(filepath.Join(histories, "*.jsonl"))
@@ -96,7 +95,6 @@ func Load(file string) ([]eventlog.Event, error) {
 	}
 }
 
-// removeMessages removes the messages for users.
 func removeMessages(v any) {
 	switch v := v.(type) {
 	case map[string]any:

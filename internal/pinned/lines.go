@@ -11,7 +11,7 @@ import (
 )
 
 // Lines compares lines of text without colors with testdata/NAME.golden; UPDATE=1 writes it. No
-// line may be wider than a terminal of a width, 0 for any.
+// line may be wider than width columns; 0 means any.
 func Lines(t testing.TB, name string, width int, lines []string) {
 	t.Helper()
 	for _, line := range lines {

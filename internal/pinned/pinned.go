@@ -16,14 +16,13 @@ import (
 	"scute.dev/eventlog"
 )
 
-// folder is the folder of the files of a package under test.
 const folder = "testdata/stored"
 
 //nolint:gochecknoglobals // a flag of tests
 var addFiles = flag.Bool("pinned.add", false, "package pinned: write a file for each type of which a field is in no file")
 
-// Events checks the types of a catalog, in all versions that ever existed. values contains a value,
-// which can be encoded and decoded, for each Go type that package pinned cannot fill.
+// Events checks the types of a catalog, in all versions that ever existed. values has a value for
+// each Go type that this package cannot fill.
 func Events[E any](t *testing.T, catalog *eventlog.Catalog[E], values ...any) {
 	t.Helper()
 	check(t, catalog.Types(), values, func(name string, data []byte) ([]byte, error) {
@@ -33,7 +32,7 @@ func Events[E any](t *testing.T, catalog *eventlog.Catalog[E], values ...any) {
 		}
 		written, err := catalog.Encode(fact)
 		if written.Type != name {
-			return nil, err // an older version, which is decoded and never encoded
+			return nil, err // an older version, which is only decoded
 		}
 		return written.Data, err
 	})
@@ -106,13 +105,12 @@ func check(t *testing.T, goTypes map[string]reflect.Type, values []any, again fu
 	}
 }
 
-// typeOf returns the type of a file: TYPE.json, or TYPE+2.json for fields that were added later.
+// typeOf returns the type of TYPE.json, or of TYPE+2.json, which has fields that were added later.
 func typeOf(file string) string {
 	name, _, _ := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".json"), "+")
 	return name
 }
 
-// write writes the next file of a type.
 func write(t *testing.T, name string, data []byte) {
 	t.Helper()
 	if err := os.MkdirAll(folder, 0o750); err != nil {
@@ -158,7 +156,6 @@ func parse(t *testing.T, what string, data []byte) any {
 	return v
 }
 
-// addFieldPaths adds the paths of all fields of a JSON value to into.
 func addFieldPaths(path string, v any, into map[string]bool) {
 	switch v := v.(type) {
 	case map[string]any:

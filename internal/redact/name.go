@@ -16,22 +16,22 @@ func IsSecretName(name string) bool {
 		"file", "path", "url", "uri", "ref", "name", "namespace", "id", "ids", "type", "length", "ttl", "seconds", "expiry",
 		"pagetoken", "nexttoken", "continuationtoken",
 	}, strings.HasSuffix) {
-		return false // the name describes the location or kind of a secret, or the continuation of a list
+		return false // it describes the location or kind of a secret, or continues a list
 	}
 	return has([]string{"password", "passwd", "passphrase", "privatekey", "apikey", "accesskey", "secretkey", "clientkeydata"}, strings.Contains) ||
 		has([]string{"token", "secret", "credential", "credentials", "cookie", "amzsignature", "googsignature"}, strings.HasSuffix) ||
 		slices.Contains([]string{"authorization", "proxyauthorization", "pwd", "sig", "signature"}, name)
 }
 
-// assignment matches a name and the separator before a value. assigned matches a value.
+// assignment matches a name and the separator before a value; assigned matches a value.
 var (
 	assignment = regexp.MustCompile(`([A-Za-z_][\w.-]*)(["']?\s*[:=]\s*|\s+)`)
 	assigned   = regexp.MustCompile(`^(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^\s&]+)`)
 )
 
 // redactNamed removes the values after names of secrets: token=..., "password": "...", --api-key
-// ... It matches a value only where it removes one, because for each of many names the value could
-// be the whole rest of the text.
+// ... It matches a value only to remove it, because for each of many names the value could be the
+// whole rest of the text.
 func redactNamed(text string) string {
 	var clean strings.Builder
 	for {
@@ -46,7 +46,7 @@ func redactNamed(text string) string {
 			value = assigned.FindString(rest)
 		}
 		if value == "" || slices.Contains(rejectionPrefixes(), value) {
-			clean.WriteString(text[:at[3]]) // the separator may be followed by another name
+			clean.WriteString(text[:at[3]]) // another name may follow the separator
 			text = text[at[3]:]
 			continue
 		}
@@ -55,15 +55,14 @@ func redactNamed(text string) string {
 	}
 }
 
-// rejectionPrefixes returns the first words of an API server's message about a field:
+// rejectionPrefixes are the first words of an API server's message about a field:
 // "spec.users[0].passwd: Required value".
 func rejectionPrefixes() []string {
 	return []string{"Invalid", "Unsupported", "Duplicate", "Required", "Forbidden:", "Internal", "Too", "Not"}
 }
 
-// precedesSecret reports whether a name and its separator are followed by a secret. After "Secret:
-// ", which is the kind of an object, no secret follows. Without : or =, a secret follows only a
-// flag ("--token x").
+// precedesSecret reports whether a secret follows a name and its separator. None follows "Secret:
+// ", the kind of an object. Without : or =, a secret follows only a flag ("--token x").
 func precedesSecret(before, name, between string) bool {
 	if strings.TrimSpace(between) == "" && !strings.HasSuffix(before, "--") {
 		return false

@@ -8,18 +8,16 @@ import (
 // Removed replaces a secret.
 const Removed = "(removed)"
 
-// maxLength is the maximum length of a message, in bytes. maxInput is how many bytes of a message
-// are searched, because a server may send MiBs, and the search takes seconds per MiB.
+// maxLength limits a message, in bytes. maxInput is how much of it is searched, because a server
+// may send MiBs and the search takes seconds per MiB.
 const (
 	maxLength = 1000
 	maxInput  = 8 << 10
 )
 
-// Message makes a message of another program safe for the log. It removes secrets and the values of
-// fields, and shortens the message.
-//
-// An API server that rejects an object quotes the value of the field, and a webhook may quote it
-// again in its explanation. Therefore Message removes all text after "Invalid value:" and the like.
+// Message makes a message of another program safe for the log: it removes secrets and shortens the
+// message. It also removes all text after "Invalid value:" and the like, because an API server
+// quotes the value of a field that it rejects, and a webhook may quote it again.
 func Message(message string) string {
 	cut := len(message) > maxInput
 	if cut {
@@ -36,10 +34,11 @@ func Message(message string) string {
 	return message
 }
 
-// fieldValue matches the text with which an API server begins to quote the value of a rejected field.
+// fieldValue matches the text before the value of a rejected field.
 const fieldValue = `\b((?:Invalid|Unsupported|Duplicate) value:|Not found:) *`
 
-// The expressions are compiled once, because each logged error is searched and compiling takes longer than searching.
+// Compile the expressions once: each logged error is searched, and compiling takes longer than
+// searching.
 var (
 	fromFieldValue = regexp.MustCompile("(?s)" + fieldValue + ".*")
 	fieldValueLine = regexp.MustCompile(fieldValue + ".*")
@@ -56,16 +55,17 @@ var (
 			`|[A-Za-z0-9+/=]{80,}`, // a key or a whole kubeconfig in base64
 	)
 	userinfo = regexp.MustCompile(`\b([A-Za-z][A-Za-z0-9+.-]*://)[^\s/?#"']*@`)
-	// A password may contain a slash or a space if it is not escaped, although a URL must not. A port contains neither.
+	// A password that is not escaped may contain a slash or a space, although a URL must not. A
+	// port contains neither.
 	unescapedUserinfo = regexp.MustCompile(`\b([A-Za-z][A-Za-z0-9+.-]*://)([^\s/?#"':@[]*):([^\s"'@]*(?: [^\s"'@]+)?)@(sha\d+:)?`)
 	port              = regexp.MustCompile(`^\d{1,5}(?:[^\w]|$)`)
-	// A host is followed by a path. A host of a single word may be a part of a password, unless it has a port.
+	// A path follows a host. A single word without a port may be a part of a password.
 	host     = regexp.MustCompile(`^(?:[\w-]+(?:\.[\w-]+)+(?::\d{1,5})?|localhost|[\w-]+:\d{1,5}|\[[^\s/@]*\](?::\d{1,5})?)(?:[/?#]|$)`)
 	digest   = regexp.MustCompile(`^sha\d+:`)
 	pemBlock = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]+-----.*?(-----END [A-Z0-9 ]+-----|$)`)
 )
 
-// Text removes secrets from a text, which it detects by their form or by the name before them.
+// Text removes secrets, which it detects by their form or by the name before them.
 func Text(text string) string {
 	text = redactKeys(text)
 	text = fieldValueLine.ReplaceAllString(text, "${1} "+Removed)
@@ -105,13 +105,12 @@ func redactPasswordRest(text string) string {
 	return strings.Join(parts, removed)
 }
 
-// redactKeys removes PEM blocks, which span several lines.
 func redactKeys(text string) string {
 	return pemBlock.ReplaceAllString(text, Removed)
 }
 
-// redactCredential removes the value after an authorization scheme if it may be a credential, and
-// keeps words of a sentence ("a Bearer token is needed").
+// redactCredential removes the value after an authorization scheme, but keeps words of a sentence
+// ("a Bearer token is needed").
 func redactCredential(found string) string {
 	scheme, value, _ := strings.Cut(found, " ")
 	const word = 12
@@ -121,12 +120,11 @@ func redactCredential(found string) string {
 	return scheme + " " + Removed
 }
 
-// maxTail is the maximum length of Tail's result.
 const maxTail = 900
 
-// Tail returns the last lines of a text, shortened and without keys and tokens, for the log.
+// Tail returns the last lines of a text, shortened and without secrets, for the log.
 func Tail(text string) string {
-	// This precedes the cut, because a part of a key does not have the form of a key.
+	// Before the cut: a part of a key does not have the form of a key.
 	text = redactKeys(text)
 	if i := strings.LastIndex(text, "-----END "); i >= 0 { // its beginning is missing
 		text = Removed + strings.TrimLeft(text[i+len("-----END "):], "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 -")

@@ -17,41 +17,39 @@ import (
 	"scute.dev/internal/fair"
 )
 
-// Supervisor drives all objects that are due, a bounded number at once, until its context ends. Its
-// exported fields are set before use and not changed.
+// Supervisor drives all objects that are due, a bounded number at once, until its context ends. Set
+// its exported fields before use.
 type Supervisor struct {
 	// Noun names an object in log lines and metrics.
 	Noun string
 	// IDs returns the IDs of all objects, due or not. It is called once.
 	IDs func() []string
-	// Due reports whether Drive has work for an object after a wait, which may be zero. It returns
-	// false if only a change can make the object due.
+	// Due reports whether Drive has work for an object after wait, which may be zero. due is false
+	// if only a change can make the object due.
 	Due func(id string) (wait time.Duration, due bool)
 	// Drive works on an object until nothing more can be done.
 	Drive func(ctx context.Context, id string) error
-	// Drivers has the listeners of the objects that are driven. Objects that Limit keeps from being
-	// driven are throttled there.
+	// Drivers has the listeners of driven objects. Objects beyond Limit are throttled there.
 	Drivers *Drivers
-	// Limit bounds the number of objects that are driven at once, most of which wait; it is 1 or
-	// more. Namespaces share it as they share Slots, which bound the objects that work.
+	// Limit bounds the objects that are driven at once, most of which wait; it is 1 or more.
+	// Namespaces share it as they share Slots, which bound the objects that work.
 	Limit  int
 	Logger *slog.Logger
 
 	mu      sync.Mutex
 	queue   workqueue.TypedRateLimitingInterface[string] // nil until Run
 	backoff workqueue.TypedRateLimiter[string]
-	// backoffUntil is when the backoff of an object ends that was driven before. It is retained
-	// until the object is no longer due.
+	// backoffUntil is when the backoff of an object ends. An entry is kept until its object is no
+	// longer due.
 	backoffUntil map[string]time.Time
 }
 
-// The backoff between two drives of an object, until it is no longer due: the drive may have
-// failed, for example because of the log, and the view may not have applied its result yet.
+// The backoff between two drives of an object that is still due: the drive may have failed, or the
+// view may not have applied its result yet.
 const initialBackoff, maxBackoff = 500 * time.Millisecond, 10 * time.Second
 
-// Changed notifies the driver of an object of a commit, and enqueues the object, because it may
-// have become due. It does not block. Before Run it enqueues nothing, because Run enqueues all
-// objects.
+// Changed notifies the driver of an object of a commit, and enqueues the object, which may have
+// become due. It does not block. Before Run, which enqueues all objects, it enqueues nothing.
 func (s *Supervisor) Changed(id string, seq uint64) {
 	s.Drivers.notify(id, seq)
 	s.mu.Lock()
@@ -62,7 +60,7 @@ func (s *Supervisor) Changed(id string, seq uint64) {
 	}
 }
 
-// Run drives objects until ctx ends, and returns when all goroutines have stopped. It is called once.
+// Run drives objects until ctx ends and all goroutines have stopped. It is called once.
 func (s *Supervisor) Run(ctx context.Context) {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](initialBackoff, maxBackoff)
 	q := fair.NewQueue(s.Noun+"s", limiter, namespaceOf)
@@ -98,14 +96,13 @@ func (s *Supervisor) Run(ctx context.Context) {
 	}
 }
 
-// namespaceOf returns the namespace of an object, with which its ID begins.
 func namespaceOf(id string) string {
 	namespace, _, _ := strings.Cut(id, "/")
 	return namespace
 }
 
-// isDue reports whether an object is due now and its backoff has ended. If the object becomes due
-// later, isDue enqueues it for that time.
+// isDue reports whether an object is due now and its backoff has ended. If it becomes due later,
+// isDue enqueues it for that time.
 func (s *Supervisor) isDue(id string) bool {
 	wait, due := s.Due(id)
 	s.mu.Lock()
@@ -144,7 +141,6 @@ func (s *Supervisor) acquire(ctx context.Context, id string, slot *fair.Slot) bo
 	}
 }
 
-// startBackoff enqueues an object for the end of its backoff.
 func (s *Supervisor) startBackoff(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -153,8 +149,7 @@ func (s *Supervisor) startBackoff(id string) {
 	s.queue.AddAfter(id, wait)
 }
 
-// throttledByLimit returns why an object is not driven. The message has no current numbers, because
-// each change of it would be published.
+// throttledByLimit has no current numbers in its message, because each change would be published.
 func (s *Supervisor) throttledByLimit() Throttled {
 	return Throttled{TooManyUnfinished, fmt.Sprintf(
 		"waiting until another %[1]s ends: at most %[2]d unfinished %[1]ss are driven at once, or %[3]d if namespaces have less than an equal share",
@@ -180,12 +175,12 @@ func (s *Supervisor) drive(ctx context.Context, id string) {
 }
 
 // Drivers is shared by the goroutines that drive objects of one kind. It notifies them of commits,
-// and holds the reason for which an object is throttled. The zero value is ready for use. It is
-// safe for concurrent use; its fields are set before use and not changed.
+// and holds why an object is throttled. The zero value works. It is safe for concurrent use; set
+// its fields before use.
 type Drivers struct {
-	// Changed is called when Throttled of an object has changed; it must not block. May be nil.
+	// Changed is called when Throttled of an object has changed. It must not block and may be nil.
 	Changed func(id string)
-	// After returns a channel that receives after a duration; nil is time.After.
+	// After is like time.After, which is the default.
 	After func(time.Duration) <-chan time.Time
 
 	mu        sync.Mutex
@@ -201,8 +196,8 @@ func (d *Drivers) Timer(after time.Duration) <-chan time.Time {
 	return time.After(after)
 }
 
-// Sleep waits for a duration, or until news receives the sequence of a commit after seq, which may
-// be an operator's decision. Commits up to seq are the driver's.
+// Sleep waits for a duration, or until news receives a sequence above seq, that is, a commit by
+// another process, such as an operator's decision.
 func (d *Drivers) Sleep(ctx context.Context, wait time.Duration, news <-chan uint64, seq uint64) error {
 	if wait <= 0 {
 		return ctx.Err()
@@ -222,8 +217,8 @@ func (d *Drivers) Sleep(ctx context.Context, wait time.Duration, news <-chan uin
 	}
 }
 
-// Subscribe subscribes to the commits about an ID: news receives the sequence of the newest one.
-// Each ID has at most one listener.
+// Subscribe returns the sequence of the newest commit about an ID in news. Each ID has at most one
+// listener.
 func (d *Drivers) Subscribe(id string) (news <-chan uint64, stop func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -241,8 +236,7 @@ func (d *Drivers) Subscribe(id string) (news <-chan uint64, stop func()) {
 	}
 }
 
-// notify notifies the listener of an ID of a commit, for example of an operator's decision. It does
-// not block. The caller passes sequences in order.
+// notify does not block. The caller passes sequences in order.
 func (d *Drivers) notify(id string, seq uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -257,8 +251,8 @@ func (d *Drivers) notify(id string, seq uint64) {
 	listener <- seq
 }
 
-// Acquire acquires a slot for an object. While it waits, the object is throttled for a reason.
-// waited reports whether the slot was not free at once.
+// Acquire acquires a slot for an object, which is throttled while it waits. waited reports whether
+// the slot was not free at once.
 func (d *Drivers) Acquire(ctx context.Context, id string, slot *fair.Slot, reason string) (waited bool, err error) {
 	if slot.Request(); slot.Held() {
 		return false, nil
@@ -268,14 +262,14 @@ func (d *Drivers) Acquire(ctx context.Context, id string, slot *fair.Slot, reaso
 	return true, slot.Acquire(ctx)
 }
 
-// Throttled returns why an object is throttled; the zero value if it is not.
+// Throttled returns why an object is throttled; zero if it is not.
 func (d *Drivers) Throttled(id string) Throttled {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.throttled[id]
 }
 
-// Throttle sets why an object is throttled; the zero value means that it is not.
+// Throttle sets why an object is throttled; zero means that it is not.
 func (d *Drivers) Throttle(id string, why Throttled) {
 	d.mu.Lock()
 	changed := why != d.throttled[id]
@@ -291,7 +285,7 @@ func (d *Drivers) Throttle(id string, why Throttled) {
 	}
 }
 
-// NewBackOff returns a backoff between polls or retries: it begins with first, grows to longest, and never ends.
+// NewBackOff returns a backoff that begins with first, grows to longest, and never ends.
 func NewBackOff(first, longest time.Duration) *backoff.ExponentialBackOff {
 	return backoff.NewExponentialBackOff(backoff.WithInitialInterval(first), backoff.WithMaxInterval(longest),
 		backoff.WithMultiplier(1.3), backoff.WithMaxElapsedTime(0))

@@ -2,8 +2,8 @@ package supervise
 
 import "time"
 
-// Throttled describes why an object does not start although it could. The zero value means that it
-// is not throttled.
+// Throttled is why an object does not start although it could. The zero value means that it is not
+// throttled.
 type Throttled struct {
 	// Reason is one of the constants below.
 	Reason  string
@@ -14,24 +14,23 @@ type Throttled struct {
 const (
 	// NoFreePlace means that the limit of concurrent work is reached.
 	NoFreePlace = "NoFreePlace"
-	// TooManyUnfinished means that the limit of unfinished objects that are driven is reached. Most
-	// of them wait.
+	// TooManyUnfinished means that the limit of driven objects is reached, most of which wait.
 	TooManyUnfinished = "TooManyUnfinished"
 	// QuotaExceeded means that the namespace has used up its quota of the log.
 	QuotaExceeded = "QuotaExceeded"
-	// NotAdopted means that a client wrote the definition, inputs or outputs to the log, and no resource adopts them.
+	// NotAdopted means that a client wrote the definition, inputs or outputs to the log, and no
+	// resource adopts them.
 	NotAdopted = "NotAdopted"
 )
 
-// Quota returns a text that names the limit of the log that keeps a namespace from starting work,
-// and the time at which it ends, or "". Nil means that there is no limit.
+// Quota returns which limit of the log keeps a namespace from starting work, and until when; "" if
+// none does. A nil Quota means that there is no limit.
 type Quota func(namespace string) string
 
-// RecheckInterval is the delay after which an object is checked again that the quota of its
-// namespace keeps from starting.
+// RecheckInterval is the delay until an object that a quota keeps from starting is checked again.
 const RecheckInterval = time.Minute
 
-// Throttled returns why the namespace may start no work; the zero value below the quota.
+// Throttled returns why the namespace may start no work; zero below the quota.
 func (q Quota) Throttled(namespace string) Throttled {
 	if q == nil {
 		return Throttled{}

@@ -25,23 +25,22 @@ type Bound struct {
 // Reconciled records that an operator compared the unfinished objects with the clusters and
 // permitted the use of the log again.
 type Reconciled struct {
-	// Cluster to which the log is bound from now on.
+	// Cluster is the cluster to which the log is bound from now on.
 	Cluster string `json:"cluster"`
-	// Watermark of the Lease at the reconciliation. It no longer prevents the use of this log.
+	// Watermark of the Lease at that time. It no longer prevents the use of this log.
 	Watermark Watermark `json:"watermark"`
-	// Statuses is the high-water mark in the statuses of scute's resources at the reconciliation.
-	// Statuses up to it no longer prevent the use of this log.
+	// Statuses is the high-water mark in the statuses of scute's resources at that time. Statuses
+	// up to it no longer prevent the use of this log.
 	Statuses Watermark `json:"statuses,omitzero"`
-	// Open are the objects that were unfinished in the log or in the cluster, with their outcomes.
+	// Open are the objects that were unfinished in the log or in the cluster.
 	Open []Outcome `json:"open,omitempty"`
 }
 
-// Outcome is the outcome of the reconciliation for one object.
+// Outcome is what the reconciliation found about one object.
 type Outcome struct {
 	// Name is KIND/ID, as in the log.
 	Name string `json:"name"`
-	// Log and Resource are the states of the object in the log and in its resource; "" if the
-	// object does not exist there.
+	// Log and Resource are the states of the object there; "" if it does not exist.
 	Log      string `json:"log,omitempty"`
 	Resource string `json:"resource,omitempty"`
 	// Next is what happens to the object next.
@@ -51,7 +50,7 @@ type Outcome struct {
 func (Bound) isEvent()      {}
 func (Reconciled) isEvent() {}
 
-// NewCatalog returns the catalog of events about the log.
+// NewCatalog returns the event types of the log's own aggregate.
 func NewCatalog() *eventlog.Catalog[Event] {
 	return eventlog.NewCatalog(eventlog.KindDaemon,
 		eventlog.Define[Event, Bound]("bound", 1),
@@ -59,7 +58,7 @@ func NewCatalog() *eventlog.Catalog[Event] {
 	)
 }
 
-// Commit returns a commit of one event on the log's own aggregate, whose last commit is at seq.
+// Commit returns a commit of one event to the log's own aggregate, whose last commit is at seq.
 func Commit(e Event, actor string, seq uint64, now time.Time) (eventlog.Commit, error) {
 	ev, err := NewCatalog().Encode(e)
 	if err != nil {
@@ -71,7 +70,7 @@ func Commit(e Event, actor string, seq uint64, now time.Time) (eventlog.Commit, 
 	return c, nil
 }
 
-// Describe returns an event of the daemon about its log in words.
+// Describe returns an event about the log in words.
 func Describe(e Event) view.Line {
 	switch e := e.(type) {
 	case Bound:
@@ -87,7 +86,8 @@ func Describe(e Event) view.Line {
 	}
 }
 
-// View is the state of the log's own aggregate. A projector updates it, and it is safe for concurrent reads.
+// View is the state of the log's own aggregate. One projector updates it; reads are safe at any
+// time.
 type View struct {
 	catalog *eventlog.Catalog[Event]
 	mu      sync.RWMutex

@@ -6,14 +6,15 @@ import (
 	"time"
 )
 
-// Watermark is a high-water mark, stored outside the log: the log that was used last, and the
+// Watermark is a high-water mark, stored outside of the log: the log that was used last, and the
 // highest sequence that it acknowledged.
 type Watermark struct {
 	LogID    string `json:"logID,omitempty"`
 	Sequence uint64 `json:"sequence,omitempty"`
 }
 
-// Watermarks are all high-water marks outside the log. The zero Watermark means that there is none.
+// Watermarks are all high-water marks outside of the log. The zero Watermark means that there is
+// none.
 type Watermarks struct {
 	// Lease is the high-water mark in the Lease. It is of the log that was used last.
 	Lease Watermark
@@ -26,7 +27,7 @@ type Watermarks struct {
 
 // State is the state of the log's own aggregate.
 type State struct {
-	// Cluster to which the log is bound, or "".
+	// Cluster is the cluster to which the log is bound, or "".
 	Cluster string
 	// Accepted are the high-water marks at which an operator reconciled the log.
 	Accepted []Watermark
@@ -59,14 +60,14 @@ func (s *State) Apply(e Event, at time.Time) {
 	}
 }
 
-// covers reports whether an operator accepted the log in spite of a high-water mark at least as
-// high as m. A status whose commit was lost keeps its sequence, because the status is not
-// overwritten if the log does not contain its object.
+// covers reports whether an operator accepted the log in spite of a high-water mark as high as m. A
+// status whose commit was lost keeps its sequence, because a status is not overwritten if the log
+// lacks its object.
 func (s *State) covers(m Watermark) bool {
 	return slices.ContainsFunc(s.Accepted, func(a Watermark) bool { return a.LogID == m.LogID && a.Sequence >= m.Sequence })
 }
 
-// Identity identifies the log, its current head, and the cluster on which it is used.
+// Identity identifies a log, its current head, and the cluster on which it is used.
 type Identity struct {
 	LogID string
 	Head  uint64
@@ -93,7 +94,7 @@ type Fault struct {
 
 const reconcileHint = "if it cannot be restored, `scutectl log reconcile` shows what is open and what will happen to it, and records your decision"
 
-// Check returns nil if a log may be used, and the reason otherwise.
+// Check returns why a log may not be used, or nil.
 func Check(s *State, log Identity, marks Watermarks) *Fault {
 	lease, reconciled := marks.Lease, marks.Reconciled
 	// A process that uses a reconciled log can reach exactly the mark that was accepted.
@@ -121,7 +122,7 @@ func Check(s *State, log Identity, marks Watermarks) *Fault {
 			"restore the other log; " + reconcileHint,
 		}
 	}
-	// A log that lost commits and was reconciled contains other commits than a longer, older copy of it.
+	// A log that lost commits and was reconciled has other commits than a longer, older copy of it.
 	if reconciled != "" && !slices.Contains(s.Reconciled, reconciled) {
 		return &Fault{
 			WentBack,

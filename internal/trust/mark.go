@@ -16,7 +16,7 @@ import (
 	"scute.dev/kube"
 )
 
-// Kinds whose statuses contain the ID and a sequence of a log.
+// Kinds whose statuses have a log ID and a sequence.
 const (
 	Moves        = "Move"
 	WorkflowRuns = "WorkflowRun"
@@ -25,16 +25,15 @@ const (
 	Schedules    = "BackupSchedule"
 )
 
-// pageSize is the number of objects in memory at a time. It may be fewer if the pages of the reader
-// are bounded (guard.BoundPages).
+// pageSize is the number of objects in memory at a time, or fewer if the reader bounds pages
+// (guard.BoundPages).
 const pageSize = 100
 
-// HighestMark returns the highest status.logSequence of the objects of the kinds whose status.logID
-// is logID, or the zero Watermark if there is none. reader must read from the API server and not
-// from a cache.
+// HighestMark returns the highest status.logSequence among objects of the kinds whose status.logID
+// is logID, or zero. reader must read from the API server, not from a cache.
 //
-// It skips a kind that the API server does not serve, and an object whose status cannot be read.
-// Such an object has no information about the log, and must not prevent the use of the log.
+// It skips kinds that are not served, and objects whose status cannot be read: they have no
+// information about the log and must not prevent its use.
 func HighestMark(ctx context.Context, reader client.Reader, logID string, kinds ...string) (Watermark, error) {
 	var highest int64
 	for _, kind := range kinds {
@@ -66,7 +65,7 @@ func highestOf(ctx context.Context, reader client.Reader, logID, kind string) (h
 	return highest, err
 }
 
-// sequence returns status.logSequence of an object whose status names the log, and 0 for other objects.
+// sequence returns status.logSequence if the status names the log, otherwise 0.
 func sequence(object map[string]any, logID string) int64 {
 	id, _, err := unstructured.NestedString(object, "status", "logID")
 	if err != nil || id != logID {
@@ -79,7 +78,7 @@ func sequence(object map[string]any, logID string) int64 {
 	return seq
 }
 
-// FaultIn returns the fault in the condition Stalled if the event log may not be used, and nil otherwise.
+// FaultIn returns the fault in the condition Stalled, or nil if the log may be used.
 func FaultIn(list []metav1.Condition) *Fault {
 	c := meta.FindStatusCondition(list, v1alpha1.ConditionStalled)
 	if c == nil || c.Status != metav1.ConditionTrue {
@@ -96,13 +95,12 @@ func FaultIn(list []metav1.Condition) *Fault {
 const (
 	// LeaseName is the name of the Lease that elects the leader among the daemons.
 	LeaseName = "scuted.scute.dev"
-	// LeaseNamespace is the namespace of the Lease. A management cluster has one Lease, in
-	// whichever namespaces scute is installed.
+	// LeaseNamespace is fixed: a management cluster has one Lease, wherever scute is installed.
 	LeaseNamespace = "kube-system"
 
-	// logIDAnnotation on the Lease is Mark.LogID.
+	// logIDAnnotation on the Lease is Watermark.LogID.
 	logIDAnnotation = "scute.dev/log-id"
-	// sequenceAnnotation on the Lease is Mark.Sequence.
+	// sequenceAnnotation on the Lease is Watermark.Sequence.
 	sequenceAnnotation = "scute.dev/log-sequence"
 	// ReconciledAnnotation on the Lease is Watermarks.Reconciled.
 	ReconciledAnnotation = "scute.dev/log-reconciled"
@@ -110,16 +108,16 @@ const (
 	InstallationAnnotation = "scute.dev/installation"
 	// HolderLogAnnotation is the ID of the log of the Lease's holder.
 	HolderLogAnnotation = "scute.dev/holder-log-id"
-	// OfferedAnnotation is the holder of the Lease, if the holder cannot reach its log. A process
-	// that can reach the log writes the same name into RequestedAnnotation, and the holder releases
-	// the Lease. Older versions leave the names of earlier holders there, which are ignored.
+	// OfferedAnnotation is the holder of the Lease while it cannot reach its log. A process that
+	// can reach the log writes the same name into RequestedAnnotation, and the holder releases the
+	// Lease. Ignore other names, which older versions left.
 	OfferedAnnotation = "scute.dev/log-unreachable"
 	// RequestedAnnotation is the response to OfferedAnnotation.
 	RequestedAnnotation = "scute.dev/log-reached"
 )
 
-// WatermarkOf returns the high-water mark in the annotations of the Lease. It reads an invalid
-// sequence as the highest one, which stops the daemon until an operator checks it.
+// WatermarkOf returns the high-water mark in the Lease's annotations. An invalid sequence counts as
+// the highest, which stops the daemon until an operator checks it.
 func WatermarkOf(annotations map[string]string) Watermark {
 	m := Watermark{LogID: annotations[logIDAnnotation]}
 	if m.LogID == "" {
@@ -133,7 +131,7 @@ func WatermarkOf(annotations map[string]string) Watermark {
 	return m
 }
 
-// SetWatermark writes the high-water mark into the annotations of the Lease.
+// SetWatermark writes the high-water mark into the Lease's annotations.
 func SetWatermark(annotations map[string]string, m Watermark) {
 	annotations[logIDAnnotation], annotations[sequenceAnnotation] = m.LogID, strconv.FormatUint(m.Sequence, 10)
 }
