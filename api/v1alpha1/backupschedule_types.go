@@ -4,26 +4,27 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AnnotationBackUpNow requests a backup from a BackupSchedule. Each new value requests one backup.
-// The value can be any text, for example a time.
+// AnnotationBackUpNow requests a backup from a BackupSchedule. Each new value, such as the current
+// time, requests one backup.
 const AnnotationBackUpNow = "scute.dev/back-up-now"
 
-// BackupScheduleSpec selects clusters of the schedule's namespace, and defines when and where they are backed up.
+// BackupScheduleSpec defines which clusters of the namespace are backed up, when and where.
 type BackupScheduleSpec struct {
-	// Schedule is a time in the form of cron: minute, hour, day of the month, month, day of the
-	// week; or @hourly, @daily, @weekly, @monthly or @yearly.
+	// Schedule is a cron expression (minute, hour, day of the month, month, day of the week), or
+	// @hourly, @daily, @weekly, @monthly or @yearly.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:Pattern=`^(@(hourly|daily|midnight|weekly|monthly|yearly|annually)|[0-9*/,?-]+( +[0-9A-Za-z*/,?-]+){4})$`
 	Schedule string `json:"schedule"`
-	// TimeZone is the time zone of the schedule, a name of the IANA database such as Europe/Berlin.
+	// TimeZone is the time zone of the schedule, as a name of the IANA database such as Europe/Berlin.
 	// +optional
 	// +kubebuilder:default="Etc/UTC"
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9_+/-]*$`
 	TimeZone string `json:"timeZone,omitempty"`
-	// Suspend prevents backups while it is true, except those requested with the annotation scute.dev/back-up-now.
+	// Suspend prevents scheduled backups. Backups requested with the annotation
+	// scute.dev/back-up-now are still made.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 	// StartingDeadline is how late a missed backup may begin, for example after the daemon was
@@ -33,8 +34,8 @@ type BackupScheduleSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
 	// +kubebuilder:validation:XValidation:rule="self == '0' || duration(self) <= duration('168h')",message="must be at most 168h (a week)"
 	StartingDeadline *Duration `json:"startingDeadline,omitempty"`
-	// Timeout is the timeout of one attempt at a backup. A failed backup is retried at growing
-	// intervals, until the next time of the schedule.
+	// Timeout limits one attempt at a backup. A failed backup is retried at growing intervals,
+	// until the next time of the schedule.
 	// +optional
 	// +kubebuilder:default="30m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
@@ -49,7 +50,7 @@ type BackupScheduleSpec struct {
 	// Encryption defines who can read the backups.
 	// +required
 	Encryption BackupEncryption `json:"encryption"`
-	// Retention defines which backups are deleted; without it none is deleted.
+	// Retention defines which backups are deleted. By default none is deleted.
 	// +optional
 	Retention BackupRetention `json:"retention,omitzero"`
 }
@@ -58,7 +59,7 @@ type BackupScheduleSpec struct {
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.names) && size(self.names) > 0 ? 1 : 0) + (has(self.selector) ? 1 : 0) + (has(self.all) && self.all ? 1 : 0) == 1",message="set one of names (a list of Cluster names), selector (a label selector), and all: true"
 type BackupSelection struct {
-	// Names are names of Clusters. A backup fails while one of them does not exist.
+	// Names are the names of Clusters. A backup fails while one of them does not exist.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=1000
@@ -88,7 +89,8 @@ type BackupDestination struct {
 
 // BackupVolume is a folder on the volume.
 type BackupVolume struct {
-	// Folder is a folder in the folder of the namespace. If empty, backups are stored in the folder of the namespace.
+	// Folder is a subfolder of the folder of the namespace. If empty, backups are stored in the
+	// folder of the namespace.
 	// +optional
 	// +kubebuilder:validation:MaxLength=200
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(/[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$`
@@ -111,7 +113,7 @@ type BackupS3 struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9][a-z0-9.-]*[a-z0-9]$`
 	Bucket string `json:"bucket"`
 	// Prefix is the first part of the names of the objects, without slashes at its ends. Backups
-	// are stored below PREFIX/NAME-OF-THE-SCHEDULE.
+	// are stored below PREFIX/SCHEDULE-NAME.
 	// +optional
 	// +kubebuilder:validation:MaxLength=200
 	// +kubebuilder:validation:Pattern=`^([A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*)?$`
@@ -145,7 +147,7 @@ type BackupSecretRef struct {
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.recipients) && size(self.recipients) > 0) != (has(self.plaintext) && self.plaintext)",message="set recipients (public keys of age), or plaintext: true if everybody who can read the destination may have the private keys of the clusters"
 type BackupEncryption struct {
-	// Recipients are public keys of age (age1...). The private key of each of them can decrypt the backups.
+	// Recipients are public keys of age (age1...). Each of their private keys can decrypt the backups.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=20
@@ -159,7 +161,7 @@ type BackupEncryption struct {
 
 // BackupRetention defines which backups are kept. After each successful backup, the backups that
 // neither keepLast nor keepFor keeps are deleted. The last successful backup is never deleted, and
-// neither is any file that the schedule did not create.
+// neither is a file that the schedule did not create.
 type BackupRetention struct {
 	// KeepLast is the number of newest backups to keep.
 	// +optional
@@ -200,13 +202,13 @@ type BackupScheduleStatus struct {
 	ScheduleID string `json:"scheduleID,omitempty"`
 	// +optional
 	Phase BackupSchedulePhase `json:"phase,omitempty"`
-	// Message describes in one sentence the current state.
+	// Message describes the current state in one sentence.
 	// +optional
 	Message string `json:"message,omitempty"`
 	// Next is what a user can do now; empty if nothing is needed.
 	// +optional
 	Next string `json:"next,omitempty"`
-	// LastScheduleTime is the time of the schedule for which the last backup began.
+	// LastScheduleTime is the scheduled time of the last backup that began.
 	// +optional
 	LastScheduleTime *metav1.Time `json:"lastScheduleTime,omitempty"`
 	// LastSuccessfulTime is when the last successful backup completed.
@@ -215,7 +217,7 @@ type BackupScheduleStatus struct {
 	// NextScheduleTime is when the next backup begins.
 	// +optional
 	NextScheduleTime *metav1.Time `json:"nextScheduleTime,omitempty"`
-	// LastRequest is the value of the annotation scute.dev/back-up-now for which the last requested backup began.
+	// LastRequest is the value of the annotation scute.dev/back-up-now that requested the last backup.
 	// +optional
 	LastRequest string `json:"lastRequest,omitempty"`
 	// Kept is the number of backups of this schedule at its destination.

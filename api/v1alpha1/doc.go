@@ -1,6 +1,5 @@
-// Package v1alpha1 contains scute's Kubernetes resources. A spec has what a user requests, a status
-// is a projection of the event log. A status can be deleted: the daemon writes it again from the
-// log.
+// Package v1alpha1 contains scute's Kubernetes resources. A spec contains what a user requests. A status is a
+// projection of the event log: if it is deleted, the daemon writes it again from the log.
 //
 // This package never contains behaviour. The domain packages decide, from the log.
 //

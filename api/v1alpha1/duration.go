@@ -46,7 +46,7 @@ func (d *Duration) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// StatusTime returns a time of a status, nil for the zero time.
+// StatusTime returns a time for a status: nil for the zero time.
 func StatusTime(t time.Time) *metav1.Time {
 	if t.IsZero() {
 		return nil

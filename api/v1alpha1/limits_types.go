@@ -37,8 +37,8 @@ type RepairLimitsSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
 	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('8760h')",message="must be at most 8760h, a year"
 	Window *Duration `json:"window,omitempty"`
-	// MassFailure defines when so many machines are unhealthy at once that the cause is larger than
-	// a machine, so that no remediation begins. Machines in a failure domain with a separate mass
+	// MassFailure defines how many machines must be unhealthy at once for a mass failure of the
+	// fleet. During it, no remediation begins. Machines in a failure domain with its own mass
 	// failure are not counted.
 	// +optional
 	MassFailure FleetMassFailure `json:"massFailure,omitzero"`
@@ -49,8 +49,8 @@ type RepairLimitsSpec struct {
 
 // FleetMassFailure defines a mass failure of the fleet.
 type FleetMassFailure struct {
-	// Percent is the percentage of the machines selected by RepairPolicies, and at least floor
-	// machines, that must be unhealthy at once.
+	// Percent is the percentage of the machines selected by RepairPolicies that must be unhealthy
+	// at once. At least floor machines must also be unhealthy.
 	// +optional
 	// +kubebuilder:default=20
 	// +kubebuilder:validation:Minimum=1
@@ -77,12 +77,12 @@ type FailureDomainLimits struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	AtOnce int32 `json:"atOnce,omitempty"`
-	// MassFailure defines a mass failure of a failure domain. During it no remediation begins whose
-	// replacement would be created there.
+	// MassFailure defines a mass failure of a failure domain. During it, no remediation begins
+	// whose replacement would be created in the failure domain.
 	// +optional
 	MassFailure FailureDomainMassFailure `json:"massFailure,omitzero"`
-	// RegionLabel is a label of Clusters. Failure domains with the same name are different if the
-	// Clusters' values of this label differ, because some infrastructure providers number the
+	// RegionLabel is a label of Clusters. Failure domains with the same name count as different if
+	// this label of their Clusters differs, because some infrastructure providers number the
 	// failure domains of each region separately.
 	// +optional
 	// +kubebuilder:default="topology.kubernetes.io/region"
@@ -94,8 +94,8 @@ type FailureDomainLimits struct {
 
 // FailureDomainMassFailure defines a mass failure of a failure domain.
 type FailureDomainMassFailure struct {
-	// Percent is the percentage of the failure domain's machines selected by RepairPolicies, and at
-	// least floor machines, that must be unhealthy at once.
+	// Percent is the percentage of the failure domain's machines selected by RepairPolicies that
+	// must be unhealthy at once. At least floor machines must also be unhealthy.
 	// +optional
 	// +kubebuilder:default=50
 	// +kubebuilder:validation:Minimum=1
@@ -129,8 +129,8 @@ type RepairLimitsStatus struct {
 	// Started is the number of remediations that began within the window.
 	// +optional
 	Started int `json:"started,omitempty"`
-	// FailureDomains are the failure domains with unhealthy machines or remediations, or with a
-	// recent mass failure. At most a hundred are listed, those with the most unhealthy machines.
+	// FailureDomains are the failure domains with unhealthy machines, remediations or a recent mass
+	// failure. At most a hundred are listed, those with the most unhealthy machines.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -152,13 +152,13 @@ type FailureDomainStatus struct {
 	Machines int `json:"machines,omitempty"`
 	// +optional
 	Unhealthy int `json:"unhealthy,omitempty"`
-	// Active is the number of remediations of its machines in progress.
+	// Active is the number of remediations in progress in the failure domain.
 	// +optional
 	Active int `json:"active,omitempty"`
 	// Failing is true during a mass failure: no replacement is created in the failure domain.
 	// +optional
 	Failing bool `json:"failing,omitempty"`
-	// ClosedUntil is when the cooldown ends: until then no replacement is created in the failure domain.
+	// ClosedUntil is when the cooldown ends. Until then no replacement is created in the failure domain.
 	// +optional
 	ClosedUntil *metav1.Time `json:"closedUntil,omitempty"`
 }

@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// RunAnnotation is an annotation of a WorkflowRun with the ID of a run that is in the log already,
-// under an earlier WorkflowRun of this name.
+// RunAnnotation on a WorkflowRun is the ID of a run that an earlier WorkflowRun of the same name
+// began. The WorkflowRun continues this run.
 const RunAnnotation = "scute.dev/run"
 
 // LogID returns the ID of a resource in the log: NAMESPACE/NAME/START-OF-UID. A resource that is
@@ -18,13 +18,13 @@ func LogID(o metav1.Object) string {
 	return o.GetNamespace() + "/" + o.GetName() + "/" + uid[:min(len(uid), 8)]
 }
 
-// LogID returns the ID of a WorkflowRun's run in the log. named is true if RunAnnotation refers to
-// a run that began elsewhere. The error is returned if it must not refer to that run.
+// LogID returns the ID of a WorkflowRun's run in the log. named is true if the ID is that of
+// RunAnnotation. LogID fails if the WorkflowRun must not refer to that run.
 func (w *WorkflowRun) LogID() (id string, named bool, err error) {
 	own := LogID(w)
 	run := w.Annotations[RunAnnotation]
 	switch {
-	// If a task of a run applies a WorkflowRun, it sets the same annotation, with one more part.
+	// A WorkflowRun that a task of a run applies has the same annotation, with one more part.
 	case run == "" || run == own || strings.Count(run, "/") > 2:
 		return own, false, nil
 	// The tasks of the run act in its namespace with its ServiceAccount, so no WorkflowRun of

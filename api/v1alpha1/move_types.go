@@ -33,15 +33,15 @@ type MoveSpec struct {
 	// +optional
 	DryRun bool `json:"dryRun,omitempty"`
 
-	// RollbackOnFailure deletes the objects created on the target and restores the source's pause
-	// state if the move fails before its point of no return (Verified). If false, everything stays
-	// as it is, paused, until a user acts.
+	// RollbackOnFailure deletes the objects created on the target, and restores the source's pause
+	// state, if the move fails before its point of no return (Verified). If false, everything stays
+	// paused as it is until a user acts.
 	// +optional
 	// +kubebuilder:default=true
 	RollbackOnFailure *bool `json:"rollbackOnFailure,omitempty"`
 
 	// CarryStatus lists kinds, as Kind.group, whose status is also written on the target. Most
-	// controllers do not need it, because they compute the status again.
+	// controllers compute the status again and do not need it.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
@@ -59,14 +59,14 @@ type MoveSpec struct {
 	// +kubebuilder:validation:items:Pattern=`^[A-Z][A-Za-z0-9]*(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	AcceptLoss []string `json:"acceptLoss,omitempty"`
 
-	// Abort requests that the move is rolled back. It is refused once the move is Verified, because
-	// the move can then only be completed.
+	// Abort requests a rollback of the move. It is refused once the move is Verified, because the
+	// move can then only be completed.
 	// +optional
 	Abort bool `json:"abort,omitempty"`
 
 	// AbandonTarget ends the move without the target, if the target is permanently lost. The source
 	// is resumed if it still has all objects; otherwise it stays paused. The target may have copies
-	// made by the move. If the target becomes available again, delete these copies there, without
+	// of the objects. If the target becomes available again, delete these copies there without
 	// their finalizers, and never unpause them.
 	// +optional
 	AbandonTarget bool `json:"abandonTarget,omitempty"`
@@ -118,7 +118,7 @@ type MoveSelection struct {
 // MoveTimeouts are the timeouts of a move. A timeout before Verified fails the move and rolls it
 // back. After Verified the move continues until the source is empty and the target is resumed.
 type MoveTimeouts struct {
-	// Acknowledge is the timeout until all objects have acknowledged the pause.
+	// Acknowledge limits the wait until all objects have acknowledged the pause.
 	// +optional
 	// +kubebuilder:default="5m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
@@ -129,12 +129,12 @@ type MoveTimeouts struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(kind, kind.matches('^(Secret|ConfigMap|[A-Z][A-Za-z0-9]*([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)+)$'))",message="acknowledgeKinds must be keyed by Kind.group, such as Machine.cluster.x-k8s.io, or by Secret or ConfigMap"
 	// +kubebuilder:validation:XValidation:rule="self.all(kind, self[kind].matches('[1-9]'))",message="each of acknowledgeKinds must be more than 0"
 	AcknowledgeKinds map[string]Duration `json:"acknowledgeKinds,omitempty"`
-	// Create is the timeout of the creation of all objects on the target.
+	// Create limits the creation of all objects on the target.
 	// +optional
 	// +kubebuilder:default="30m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
 	Create *Duration `json:"create,omitempty"`
-	// Resume is the timeout until all objects on the target have resumed. After it the move ends,
+	// Resume limits the wait until all objects on the target have resumed. After it the move ends,
 	// and its status lists the objects that have not resumed.
 	// +optional
 	// +kubebuilder:default="10m"
@@ -154,18 +154,18 @@ type MoveStatus struct {
 	// MoveID is the ID of the move in the event log and on the objects that it creates.
 	// +optional
 	MoveID string `json:"moveID,omitempty"`
-	// LogID is the ID of the event log in which the move began, and which its annotations in both
-	// clusters contain. With another event log, the move continues only after it was resolved.
+	// LogID is the ID of the event log in which the move began. The annotations of the move in both clusters
+	// contain it. With another event log, the move continues only after a user has resolved it.
 	// +optional
 	LogID string `json:"logID,omitempty"`
 	// +optional
 	Phase MovePhase `json:"phase,omitempty"`
-	// Stranded means that the clusters differ from the event log, so that continuing could lose an
+	// Stranded means that the clusters differ from the event log, and continuing could lose an
 	// object or leave both clusters active. The move changes nothing until they agree again, or
-	// until the user has followed the instructions in next.
+	// until a user has followed the instructions in next.
 	// +optional
 	Stranded bool `json:"stranded,omitempty"`
-	// Message describes in one sentence the current state or the result.
+	// Message describes the current state or the result in one sentence.
 	// +optional
 	Message string `json:"message,omitempty"`
 	// Next is what a user can do now; empty if nothing is needed.
@@ -178,13 +178,14 @@ type MoveStatus struct {
 	PhaseSince *metav1.Time `json:"phaseSince,omitempty"`
 	// +optional
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
-	// Clusters are the names of the first thousand Clusters that a selection of all contained at the preflight checks.
+	// Clusters are the names of the first thousand Clusters that selection.all selected at the
+	// preflight checks.
 	// +optional
 	// +listType=atomic
 	Clusters []string `json:"clusters,omitempty"`
 	// +optional
 	Counts MoveCounts `json:"counts,omitzero"`
-	// WaitingFor lists the first twenty objects for which the move waits.
+	// WaitingFor lists the first twenty objects that the move waits for.
 	// +optional
 	// +listType=atomic
 	WaitingFor []MoveWaiting `json:"waitingFor,omitempty"`
@@ -196,8 +197,8 @@ type MoveStatus struct {
 	// +optional
 	// +listType=atomic
 	NotMoved []MoveWaiting `json:"notMoved,omitempty"`
-	// LogSequence is the sequence of the move's last commit that this status includes, in the event
-	// log logID. It is absent while logID refers to a lost event log.
+	// LogSequence is the sequence of the last commit of the move that this status includes, in the
+	// event log logID. It is absent while logID refers to a lost event log.
 	// +optional
 	LogSequence int64 `json:"logSequence,omitempty"`
 	// +optional
@@ -211,8 +212,8 @@ type MoveCounts struct {
 	// Clusters is the number of selected Clusters.
 	// +optional
 	Clusters int `json:"clusters,omitempty"`
-	// Objects is the number of objects in the plan, or before there is a plan, of objects that must
-	// acknowledge the pause.
+	// Objects is the number of objects in the plan. Before there is a plan, it is the number of
+	// objects that must acknowledge the pause.
 	// +optional
 	Objects int `json:"objects,omitempty"`
 	// Acknowledged is the number of objects that have acknowledged the pause.
@@ -247,10 +248,10 @@ type MoveFinding struct {
 	// Severity is Error, which stops the move before anything is changed, or Warning.
 	// +kubebuilder:validation:Enum=Error;Warning
 	Severity string `json:"severity"`
-	// Field is the field of the spec, or the object, to which the finding refers.
+	// Field is the field of the spec, or the object, with the finding.
 	Field   string `json:"field"`
 	Message string `json:"message"`
-	// Remedy describes how to fix it.
+	// Remedy describes how to fix the finding.
 	Remedy string `json:"remedy"`
 }
 

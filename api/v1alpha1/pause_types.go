@@ -26,7 +26,7 @@ type PauseSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || size(self.matchExpressions) <= 32",fieldPath=".matchExpressions",message="must have at most 32 items"
 	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, !has(e.values) || size(e.values) <= 64)",fieldPath=".matchExpressions",message="an item must have at most 64 values"
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
-	// Reason is the purpose of the pause. It is recorded in the event log.
+	// Reason is why the clusters are paused. It is recorded in the event log.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason,omitempty"`
@@ -39,7 +39,7 @@ type PauseSpec struct {
 // acknowledged. A timeout changes nothing else: the Pause continues to check the objects, less
 // often.
 type PauseTimeouts struct {
-	// Acknowledge is the timeout until all objects have acknowledged the pause.
+	// Acknowledge limits the wait until all objects have acknowledged the pause.
 	// +optional
 	// +kubebuilder:default="5m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
@@ -50,7 +50,7 @@ type PauseTimeouts struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(kind, kind.matches('^(Secret|ConfigMap|[A-Z][A-Za-z0-9]*([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)+)$'))",message="acknowledgeKinds must be keyed by Kind.group, such as Machine.cluster.x-k8s.io, or by Secret or ConfigMap"
 	// +kubebuilder:validation:XValidation:rule="self.all(kind, self[kind].matches('[1-9]'))",message="each of acknowledgeKinds must be more than 0"
 	AcknowledgeKinds map[string]Duration `json:"acknowledgeKinds,omitempty"`
-	// Resume is the timeout until all objects have resumed after the Pause was deleted and the
+	// Resume limits the wait until all objects have resumed after the Pause was deleted and the
 	// clusters were restored. After it the Pause is removed, and an event lists the objects that
 	// have not resumed.
 	// +optional
@@ -93,7 +93,7 @@ type PauseStatus struct {
 	PauseID string `json:"pauseID,omitempty"`
 	// +optional
 	Phase PausePhase `json:"phase,omitempty"`
-	// Message describes in one sentence the current state.
+	// Message describes the current state in one sentence.
 	// +optional
 	Message string `json:"message,omitempty"`
 	// Next is what a user can do now; empty if nothing is needed.
@@ -104,7 +104,7 @@ type PauseStatus struct {
 	// PhaseSince is when the current phase began.
 	// +optional
 	PhaseSince *metav1.Time `json:"phaseSince,omitempty"`
-	// FinishedAt is when all objects had resumed, or when the timeout for it ended.
+	// FinishedAt is when all objects had resumed, or when the wait for them timed out.
 	// +optional
 	FinishedAt *metav1.Time `json:"finishedAt,omitempty"`
 	// +optional
@@ -121,7 +121,7 @@ type PauseStatus struct {
 	// +listMapKey=kind
 	// +kubebuilder:validation:MaxItems=100
 	Kinds []PauseKind `json:"kinds,omitempty"`
-	// WaitingFor lists the first twenty objects for which the Pause waits.
+	// WaitingFor lists the first twenty objects that the Pause waits for.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
@@ -157,7 +157,8 @@ type PauseCounts struct {
 	// Pending is the number of objects that have not acknowledged the pause, or had not when it ended.
 	// +optional
 	Pending int `json:"pending,omitempty"`
-	// StillPaused is the number of objects that still report that they are paused after the clusters were restored.
+	// StillPaused is the number of objects that still report that they are paused, although the
+	// clusters were restored.
 	// +optional
 	StillPaused int `json:"stillPaused,omitempty"`
 }
@@ -177,7 +178,7 @@ type PauseCluster struct {
 	// +optional
 	Acknowledged int `json:"acknowledged,omitempty"`
 	// Pending is the number of objects that have not acknowledged the pause. status.waitingFor
-	// lists the first of all clusters.
+	// lists the first of them of all clusters.
 	// +optional
 	Pending int `json:"pending,omitempty"`
 }

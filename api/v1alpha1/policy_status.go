@@ -93,14 +93,13 @@ type PastRemediation struct {
 	// Reason is why the machine was remediated.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// Method is RolloutSurge, Surge or OwnerRemediation, or Escalate if an escalation step made the
-	// machine healthy. For a surge with relaxed preflight checks of the owner it ends with "
-	// (relaxed)".
+	// Method is RolloutSurge, Surge or OwnerRemediation, or Escalate if an escalation step made the machine
+	// healthy. It ends with " (relaxed)" for a surge with relaxed preflight checks of the owner.
 	// +optional
 	Method string `json:"method,omitempty"`
 	// Outcome is the final phase.
 	Outcome RemediationPhase `json:"outcome"`
-	// Replacement is the name of the machine that replaced it, or that was created to replace it.
+	// Replacement is the name of the machine that was created to replace the machine.
 	// +optional
 	Replacement string `json:"replacement,omitempty"`
 	// Message describes the result in one sentence.
@@ -108,6 +107,6 @@ type PastRemediation struct {
 	Message string `json:"message,omitempty"`
 	// StartedAt is when the remediation began.
 	StartedAt metav1.Time `json:"startedAt"`
-	// FinishedAt is when it ended.
+	// FinishedAt is when the remediation ended.
 	FinishedAt metav1.Time `json:"finishedAt"`
 }

@@ -17,11 +17,11 @@ type RepairPolicySpec struct {
 	// +kubebuilder:default=true
 	ControlPlanes *bool `json:"controlPlanes,omitempty"`
 
-	// Workers enables the remediation of worker machines: machines of MachineDeployments and of MachineSets.
+	// Workers enables the remediation of worker machines, which belong to MachineDeployments and MachineSets.
 	// +optional
 	Workers bool `json:"workers,omitempty"`
 
-	// DryRun makes decisions and records them, but changes nothing: no annotation, no
+	// DryRun makes and records decisions, but changes nothing: no annotation, no
 	// MachineHealthCheck, no replacement.
 	// +optional
 	DryRun bool `json:"dryRun,omitempty"`
@@ -60,21 +60,20 @@ type RepairPolicySpec struct {
 	// +kubebuilder:validation:MaxItems=4
 	Methods []RepairMethod `json:"methods,omitempty"`
 
-	// AcceptDeleteFirst allows the owner to delete the machine first if its rollout strategy has
-	// maxSurge 0 (no room for another machine), or if an earlier replacement was not created or not
+	// AcceptDeleteFirst allows the owner to delete the machine before its replacement exists, if
+	// the rollout strategy has maxSurge 0, or if an earlier replacement was not created or not
 	// ready in time (no capacity for another machine).
 	// +optional
 	AcceptDeleteFirst bool `json:"acceptDeleteFirst,omitempty"`
 
-	// GuardDeletions makes the API server deny users the deletion of a control plane machine while
-	// etcd needs it: because too few members would respond without the machine, because another
-	// machine is being deleted, or because it is the only machine. The annotation scute.dev/needed
-	// on the machine contains the reason. The annotation scute.dev/delete-anyway allows the
-	// deletion nevertheless.
+	// GuardDeletions makes the API server refuse a user's deletion of a control plane machine while etcd needs
+	// the machine: because too few members would respond without it, because another machine is being deleted,
+	// or because it is the only machine. The annotation scute.dev/needed on the machine contains the reason.
+	// The annotation scute.dev/delete-anyway allows the deletion.
 	// +optional
 	GuardDeletions bool `json:"guardDeletions,omitempty"`
 
-	// Hold is how long each machine is kept after it was found unhealthy, before anything is done.
+	// Hold is how long each machine is kept unchanged after it was found unhealthy.
 	// +optional
 	Hold *Duration `json:"hold,omitempty"`
 
@@ -85,7 +84,7 @@ type RepairPolicySpec struct {
 	// +kubebuilder:validation:MaxItems=8
 	Escalation []EscalationStep `json:"escalation,omitempty"`
 
-	// Limits limit concurrent remediations, and remediations during a mass failure.
+	// Limits are the limits of concurrent remediations, and of remediations during a mass failure.
 	// +optional
 	Limits RepairPolicyLimits `json:"limits,omitzero"`
 
@@ -93,9 +92,9 @@ type RepairPolicySpec struct {
 	// +optional
 	Timeouts RepairTimeouts `json:"timeouts,omitzero"`
 
-	// AllowedHooks are deletion hooks of other controllers that do not prevent a replacement: names
-	// of annotations after the prefix pre-drain.delete.hook.machine.cluster.x-k8s.io/ or
-	// pre-terminate.delete.hook.machine.cluster.x-k8s.io/. A name that ends with * matches all
+	// AllowedHooks are deletion hooks of other controllers that do not prevent a replacement. Each
+	// is the name of an annotation after the prefix pre-drain.delete.hook.machine.cluster.x-k8s.io/
+	// or pre-terminate.delete.hook.machine.cluster.x-k8s.io/. A name that ends with * matches all
 	// names with this prefix.
 	// +optional
 	// +listType=set
@@ -128,16 +127,16 @@ type RepairMethod string
 
 // The methods.
 const (
-	// MethodRolloutSurge makes only the unhealthy machine outdated, so that the owner's rollout
-	// creates a new machine first and then deletes this one.
+	// MethodRolloutSurge makes only the unhealthy machine outdated. The rollout of the owner then
+	// creates a new machine before it deletes this one.
 	MethodRolloutSurge RepairMethod = "RolloutSurge"
 	// MethodSurge increases replicas, and restores them as soon as the new machine exists.
 	MethodSurge RepairMethod = "Surge"
 	// MethodRelaxedSurge allows both surges with relaxed preflight checks of the owner, for a
 	// machine whose kubelet is dead.
 	MethodRelaxedSurge RepairMethod = "RelaxedSurge"
-	// MethodOwnerRemediation requests remediation by the owner, which deletes the machine first and
-	// then creates another.
+	// MethodOwnerRemediation requests remediation by the owner, which deletes the machine before it
+	// creates another one.
 	MethodOwnerRemediation RepairMethod = "OwnerRemediation"
 )
 
@@ -168,11 +167,11 @@ type RepairPolicyLimits struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
 	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('8760h')",message="must be at most 8760h, a year"
 	Window *Duration `json:"window,omitempty"`
-	// MassFailure defines when so many machines are unhealthy at once that the cause is larger than
-	// a machine, so that no remediation begins.
+	// MassFailure defines how many machines of the policy must be unhealthy at once for a mass
+	// failure. During it, no remediation begins.
 	// +optional
 	MassFailure PolicyMassFailure `json:"massFailure,omitzero"`
-	// Cooldown is how long no remediation begins for an owner after a remediation, and for a
+	// Cooldown is the time without another remediation for an owner after a remediation, and for a
 	// machine after it recovered or an attempt ended.
 	// +optional
 	// +kubebuilder:default="5m"
@@ -182,7 +181,8 @@ type RepairPolicyLimits struct {
 
 // PolicyMassFailure defines a mass failure of the machines of a policy.
 type PolicyMassFailure struct {
-	// Percent is the percentage of the watched machines, and at least floor machines, that must be unhealthy at once.
+	// Percent is the percentage of the watched machines that must be unhealthy at once. At least
+	// floor machines must also be unhealthy.
 	// +optional
 	// +kubebuilder:default=20
 	// +kubebuilder:validation:Minimum=1
@@ -202,17 +202,20 @@ type PolicyMassFailure struct {
 
 // RepairTimeouts are the timeouts of a remediation.
 type RepairTimeouts struct {
-	// ScaleUp is the timeout until a replacement exists. Then the request is cancelled, and a new decision is made.
+	// ScaleUp limits the wait until a replacement exists. After it the request is cancelled, and a
+	// new decision is made.
 	// +optional
 	// +kubebuilder:default="5m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
 	ScaleUp *Duration `json:"scaleUp,omitempty"`
-	// Ready is the timeout until a replacement is ready. Then it is deleted, and a new decision is made.
+	// Ready limits the wait until a replacement is ready. After it the replacement is deleted, and
+	// a new decision is made.
 	// +optional
 	// +kubebuilder:default="20m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
 	Ready *Duration `json:"ready,omitempty"`
-	// Removal is the timeout until the machine is deleted. Then this is reported, and the wait continues.
+	// Removal limits the wait until the machine is deleted. After it the delay is reported, and the
+	// wait continues.
 	// +optional
 	// +kubebuilder:default="30m"
 	// +kubebuilder:validation:XValidation:rule="self.matches('[1-9]')",message="must be more than 0"
@@ -251,14 +254,14 @@ type RepairDefragmentation struct {
 	// +kubebuilder:default="10m"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m')",message="must be at least 1m"
 	Pause *Duration `json:"pause,omitempty"`
-	// Deadline is the timeout until a member is defragmented and responds again. No remediation of
-	// its control plane begins before.
+	// Deadline limits the wait until a member is defragmented and responds again. Meanwhile no
+	// remediation of its control plane begins.
 	// +optional
 	// +kubebuilder:default="1m"
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10s') && duration(self) <= duration('5m')",message="must be between 10s and 5m"
 	Deadline *Duration `json:"deadline,omitempty"`
 	// DisarmNoSpace disarms the alarm NOSPACE when defragmentation has reduced every database to
-	// less than 75 % of its quota. Otherwise a user has to disarm it. It never disarms the alarm of
+	// less than 75 % of its quota. Otherwise a user must disarm it. It never disarms the alarm of
 	// members before etcd 3.6, because they do not report their quota.
 	// +optional
 	DisarmNoSpace bool `json:"disarmNoSpace,omitempty"`

@@ -4,8 +4,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// UnhealthyAnnotation is an annotation of a Machine that is unhealthy or will be soon. Its value is
-// an UnhealthyMark as JSON. scute sets and deletes it; users do not need to.
+// UnhealthyAnnotation on a Machine means that the Machine is unhealthy or will be soon. Its value
+// is an UnhealthyMark as JSON. scute sets and deletes it.
 const UnhealthyAnnotation = "scute.dev/unhealthy"
 
 // UnhealthyScheduled is the State of a machine whose replacement was decided.
@@ -20,29 +20,28 @@ type UnhealthyMark struct {
 	Since metav1.Time `json:"since"`
 	// Reason is the name of the check.
 	Reason string `json:"reason"`
-	// Source is what reported the machine: MachineHealthCheck, Operator (the annotation
-	// cluster.x-k8s.io/remediate-machine), Policy, or Notice (the machine is healthy and will stop
-	// soon).
+	// Source is what reported the machine: MachineHealthCheck, Operator (with the annotation
+	// cluster.x-k8s.io/remediate-machine), Policy, or Notice (the machine is healthy and will stop soon).
 	Source string `json:"source"`
 	// Remediation is the ID of the remediation in scutectl and in the event log.
 	Remediation string `json:"remediation"`
 }
 
 // SurgeRemediationSpec contains an operator's settings for one remediation. A MachineHealthCheck
-// copies it from the template.
+// copies them from the template.
 type SurgeRemediationSpec struct {
-	// Hold prevents any action on the machine, apart from its annotation.
+	// Hold prevents every change of the machine, except of its annotation.
 	// +optional
 	Hold *RemediationHold `json:"hold,omitempty"`
-	// Abort requests that a replacement in progress is cancelled, and that no other one begins for this machine.
+	// Abort cancels a replacement in progress, and prevents another one for this machine.
 	// +optional
 	Abort bool `json:"abort,omitempty"`
 }
 
 // RemediationHold keeps an unhealthy machine for inspection.
 type RemediationHold struct {
-	// Until is when the hold ends; without it, the hold lasts until it is removed. The format is
-	// RFC 3339, such as 2026-01-31T18:00:00Z.
+	// Until is when the hold ends, in RFC 3339, such as 2026-01-31T18:00:00Z. Without it, the hold
+	// lasts until it is removed.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$`
@@ -94,15 +93,14 @@ type SurgeRemediationStatus struct {
 	// Policy is the name of the RepairPolicy that selects the machine.
 	// +optional
 	Policy string `json:"policy,omitempty"`
-	// Decision is the last decision: RolloutSurge, Surge, OwnerRemediation, Wait, Freeze, Escalate
-	// or CannotRemediate. For a surge with relaxed preflight checks of the owner it ends with "
-	// (relaxed)".
+	// Decision is the last decision: RolloutSurge, Surge, OwnerRemediation, Wait, Freeze, Escalate or
+	// CannotRemediate. It ends with " (relaxed)" for a surge with relaxed preflight checks of the owner.
 	// +optional
 	Decision string `json:"decision,omitempty"`
 	// Reason is why the machine is unhealthy or will be soon.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// Message describes in one sentence the current state or the result.
+	// Message describes the current state or the result in one sentence.
 	// +optional
 	Message string `json:"message,omitempty"`
 	// Next is what a user can do now; empty if nothing is needed.
@@ -111,7 +109,7 @@ type SurgeRemediationStatus struct {
 	// Replacement is the name of the machine that replaces it.
 	// +optional
 	Replacement string `json:"replacement,omitempty"`
-	// Hold is the hold of the spec that the event log has recorded. Other rules may have precedence.
+	// Hold is the hold of the spec as recorded in the event log. Other rules may have precedence.
 	// +optional
 	Hold *RemediationHold `json:"hold,omitempty"`
 	// Aborted means that the event log has recorded an abort that was not withdrawn.
@@ -161,9 +159,9 @@ type QuorumStatus struct {
 	Learners []string `json:"learners,omitempty"`
 }
 
-// SurgeRemediation is the remediation of the Machine with the same name. A MachineHealthCheck whose
-// templateRef is a SurgeRemediationTemplate creates it (Cluster API's contract for external
-// remediation), or scute creates it.
+// SurgeRemediation is the remediation of the Machine with the same name. It is created by scute, or
+// by a MachineHealthCheck whose templateRef is a SurgeRemediationTemplate (Cluster API's contract
+// for external remediation).
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -179,8 +177,8 @@ type SurgeRemediation struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is optional, because Cluster API creates requests without a spec from templates without
-	// one. An empty spec means no hold and no abort.
+	// Spec is optional, because Cluster API creates a request without a spec from a template
+	// without one. An empty spec means no hold and no abort.
 	// +optional
 	// +kubebuilder:default={}
 	Spec SurgeRemediationSpec `json:"spec,omitempty"`

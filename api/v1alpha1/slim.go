@@ -12,7 +12,7 @@ import (
 
 // Slim deletes the parts of an object that the daemon does not need in its cache: annotations of
 // other programs, large annotations, managed fields, and a spec of more than SpecBytes, which it
-// reports as unreadable. Write such an object back only as a patch of the differences.
+// reports as unreadable. Write such an object back only as a patch.
 func Slim(o metav1.Object) {
 	o.SetManagedFields(nil)
 	annotations := o.GetAnnotations()
@@ -44,9 +44,8 @@ func Slim(o metav1.Object) {
 	}
 }
 
-// SlimMeta deletes the parts of the metadata that may be large: labels and owners of more than
-// metaBytes each, and, of finalizers of more than metaBytes, all but the first ownFinalizers of
-// scute.
+// SlimMeta deletes labels and owner references of more than metaBytes. Of finalizers of more than
+// metaBytes, it keeps only the first ownFinalizers of scute.
 func SlimMeta(o metav1.Object) {
 	if size(o.GetLabels()) > metaBytes {
 		o.SetLabels(nil)
@@ -60,21 +59,21 @@ func SlimMeta(o metav1.Object) {
 	}
 }
 
-// size returns the length of a part of the metadata as JSON, in bytes.
+// size returns the length as JSON, in bytes.
 func size(part any) int {
 	data, _ := json.Marshal(part) // never fails
 	return len(data)
 }
 
 const (
-	// metaBytes bounds in bytes the annotations, the labels, the owners and the finalizers that
-	// Slim keeps: each object has a few.
+	// metaBytes bounds the annotations, the labels, the owner references and the finalizers that
+	// Slim keeps. Each is usually far smaller.
 	metaBytes = 16 << 10
-	// ownFinalizers is the maximum number of scute's finalizers that SlimMeta keeps: scute sets one or two.
+	// ownFinalizers bounds the finalizers of scute that SlimMeta keeps. scute sets one or two.
 	ownFinalizers = 16
 	// SpecBytes bounds the spec of a RepairPolicy, Pause, Move or BackupSchedule, because the
 	// daemon keeps all of them in memory.
 	SpecBytes = 128 << 10
-	// annotationBytes bounds the size of an annotation that Slim keeps.
+	// annotationBytes bounds each annotation that Slim keeps.
 	annotationBytes = 4 << 10
 )

@@ -13,10 +13,10 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// Unreadable contains the parts of a stored object that this version cannot decode. An object may
-// have been stored with an earlier schema, and no schema refuses every value that Go cannot decode:
-// kube-apiserver accepts a list for a time. One such object must not prevent a list or watch from
-// decoding the others. So the part is empty, is recorded here, and is written back unchanged.
+// Unreadable contains the parts of a stored object that this version cannot decode. The object may
+// have been stored with an earlier schema, or have a value that no schema refuses, such as a list
+// for a time. One such object must not prevent a list or watch of the others. The unreadable part
+// is therefore empty in the object, is recorded here, and is written back unchanged.
 type Unreadable struct {
 	Spec, Status *UnreadablePart
 }
@@ -27,12 +27,9 @@ type UnreadablePart struct {
 	Field string
 	// Problem is the reason, and how to correct the field.
 	Problem string
-
-	// Raw is the stored part.
-	Raw json.RawMessage
+	Raw     json.RawMessage
 }
 
-// String returns the field and the problem.
 func (p *UnreadablePart) String() string { return p.Field + " cannot be read: " + p.Problem }
 
 // Unread returns the part of the object that cannot be decoded, the spec before the status; nil if there is none.
@@ -46,7 +43,8 @@ func (u *Unreadable) Unread() *UnreadablePart {
 // Parts returns all parts of the object that cannot be decoded.
 func (u *Unreadable) Parts() Unreadable { return *u }
 
-// decode decodes an object into a type that has the fields of its kind and not its methods.
+// decode decodes an object. T has the fields of its kind without its methods, because UnmarshalJSON
+// would recurse.
 func decode[T any](data []byte, o *T, unread *Unreadable) error {
 	*unread = Unreadable{}
 	whole := kjson.Unmarshal(data, o)
@@ -94,7 +92,7 @@ func encode[T any](o *T, unread Unreadable) ([]byte, error) {
 	return json.Marshal(now)
 }
 
-// unreadable returns the problem of one part that cannot be decoded into a T; nil if there is none.
+// unreadable returns nil if the part can be decoded into a T.
 func unreadable[T any](name string, raw json.RawMessage) *UnreadablePart {
 	read := func(v any) error {
 		data, err := json.Marshal(map[string]any{name: v})
@@ -115,7 +113,7 @@ func unreadable[T any](name string, raw json.RawMessage) *UnreadablePart {
 	return &UnreadablePart{Field: beginning(name + field), Problem: beginning(problem(err)), Raw: slices.Clone(raw)}
 }
 
-// beginning returns the first KiB of a text. The text may contain a name or a value that takes most of the object.
+// beginning returns the first KiB of a text, which may contain a name or a value of any size.
 func beginning(text string) string {
 	const most = 1 << 10
 	if len(text) <= most {
@@ -124,7 +122,7 @@ func beginning(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// locate returns the path of the first field in v that cannot be decoded, by decoding each field separately.
+// locate returns the path of the first field in v that cannot be decoded. It decodes each field separately.
 func locate(v any, read func(any) error, err error) (string, error) {
 	switch v := v.(type) {
 	case map[string]any:

@@ -71,7 +71,7 @@ type WorkflowRunStatus struct {
 	// Phase is the phase of the run.
 	// +optional
 	Phase RunPhase `json:"phase,omitempty"`
-	// Message describes in a sentence the current state or the result.
+	// Message describes the current state or the result in one sentence.
 	// +optional
 	Message string `json:"message,omitempty"`
 	// Next is what a user can do now; empty if nothing is needed.
@@ -101,11 +101,11 @@ type WorkflowRunStatus struct {
 	// Progress is "succeeded/all".
 	// +optional
 	Progress string `json:"progress,omitempty"`
-	// Tasks are at most 100 tasks: first those that need attention, then those in flight, then
+	// Tasks are at most 100 tasks: first those that need attention, then those in progress, then
 	// those that ended last. The event log has all tasks.
 	// +optional
 	Tasks []TaskStatus `json:"tasks,omitempty"`
-	// TasksOmitted is the number of tasks that are not in the list.
+	// TasksOmitted is the number of tasks that are not in tasks.
 	// +optional
 	TasksOmitted int `json:"tasksOmitted,omitempty"`
 }

@@ -5,9 +5,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AdoptedAnnotation is an annotation of a WorkflowRun with the digest of the events that clients
-// wrote to the log about its run, such as changed inputs, outputs and definitions. Without it the
-// daemon starts no task of the run.
+// AdoptedAnnotation on a WorkflowRun is the digest of the events that clients wrote to the log
+// about its run, such as changed inputs, outputs and definitions. The daemon starts no task of the
+// run until the annotation has this value.
 const AdoptedAnnotation = "scute.dev/adopted"
 
 // WorkflowRunSpec is a run: either the tasks of a graph, or a named workflow with its parameters. Only suspend can be
@@ -181,7 +181,7 @@ type StepSpec struct {
 	TotalTimeout *Duration `json:"totalTimeout,omitempty"`
 }
 
-// HookSpec is a step that runs before or after another one.
+// HookSpec is a step that runs before or after another step.
 type HookSpec struct {
 	StepSpec `json:",inline"`
 }
@@ -189,7 +189,7 @@ type HookSpec struct {
 // TaskSpec is one node of the graph.
 type TaskSpec struct {
 	StepSpec `json:",inline"`
-	// Needs are the edges to the tasks that this one waits for: a bare name, or {task, on, optional, timeout}.
+	// Needs are the edges to the tasks that this task waits for: a name, or {task, on, optional, timeout}.
 	// +optional
 	// +kubebuilder:validation:MaxItems=10000
 	Needs []Need `json:"needs,omitempty"`
@@ -212,11 +212,11 @@ type TaskSpec struct {
 	// PointOfNoReturn prevents a rollback of the run after this task has started.
 	// +optional
 	PointOfNoReturn bool `json:"pointOfNoReturn,omitempty"`
-	// Always runs the task again on every resume, even if it has succeeded.
+	// Always runs the task on every resume, even if it has succeeded.
 	// +optional
 	Always bool `json:"always,omitempty"`
-	// AtMostOnce waits for an operator's decision, instead of running the task again, if the task
-	// was started and its outcome is unknown.
+	// AtMostOnce waits for an operator's decision if the task was started and its outcome is
+	// unknown. By default the task runs again.
 	// +optional
 	AtMostOnce bool `json:"atMostOnce,omitempty"`
 }
@@ -257,7 +257,8 @@ type Need struct {
 	On On `json:"on,omitempty"`
 	// Optional edges are alternatives: one satisfied edge is enough.
 	Optional bool `json:"optional,omitempty"`
-	// Timeout begins when the needed task first starts. After it this edge is failed, and the needed task continues.
+	// Timeout begins when the needed task first starts. After it this edge has failed; the needed
+	// task continues.
 	Timeout *Duration `json:"timeout,omitempty"`
 }
 

@@ -78,7 +78,7 @@ func Read(dir string) (Manifest, error) {
 	return m, err
 }
 
-// read also reads a manifest without a completed backup.
+// read accepts a manifest without a completed backup.
 func read(dir string) (Manifest, error) {
 	data, err := os.ReadFile(filepath.Join(dir, ManifestFile))
 	if errors.Is(err, fs.ErrNotExist) {

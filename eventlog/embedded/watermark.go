@@ -64,7 +64,7 @@ func (w *watermark) raise(seq uint64) {
 	}
 }
 
-// set may also lower the recorded sequence.
+// set lowers the recorded sequence, too.
 func (w *watermark) set(seq uint64) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

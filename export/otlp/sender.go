@@ -121,7 +121,7 @@ func isPermanent(code grpccodes.Code) bool {
 	}
 }
 
-// spanStub is used because the tracer of the SDK would generate IDs and times.
+// spanStub replaces the tracer of the SDK, which would generate IDs and times.
 func (s *Sender) spanStub(span *tracing.Span) tracetest.SpanStub {
 	of := trace.SpanContextConfig{TraceID: span.TraceID, SpanID: span.SpanID, TraceFlags: trace.FlagsSampled}
 	out := tracetest.SpanStub{

@@ -87,7 +87,7 @@ func (d *Delivery) wait(ctx context.Context) bool {
 	}
 }
 
-// recordDelivered is first called with the sequence after which the delivery starts.
+// recordDelivered receives the sequence after which the delivery starts first, and then each delivered one.
 func (d *Delivery) recordDelivered(seq uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
