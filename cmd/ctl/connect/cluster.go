@@ -37,7 +37,7 @@ type Cluster struct {
 	Namespace string
 }
 
-// Cluster creates clients. It sends no request.
+// Cluster creates the clients. It sends no request.
 func (f *Flags) Cluster() (*Cluster, error) {
 	loader := f.loader()
 	config, err := loader.ClientConfig()
@@ -45,7 +45,7 @@ func (f *Flags) Cluster() (*Cluster, error) {
 		return nil, explainConfig(err)
 	}
 	config.UserAgent = "scutectl"
-	config.QPS = -1 // unlimited: an operator's commands need no rate limit
+	config.QPS = -1 // no limit for an operator's commands
 	namespace, _, err := loader.Namespace()
 	if err != nil {
 		return nil, explainConfig(err)
@@ -69,21 +69,20 @@ func (f *Flags) Cluster() (*Cluster, error) {
 	return &Cluster{Config: config, Client: timedClient{calls, watches}, Namespace: namespace}, nil
 }
 
-// timedClient is a client whose calls end after CallTimeout, but not its watches.
+// timedClient limits calls, but not watches, to CallTimeout.
 type timedClient struct {
 	client.WithWatch
 	watches client.WithWatch
 }
 
-// Watch watches until the context ends.
+// Watch has no timeout.
 func (c timedClient) Watch(ctx context.Context, list client.ObjectList, options ...client.ListOption) (watch.Interface, error) {
 	return c.watches.Watch(ctx, list, options...)
 }
 
-// errNoKubeconfig reports that no kubeconfig names a management cluster.
 var errNoKubeconfig = errors.New("no kubeconfig: set KUBECONFIG or --kubeconfig")
 
-// ClusterOrLog works like Cluster, for a command that can also read a log. Its error mentions this.
+// ClusterOrLog works like Cluster, but its error also mentions the flags that read a log instead.
 func (f *Flags) ClusterOrLog() (*Cluster, error) {
 	c, err := f.Cluster()
 	if errors.Is(err, errNoKubeconfig) {
@@ -99,7 +98,7 @@ func explainConfig(err error) error {
 	return fmt.Errorf("reading the kubeconfig: %w", err)
 }
 
-// User returns the user name that the API server reports, "" on error.
+// User returns the user name that the API server reports, or "" on error.
 func (c *Cluster) User(ctx context.Context) string {
 	review := &authenticationv1.SelfSubjectReview{}
 	if err := c.Client.Create(ctx, review); err != nil {
@@ -130,7 +129,6 @@ func (c *Cluster) Explain(err error) error {
 	}
 }
 
-// about returns the API group of the error's resource.
 func about(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Details != nil {
@@ -139,8 +137,8 @@ func about(err error) string {
 	return ""
 }
 
-// Actor returns the author of an operator's request for the log: the user that the API server
-// reports, otherwise the local user.
+// Actor returns the actor of an operator's events: the user that the API server reports, otherwise
+// the local user.
 func Actor(ctx context.Context, cluster *Cluster) string {
 	if cluster != nil {
 		if name := cluster.User(ctx); name != "" {

@@ -8,16 +8,15 @@ import (
 	"sync"
 )
 
-// podDialer opens the connections of a NATS client to the log in the daemon's pod. It finds the pod
-// again for each connection, so that a reconnecting client reaches the daemon in the same pod or in
-// a new one.
+// podDialer opens the connections of a NATS client to the log in the daemon's pod. Each connection
+// looks up the pod again, so that a client can reconnect to a new pod.
 type podDialer struct {
 	open   func(context.Context) (*podConn, error)
 	logger *slog.Logger
 	ctx    context.Context //nolint:containedctx // the client opens connections without a context
 	stop   context.CancelFunc
 
-	mu      sync.Mutex // of the fields below
+	mu      sync.Mutex // guards first and lastErr
 	first   *podConn   // nil after its use
 	lastErr error
 }
@@ -33,9 +32,9 @@ func newPodDialer(ctx context.Context, open func(context.Context) (*podConn, err
 	return d, nil
 }
 
-// Dial implements nats.CustomDialer. The connection is a pipe, because a stream of a port-forward
-// has no deadlines. Dial returns before the pod is reached, because the client holds its lock while
-// it dials: closing the client, and each request, would wait until the dial ends.
+// Dial implements nats.CustomDialer. It returns a pipe because the stream of a port-forward has no
+// deadlines. It does not wait for the pod, because the client holds its lock while it dials: Close
+// and each request would block.
 func (d *podDialer) Dial(string, string) (net.Conn, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -45,7 +44,7 @@ func (d *podDialer) Dial(string, string) (net.Conn, error) {
 	return local, nil
 }
 
-// forward connects a pipe to the pod, with the connection remote if it is not nil.
+// forward connects a pipe to the pod, over remote unless that is nil.
 func (d *podDialer) forward(pipe net.Conn, remote *podConn) {
 	defer pipe.Close()
 	if remote == nil {
@@ -57,7 +56,7 @@ func (d *podDialer) forward(pipe net.Conn, remote *podConn) {
 			return
 		}
 	}
-	defer context.AfterFunc(d.ctx, func() { remote.Close() })() // a write to the pod may hang
+	defer context.AfterFunc(d.ctx, func() { remote.Close() })() // unblocks a write to the pod that hangs
 	go func() {
 		_, _ = io.Copy(remote, pipe)
 		remote.Close()
@@ -76,7 +75,6 @@ func (d *podDialer) recordError(err error) {
 	d.lastErr = err
 }
 
-// lastError returns the last error of a connection, or of the other side.
 func (d *podDialer) lastError() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

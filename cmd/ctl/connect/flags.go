@@ -15,7 +15,7 @@ import (
 
 // Flags locate the management cluster and the log.
 type Flags struct {
-	// Kubeconfig and the next fields are kubectl's flags.
+	// Kubeconfig to AsGroups are kubectl's flags.
 	Kubeconfig, Context string
 	Namespace           string
 	As                  string
@@ -24,12 +24,11 @@ type Flags struct {
 	Local bool
 	// Dir is the folder of the log of a stopped daemon, or of local runs.
 	Dir string
-	// URL is the address of the NATS server with the log, and the other fields are its credentials.
+	// URL is the NATS server with the log. The other fields are its credentials.
 	URL, Creds, CA, Cert, Key string
-	// Examine reads the readable part of a damaged log. It reads a copy of a folder, because the
-	// NATS server repairs a folder that it opens.
-	Examine bool
-	// ScuteNamespace is the namespace of the daemon.
+	// Examine reads the readable part of a damaged log, and a copy of a folder, because the NATS
+	// server repairs a folder that it opens.
+	Examine        bool
 	ScuteNamespace string
 	// LogTimeout is the timeout for connecting to the log.
 	LogTimeout time.Duration
@@ -70,7 +69,7 @@ func (f *Flags) Check() error {
 	return nil
 }
 
-// AddNamespace registers --namespace for a command about namespaced objects, for example "moves".
+// AddNamespace registers --namespace. what names the objects in its help, for example "moves".
 func (f *Flags) AddNamespace(flags *pflag.FlagSet, what string) {
 	flags.StringVarP(&f.Namespace, "namespace", "n", f.Namespace, "Namespace of the "+what+"; the context's own if empty")
 }
@@ -91,10 +90,10 @@ func (f *Flags) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.LogTimeout, "log-timeout", f.LogTimeout, "How long to try to reach the log")
 }
 
-// LogOnly reports whether the user named a log, so the cluster is not read.
+// LogOnly reports whether the user named a log, so that the cluster is not read.
 func (f *Flags) LogOnly() bool { return f.Dir != "" || f.URL != "" }
 
-// ConnectArgs returns the options that connect to the same cluster or log.
+// ConnectArgs returns the flags that connect to the same cluster or log.
 func (f *Flags) ConnectArgs() (words []string) {
 	dir, namespace := f.Dir, f.ScuteNamespace
 	if namespace == New().ScuteNamespace {

@@ -15,13 +15,12 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 )
 
-// protocol is the protocol of a port-forward: a pair of streams is one connection, and the second
-// stream carries the errors of the other side. client-go's forwarder
-// (k8s.io/client-go/tools/portforward) is not used because it stops permanently at the first
-// refused connection.
+// protocol is the protocol of a port-forward. Each connection is a pair of streams, one of which
+// carries the errors of the other side. client-go's own forwarder
+// (k8s.io/client-go/tools/portforward) stops for good at the first refused connection.
 const protocol = "portforward.k8s.io"
 
-// dialPod opens a connection to a port of a pod. ctx limits only its opening.
+// dialPod opens a connection to a port of a pod. ctx limits only the opening.
 func dialPod(ctx context.Context, config *rest.Config, pod *corev1.Pod, port int) (*podConn, error) {
 	dialer, err := dial(config, pod)
 	if err != nil {
@@ -32,7 +31,7 @@ func dialPod(ctx context.Context, config *rest.Config, pod *corev1.Pod, port int
 		err  error
 	}
 	done := make(chan dialed, 1)
-	go func() { // a dialer accepts no context
+	go func() { // Dial accepts no context
 		conn, _, err := dialer.Dial(protocol)
 		done <- dialed{conn, err}
 	}()
@@ -52,11 +51,10 @@ func dialPod(ctx context.Context, config *rest.Config, pod *corev1.Pod, port int
 	}
 }
 
-// podConn is a connection to a port of a pod.
 type podConn struct {
 	httpstream.Stream // data
 	conn              httpstream.Connection
-	remoteErr         chan error // error of the other side, for example that it cannot connect; closed when there are no more
+	remoteErr         chan error // errors of the other side; closed when there are no more
 }
 
 func newPodConn(conn httpstream.Connection, port int) (_ *podConn, err error) {
@@ -95,8 +93,8 @@ func newPodConn(conn httpstream.Connection, port int) (_ *podConn, err error) {
 // Close closes the connection in both directions.
 func (p *podConn) Close() error { return p.conn.Close() }
 
-// RemoteError returns the error of the other side, nil if there is none. Call it at the end of the
-// data; it waits because the error may arrive a moment later.
+// RemoteError returns the error of the other side, or nil. It must be called at the end of the
+// data, and waits because the error may arrive slightly later.
 func (p *podConn) RemoteError() error {
 	select {
 	case err := <-p.remoteErr:

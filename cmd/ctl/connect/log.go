@@ -20,10 +20,11 @@ type Log struct {
 	*eventlog.Log
 	// Where describes the location of the log.
 	Where string
-	// Static is set if the log is a folder that this process has locked. Other processes can append only through Serve.
+	// Static is true if the log is a folder that this process has locked. Others can append only
+	// through Serve.
 	Static bool
 
-	end  uint64 // last commit that is read, 0 for all
+	end  uint64 // last commit to read, 0 for all
 	stop func()
 }
 
@@ -36,7 +37,8 @@ func (l *Log) Close() error {
 	return err
 }
 
-// Log opens the log that the flags name, or the daemon's log in the cluster, for reading. It writes warnings to w.
+// Log opens the log that the flags name, by default the daemon's, for reading. It writes warnings
+// to w.
 func (f *Flags) Log(ctx context.Context, w io.Writer) (*Log, error) {
 	return f.logAs(ctx, embedded.Reader, w)
 }
@@ -64,8 +66,8 @@ func (f *Flags) logAs(ctx context.Context, role embedded.Role, w io.Writer) (*Lo
 	}
 }
 
-// folder opens the log of a stopped daemon, or of local runs. If a local run has it open, folder
-// connects to the process of the run.
+// folder opens the log of a stopped daemon or of local runs. If a local run has it open, folder
+// connects to that process.
 func (f *Flags) folder(ctx context.Context, logger *slog.Logger) (*Log, error) {
 	if err := f.CheckExists(); err != nil {
 		return nil, err
@@ -88,8 +90,8 @@ func (f *Flags) BusyHint() string {
 	return "a daemon has this log open: read it through the cluster (leave out --log), or with --nats if the daemon listens"
 }
 
-// CheckExists returns an error if the folder contains no log. Otherwise opening it for reading
-// would create an empty log.
+// CheckExists returns an error if the folder contains no log. Otherwise opening it would create
+// one.
 func (f *Flags) CheckExists() error {
 	if info, err := os.Stat(filepath.Join(f.Dir, "jetstream")); err != nil || !info.IsDir() {
 		if f.Local && f.Dir == LocalDir {
@@ -125,7 +127,7 @@ func (f *Flags) open(ctx context.Context, logger *slog.Logger) (*Log, error) {
 	return &Log{Log: log, Where: f.Dir, Static: true, stop: func() { _ = os.RemoveAll(dir) }}, nil
 }
 
-// connect connects to a log on a server, with a token if p is not nil.
+// connect connects to a log on a server, with a token unless p is nil.
 func (f *Flags) connect(ctx context.Context, o eventlog.ExternalOptions, p *tokenSource) (*eventlog.Log, error) {
 	o.AllowDamaged = f.Examine
 	if p != nil {
@@ -162,7 +164,7 @@ var errEnd = errors.New("the log is not read any further")
 // SetEnd omits all commits after seq from later reads.
 func (l *Log) SetEnd(seq uint64) { l.end = seq }
 
-// Read reads commits of an aggregate, up to End.
+// Read reads commits of an aggregate, up to the end that SetEnd set.
 func (l *Log) Read(ctx context.Context, a eventlog.Aggregate, after uint64) ([]eventlog.Record, error) {
 	records, err := l.Log.Read(ctx, a, after)
 	if err != nil || l.end == 0 {
@@ -172,7 +174,7 @@ func (l *Log) Read(ctx context.Context, a eventlog.Aggregate, after uint64) ([]e
 	return records[:later], nil
 }
 
-// Replay replays the log, up to End.
+// Replay replays the log, up to the end that SetEnd set.
 func (l *Log) Replay(ctx context.Context, after uint64, fn func(eventlog.Record) error) (uint64, error) {
 	if l.end == 0 {
 		return l.Log.Replay(ctx, after, fn)
@@ -189,7 +191,7 @@ func (l *Log) Replay(ctx context.Context, after uint64, fn func(eventlog.Record)
 	return head, err
 }
 
-// Last returns the last commit that was stored at a time or before. It returns an error if there is none.
+// Last returns the last commit that was stored at or before a time. It fails if there is none.
 func (l *Log) Last(ctx context.Context, t time.Time) (eventlog.Record, error) {
 	last, err := l.Until(ctx, t)
 	if err == nil && last.Seq == 0 {
@@ -198,8 +200,8 @@ func (l *Log) Last(ctx context.Context, t time.Time) (eventlog.Record, error) {
 	return last, err
 }
 
-// Until returns the last commit that was stored at a time or before; its sequence is 0 if there is
-// none. It is a binary search: 1,000,000 commits need about 20 requests.
+// Until works like Last, but returns sequence 0 if there is no such commit. It is a binary search:
+// 1,000,000 commits need about 20 requests.
 func (l *Log) Until(ctx context.Context, t time.Time) (last eventlog.Record, err error) {
 	head, err := l.Head(ctx)
 	if err != nil {

@@ -22,7 +22,6 @@ import (
 	"scute.dev/internal/logaccess"
 )
 
-// inCluster connects to the log inside the daemon's pod.
 func (f *Flags) inCluster(ctx context.Context, role embedded.Role, logger *slog.Logger) (*Log, error) {
 	cluster, err := f.ClusterOrLog()
 	if err != nil {
@@ -55,7 +54,7 @@ func (f *Flags) inCluster(ctx context.Context, role embedded.Role, logger *slog.
 	return &Log{Log: log, Where: where, stop: d.stop}, nil
 }
 
-// connectPod connects to the log in the daemon's pod.
+// connectPod adds the last error of the dialer to the client's error.
 func (f *Flags) connectPod(ctx context.Context, d *podDialer, p *tokenSource, logger *slog.Logger) (*eventlog.Log, error) {
 	log, err := f.connect(ctx, eventlog.ExternalOptions{URL: "nats://127.0.0.1", Dialer: d, Logger: logger}, p)
 	if last := d.lastError(); err != nil && last != nil {
@@ -64,7 +63,7 @@ func (f *Flags) connectPod(ctx context.Context, d *podDialer, p *tokenSource, lo
 	return log, err
 }
 
-// podToken reads the token for the log in a pod. It returns nil if the daemon requires none, as in older versions.
+// podToken returns nil if the daemon requires no token, as older versions do.
 func podToken(ctx context.Context, cluster *Cluster, pod *corev1.Pod, role embedded.Role, logger *slog.Logger) (*tokenSource, error) {
 	where, found := argument(pod, logaccess.Flag)
 	if !found {
@@ -81,7 +80,6 @@ func podToken(ctx context.Context, cluster *Cluster, pod *corev1.Pod, role embed
 	return p, nil
 }
 
-// openLogPort opens a connection to the log's port in a pod.
 func openLogPort(ctx context.Context, config *rest.Config, pod *corev1.Pod) (*podConn, error) {
 	port, err := logPort(pod)
 	if err != nil {
@@ -98,7 +96,7 @@ func openLogPort(ctx context.Context, config *rest.Config, pod *corev1.Pod) (*po
 	return conn, nil
 }
 
-// argument returns the value of an option in the arguments of a pod.
+// argument returns the value of a flag in the arguments of a pod.
 func argument(pod *corev1.Pod, option string) (value string, found bool) {
 	for _, c := range pod.Spec.Containers {
 		for _, arg := range append(c.Command, c.Args...) {
@@ -110,7 +108,7 @@ func argument(pod *corev1.Pod, option string) (value string, found bool) {
 	return "", false
 }
 
-// logPort reads from the daemon's own arguments where its log can be reached.
+// logPort reads the port of the log from the daemon's arguments.
 func logPort(pod *corev1.Pod) (port int, err error) {
 	if url, ok := argument(pod, "--nats-url"); ok {
 		return 0, fmt.Errorf("the daemon keeps its log on the NATS server %s: connect with --nats, and with --nats-creds or --nats-cert if the server requires one", url)
@@ -130,8 +128,8 @@ func logPort(pod *corev1.Pod) (port int, err error) {
 	return port, nil
 }
 
-// dial returns a dialer for port-forwards to a pod: WebSocket, or SPDY if the API server or a proxy
-// before it does not support WebSocket.
+// dial returns a dialer for port-forwards: WebSocket, or SPDY if the API server or a proxy does not
+// support WebSocket.
 func dial(config *rest.Config, pod *corev1.Pod) (httpstream.Dialer, error) {
 	core, err := corev1client.NewForConfig(config)
 	if err != nil {
@@ -148,13 +146,13 @@ func dial(config *rest.Config, pod *corev1.Pod) (httpstream.Dialer, error) {
 		return nil, err
 	}
 	// client-go's WebSocket returns the errors of k8s.io/streaming. IsUpgradeFailure of the other
-	// httpstream package would not recognize them, so the fallback would never happen.
+	// httpstream package does not recognize them, so there would be no fallback.
 	return portforward.NewFallbackDialerForStreaming(overWebSocket, overSPDY, func(err error) bool {
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 	}), nil
 }
 
-// daemonLabel and daemonComponent select the daemon's pods, whose names depend on the chart's values.
+// The daemon's pods have this label. Their names depend on the chart's values.
 const (
 	daemonLabel     = "scute.dev/component"
 	daemonComponent = "daemon"

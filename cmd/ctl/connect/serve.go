@@ -16,19 +16,17 @@ import (
 	"scute.dev/internal/atomicfile"
 )
 
-// endpointFile is the file in a log's folder with the endpoint of the process that has the log
-// open. It is readable only by its owner.
+// endpointFile is the file in a log's folder through which other processes of the owner reach the
+// log. Only the owner may read it.
 const endpointFile = "endpoint.json"
 
-// endpoint is a local address with its token.
 type endpoint struct {
 	URL   string `json:"url"`
 	Token string `json:"token"`
 }
 
-// Serve opens the log in the folder that the flags name, or creates it. It lets other scutectl
-// processes of the same user connect, so that a running command does not prevent decisions about
-// its runs.
+// Serve opens or creates the log in the folder of the flags. Other scutectl processes of the same
+// user can connect, so that operators can decide about a run while its command runs.
 func (f *Flags) Serve(ctx context.Context, w io.Writer) (*Log, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.LogTimeout)
 	defer cancel()
@@ -45,7 +43,7 @@ func (f *Flags) Serve(ctx context.Context, w io.Writer) (*Log, error) {
 	path := filepath.Join(f.Dir, endpointFile)
 	data, err := json.Marshal(d)
 	if err == nil {
-		err = atomicfile.WriteBytes(path, data) // readers never see a part of it
+		err = atomicfile.WriteBytes(path, data) // atomic for readers
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("writing the address of the log: %w", err), log.Close())
@@ -53,7 +51,6 @@ func (f *Flags) Serve(ctx context.Context, w io.Writer) (*Log, error) {
 	return &Log{Log: log, Where: f.Dir, Static: true, stop: func() { _ = os.Remove(path) }}, nil
 }
 
-// endpoint reads how the process can be reached that has the folder open.
 func (f *Flags) endpoint() (d endpoint, err error) {
 	data, err := os.ReadFile(filepath.Join(f.Dir, endpointFile))
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 	"scute.dev/eventlog"
 )
 
-// pollInterval is the interval at which a folder is checked for changes.
+// pollInterval is the interval between checks of a folder for changes.
 const pollInterval = time.Second
 
 // Tail calls fn with each commit of the log in order, and with new commits until ctx ends. It calls
-// caughtUp once, after the commits that existed at first. It does not lock a folder, so a process
-// may run there meanwhile.
+// caughtUp once, after the commits that existed at first. It does not lock a folder, so that a
+// process may start there.
 func (f *Flags) Tail(ctx context.Context, w io.Writer, caughtUp func(), fn func(eventlog.Record) error) error {
 	if f.Dir != "" {
 		return f.tailFolder(ctx, w, caughtUp, fn)
@@ -35,7 +35,8 @@ func (f *Flags) Tail(ctx context.Context, w io.Writer, caughtUp func(), fn func(
 	return log.Follow(ctx, head, fn)
 }
 
-// tailFolder reads the folder again after each change. It reads a copy, or asks the process that has the folder open.
+// tailFolder reads the folder again after each change: a copy, or through the process that has it
+// open.
 func (f *Flags) tailFolder(ctx context.Context, w io.Writer, caughtUp func(), fn func(eventlog.Record) error) error {
 	if err := f.CheckExists(); err != nil {
 		return err
@@ -70,7 +71,8 @@ func (f *Flags) tailFolder(ctx context.Context, w io.Writer, caughtUp func(), fn
 	}
 }
 
-// readNew calls fn with the commits after a sequence, and returns the sequence of the last commit that fn received.
+// readNew calls fn with the commits after a sequence, and returns the last sequence that fn
+// received.
 func (f *Flags) readNew(ctx context.Context, w io.Writer, after uint64, fn func(eventlog.Record) error) (last uint64, err error) {
 	examined := *f
 	examined.Examine = true
@@ -82,7 +84,7 @@ func (f *Flags) readNew(ctx context.Context, w io.Writer, after uint64, fn func(
 	return log.Replay(ctx, after, fn)
 }
 
-// fingerprint returns a fingerprint of the folder's content: the names, sizes and times of its files.
+// fingerprint returns the names, sizes and times of the folder's files.
 func (f *Flags) fingerprint() (all string, err error) {
 	err = filepath.WalkDir(filepath.Join(f.Dir, "jetstream"), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -15,23 +15,22 @@ import (
 	"scute.dev/internal/logaccess"
 )
 
-// tokenGracePeriod is how long a daemon may refuse a token that has just changed, and retryInterval
-// the interval of retries.
+// tokenGracePeriod is how long a daemon may reject a token that has just changed.
 const tokenGracePeriod, retryInterval = 5 * time.Second, 250 * time.Millisecond
 
-// tokenSource reads the token for the log in a daemon's pod from the Secret of a role.
+// tokenSource reads the token for the log from the Secret of a role.
 type tokenSource struct {
 	cluster *Cluster
 	secrets logaccess.Secrets
 	role    embedded.Role
 	logger  *slog.Logger
 
-	mu   sync.Mutex // of role and last
+	mu   sync.Mutex // guards role and last
 	last string
 }
 
 // token reads the token. If the Secret of readers is forbidden, it tries the Secret of operators,
-// because operators may also read.
+// who may also read.
 func (p *tokenSource) token(ctx context.Context) (string, error) {
 	token, err := p.get(ctx, p.role)
 	if apierrors.IsForbidden(err) && p.role == embedded.Reader {
@@ -54,7 +53,7 @@ func (p *tokenSource) get(ctx context.Context, role embedded.Role) (string, erro
 	return logaccess.Token(secret.Data)
 }
 
-// refresh returns the token for a new connection: the current one, or the last one if it cannot be read.
+// refresh returns the current token, or the last one if it cannot be read.
 func (p *tokenSource) refresh() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -66,7 +65,6 @@ func (p *tokenSource) refresh() string {
 	return p.last
 }
 
-// explain adds the Secret and the missing permission to an error.
 func (p *tokenSource) explain(err error) error {
 	may, role := "read the log", p.secrets.NameFor(embedded.Reader)
 	if p.role == embedded.Operator {

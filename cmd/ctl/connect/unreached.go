@@ -30,8 +30,8 @@ func (f *Flags) ExplainConnect(err error) error {
 	case errors.Is(err, nats.ErrNoServers), errors.As(err, &name):
 		return fmt.Errorf("%w: check that a NATS server runs there, that --nats has its address and port, and that no firewall blocks the connection", err)
 	case f.Cert == "" && (errors.Is(err, nats.ErrTLS) || errors.Is(err, io.EOF) || errors.As(err, &broken)):
-		// With TLS 1.3, a server refuses a client without a certificate after the handshake, with an
-		// alert that may be lost.
+		// With TLS 1.3, a server rejects a missing client certificate only after the handshake,
+		// with an alert that may be lost.
 		return fmt.Errorf("%w: if the server requires a client certificate, set --nats-cert and --nats-key", err)
 	}
 	return err

@@ -13,10 +13,8 @@ import (
 	"scute.dev/kube"
 )
 
-// level is the severity of a result.
 type level int
 
-// Levels.
 const (
 	levelOK level = iota
 	levelWarning
@@ -29,7 +27,6 @@ func (l level) String() string { return [...]string{"ok", "warning", "problem"}[
 // MarshalText returns the level as encoded in JSON.
 func (l level) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
-// result is the result of one check.
 type result struct {
 	Level   level  `json:"level"`
 	Subject string `json:"subject"`
@@ -50,7 +47,7 @@ func problem(subject, remedy, format string, args ...any) result {
 	return result{levelProblem, subject, fmt.Sprintf(format, args...), remedy}
 }
 
-// diagnosis is one run of the checks, with the results that later checks need.
+// diagnosis is one run of the checks. Later checks use results of earlier ones.
 type diagnosis struct {
 	kit    *kit.Kit
 	flags  *connect.Flags
@@ -60,21 +57,22 @@ type diagnosis struct {
 	cluster       *connect.Cluster // nil without a cluster
 	kube          *kube.Cluster
 	types         []kube.Type
-	account       client.ObjectKey // the daemon's ServiceAccount, or the chart's if the daemon runs outside the cluster; empty if there is none
-	noDaemon      bool             // no daemon runs
-	podsHidden    bool             // the user may not list the daemon's pods
-	daemonOutside bool             // the daemon runs, but not in a pod that gives access to its log
+	account       client.ObjectKey // the daemon's ServiceAccount, or the chart's if the daemon runs outside the cluster; may be empty
+	noDaemon      bool
+	podsHidden    bool // the user may not list the daemon's pods
+	daemonOutside bool // the daemon runs, but not in a pod that gives access to its log
 	moves         v1alpha1.MoveList
 	workflows     v1alpha1.WorkflowRunList
 	pauses        v1alpha1.PauseList
-	listed        map[string]bool // whether scute's kinds could be listed in all namespaces
-	served        bool            // scute's kinds are served
+	listed        map[string]bool // by kind: true if listed in all namespaces, false if in one
+	served        bool            // the API server serves scute's kinds
 }
 
-// check runs one check and reports its results. goOn is false if the following checks would be meaningless.
+// check runs one check and reports its results. goOn is false if the following checks would be
+// pointless.
 type check func(ctx context.Context, v *diagnosis) (goOn bool)
 
-// run runs all checks, in an order in which each check may rely on the previous ones.
+// run runs all checks. Each may rely on the previous ones.
 func (v *diagnosis) run(ctx context.Context) {
 	for _, c := range []check{apiServer, clusterAPI, providers, unfinishedRestores, checkServed, daemon, checkGrants} {
 		if !c(ctx, v) {

@@ -94,7 +94,6 @@ func clusterAPI(ctx context.Context, v *diagnosis) bool {
 	return true
 }
 
-// checkServed checks that the API server serves scute's kinds.
 func checkServed(ctx context.Context, v *diagnosis) bool {
 	const subject = "scute's kinds"
 	_, err := v.cluster.Client.RESTMapper().RESTMapping(v1alpha1.GroupVersion().WithKind("Move").GroupKind(), v1alpha1.GroupVersion().Version)
@@ -133,7 +132,7 @@ func daemon(ctx context.Context, v *diagnosis) bool {
 	if ready > 0 {
 		return true
 	}
-	// The daemon may also run outside the cluster: the active daemon renews the lease.
+	// The daemon may also run outside the cluster. The active daemon renews the Lease.
 	holder, fresh := leader(ctx, v)
 	if fresh && account != (client.ObjectKey{}) {
 		v.report(ok(subject, "no pod is ready, but a daemon is active: %s holds the lease", holder))
@@ -155,8 +154,8 @@ func daemon(ctx context.Context, v *diagnosis) bool {
 	return true
 }
 
-// leader returns the holder of the daemon's lease, and whether the lease is current. A daemon that
-// stops releases its lease.
+// leader returns the holder of the daemon's Lease, and whether the Lease is current. A daemon that
+// stops releases it.
 func leader(ctx context.Context, v *diagnosis) (holder string, fresh bool) {
 	var lease coordinationv1.Lease
 	err := v.cluster.Client.Get(ctx, client.ObjectKey{Namespace: trust.LeaseNamespace, Name: trust.LeaseName}, &lease)
@@ -174,7 +173,7 @@ func image(p *corev1.Pod) string {
 	return p.Spec.Containers[0].Image
 }
 
-// unfinishedRestores reports unfinished restores. Their target may be a cluster without scute.
+// unfinishedRestores also finds restores into a cluster without scute.
 func unfinishedRestores(ctx context.Context, v *diagnosis) bool {
 	const subject = "restores"
 	unfinished, err := transfer.UnfinishedRestores(ctx, v.kube)

@@ -16,8 +16,8 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// movedAway returns the Move that moved a Cluster away before a Cluster of this name was created
-// again; nil if there is none. The status of a move of all Clusters names only the first thousand.
+// movedAway returns the Move that moved a Cluster away before one with the same name was created,
+// or nil. The status of a move of all Clusters names only the first thousand.
 func movedAway(v *diagnosis, u *unstructured.Unstructured) *v1alpha1.Move {
 	byMover := slices.ContainsFunc(u.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool { return f.Manager == kube.FieldManager })
 	i := slices.IndexFunc(v.moves.Items, func(m v1alpha1.Move) bool {
@@ -61,7 +61,7 @@ func leftoverPauses(ctx context.Context, v *diagnosis) {
 		}
 		switch {
 		case restoring:
-			clean = false // reported by unrestored
+			clean = false // reported by unfinishedRestores
 		case o.MoveID != "" && !working[o.MoveID]:
 			clean = false
 			v.report(problem(subject, "find out in the log how that move ended ("+v.kit.Hint("", "log", "tail", "--aggregate", "move/"+o.MoveID)+
@@ -81,7 +81,7 @@ func leftoverPauses(ctx context.Context, v *diagnosis) {
 	}
 }
 
-// pausedByRun reports whether a cluster is held by a run, and whether that run is not in progress.
+// pausedByRun reports whether a run holds a cluster, and whether that run is not in progress.
 func pausedByRun(v *diagnosis, subject, name string, u *unstructured.Unstructured) (held, orphan bool) {
 	holder := u.GetAnnotations()[object.PauseAnnotation]
 	if holder == "" {
@@ -98,7 +98,7 @@ func pausedByRun(v *diagnosis, subject, name string, u *unstructured.Unstructure
 	return true, true
 }
 
-// pausedByPause reports whether a cluster is held by a Pause, and whether that Pause no longer exists.
+// pausedByPause reports whether a Pause holds a cluster, and whether that Pause no longer exists.
 func pausedByPause(v *diagnosis, name string, o object.Observed) (held, orphan bool) {
 	for mark, holder := range o.PauseHolders {
 		uid, is := strings.CutPrefix(mark, object.PausePrefix)

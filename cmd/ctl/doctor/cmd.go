@@ -75,7 +75,7 @@ const (
 	subjectColumns = 14
 )
 
-// lines returns a result for printing: level, subject and message, and the remedy below. In a pipe it is a single line.
+// lines renders a result, with the remedy below, or as a single line in a pipe.
 func (o *options) lines(r result) (out []string) {
 	paint := cli.Paint{On: o.Env.Colored(o.Env.Out)}
 	style := map[level]cli.Style{levelOK: cli.Green, levelWarning: cli.Yellow, levelProblem: cli.Red}[r.Level]

@@ -12,7 +12,7 @@ import (
 	"scute.dev/view"
 )
 
-// Usage of the log's limit from which a warning is reported, because a full log refuses new events.
+// Shares of the log's size limit. A full log accepts no new events.
 const (
 	fullWarning = 0.80
 	fullProblem = 0.95
@@ -64,7 +64,8 @@ func eventLog(ctx context.Context, v *diagnosis) {
 	checkTrust(ctx, v, log)
 }
 
-// checkTrust checks whether the daemon acts on its log. It skips a folder, which may be unrelated to the cluster.
+// checkTrust checks whether the daemon may act on its log. It skips a folder, which may belong to
+// another cluster.
 func checkTrust(ctx context.Context, v *diagnosis, log *connect.Log) {
 	const subject = "event log"
 	if v.cluster == nil || v.flags.Dir != "" {
@@ -80,7 +81,6 @@ func checkTrust(ctx context.Context, v *diagnosis, log *connect.Log) {
 	}
 }
 
-// reconcileRemedy returns the remedy for a log that may not be acted on.
 func reconcileRemedy(v *diagnosis, f *trust.Fault) string {
 	if f.Reason == trust.Newer {
 		return "run the version of scute that last acted on the log, or a newer one"

@@ -23,15 +23,13 @@ import (
 // startTimeout is how long a new resource may wait for the daemon.
 const startTimeout = time.Minute
 
-// scuteKind is a kind of scute's objects.
 type scuteKind struct {
-	// subject is the subject of the results about these objects, or "" if another check reports
-	// their state. noun is the kind's name in commands.
+	// subject is the subject of results about these objects, or "" if another check reports their
+	// state. noun is the kind's name in commands.
 	subject, noun, name string
 	list                client.ObjectList
 }
 
-// kinds returns scute's kinds.
 func (v *diagnosis) kinds() []scuteKind {
 	return []scuteKind{
 		{"moves", "move", "Move", &v.moves},
@@ -45,13 +43,12 @@ func (v *diagnosis) kinds() []scuteKind {
 	}
 }
 
-// readableObject is an object of one of scute's kinds.
 type readableObject interface {
 	client.Object
 	Unread() *v1alpha1.UnreadablePart
 }
 
-// objectStatus is the part of a status that most of scute's kinds have.
+// objectStatus is the part of the status that most of scute's kinds share.
 type objectStatus struct {
 	Phase, Message, Next                       string
 	PhaseSince, FinishedAt, LastSuccessfulTime *metav1.Time
@@ -70,7 +67,7 @@ func checkObjects(ctx context.Context, v *diagnosis) {
 		}
 		if err != nil {
 			r := warning(cmp.Or(k.subject, "resources"), "ask for the ClusterRole scute-viewer, or upgrade the chart", "%s: %v", k.name, v.cluster.Explain(err))
-			if k.name == "Move" { // an unseen move may have stopped halfway
+			if k.name == "Move" { // an unlisted move may have stopped halfway
 				r.Level = levelProblem
 			}
 			v.report(r)
@@ -127,8 +124,8 @@ func statusOf(o client.Object) objectStatus {
 	return out.Status
 }
 
-// checkObject returns the result for an object that no daemon works on, that waits too long, or
-// that waits for a user; nil for other objects.
+// checkObject returns a result if no daemon works on an object, if it waits too long, or if it
+// waits for a user; otherwise nil.
 func (v *diagnosis) checkObject(k scuteKind, o client.Object, s objectStatus) *result {
 	name, look, created := o.GetNamespace()+"/"+o.GetName(), v.kit.Hint(o.GetNamespace(), "describe", k.noun, o.GetName()), o.GetCreationTimestamp().Time
 	untrusted := trust.FaultIn(s.Conditions)
@@ -174,7 +171,6 @@ func (v *diagnosis) checkObject(k scuteKind, o client.Object, s objectStatus) *r
 	}
 }
 
-// unreadableResult returns the result for an object with an unreadable part.
 func unreadableResult(subject, kind string, o readableObject) result {
 	name, in, part := kind+" "+o.GetNamespace()+"/"+o.GetName(), "-n "+o.GetNamespace()+" ", o.Unread()
 	if o.GetNamespace() == "" {
@@ -191,8 +187,8 @@ func unreadableResult(subject, kind string, o readableObject) result {
 	return problem(subject, remedy, "%s: %s", name, part)
 }
 
-// list reads the objects of all namespaces, or only of the context's namespace if the user may not
-// list all. everywhere reports whether it read all.
+// list reads the objects of all namespaces, or of the context's namespace if the user may not list
+// all. everywhere is true if it read all.
 func (v *diagnosis) list(ctx context.Context, list client.ObjectList) (everywhere bool, err error) {
 	err = v.cluster.Client.List(ctx, list)
 	if apierrors.IsForbidden(err) {

@@ -21,7 +21,6 @@ type providerOptions struct {
 	dryRun, yes bool
 }
 
-// newCmdProvider returns `scutectl doctor provider`.
 func newCmdProvider(env *cli.Env) *cobra.Command {
 	o := &providerOptions{}
 	cmd := &cobra.Command{

@@ -12,7 +12,7 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// objects returns the objects of the cluster, read with the user's own permissions.
+// objects reads the cluster's objects with the user's own permissions.
 func (c *providerCheck) objects(ctx context.Context) ([]pause.Subject, error) {
 	graph, err := transfer.NewGraph(ctx, c.kube, mover.Selection{Namespace: c.key.Namespace, Clusters: []string{c.name}})
 	if err != nil {
@@ -25,11 +25,10 @@ func (c *providerCheck) objects(ctx context.Context) ([]pause.Subject, error) {
 	return below, nil
 }
 
-// errAbsent reports that the cluster does not exist.
 var errAbsent = errors.New("there is no such Cluster")
 
-// checkNotPaused returns an error if a cluster cannot be checked now: it does not exist, or is
-// already paused, so its objects would not react.
+// checkNotPaused returns an error if the cluster does not exist, or is already paused, so that its
+// objects would not react.
 func checkNotPaused(below []pause.Subject, namespace, name string) error {
 	for _, o := range below {
 		if !pause.IsCluster(o.Ref) || o.Ref.Name != name {

@@ -21,13 +21,12 @@ import (
 )
 
 const (
-	// providerReason is the reason of the Pauses that checks create.
+	// providerReason marks the Pauses that checks create.
 	providerReason = "scutectl doctor provider"
-	// daemonGracePeriod is added to the objects' timeout for the work of the daemon.
+	// daemonGracePeriod is added to the objects' timeout, for the work of the daemon.
 	daemonGracePeriod = time.Minute
 )
 
-// providerCheck is one check of a cluster.
 type providerCheck struct {
 	*providerOptions
 	cluster *connect.Cluster
@@ -51,7 +50,7 @@ func newCheck(o *providerOptions) (*providerCheck, error) {
 	}, nil
 }
 
-// survey reads the cluster's kinds. It first deletes the Pause of an earlier check, which requires --yes.
+// survey reads the cluster's kinds. With --yes it first deletes the Pause of an earlier check.
 func (c *providerCheck) survey(ctx context.Context) (*providerReport, error) {
 	report := &providerReport{Cluster: c.name, Namespace: c.cluster.Namespace}
 	left, err := c.pauses.Get(ctx, c.key)
@@ -155,7 +154,7 @@ func (c *providerCheck) remove(ctx context.Context, made *v1alpha1.Pause) error 
 	return fmt.Errorf("deleting Pause %s: %w; delete it by hand, which restores the cluster", c.key, c.cluster.Explain(err))
 }
 
-// follow watches the Pause until fn returns true, with the timeout of its objects.
+// follow watches the Pause until fn returns true or the timeout ends.
 func (c *providerCheck) follow(ctx context.Context, fn func(*v1alpha1.Pause) bool) error {
 	progress := c.Env.Progress()
 	defer progress.Done()

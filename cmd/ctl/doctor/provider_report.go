@@ -11,14 +11,13 @@ import (
 	"scute.dev/view"
 )
 
-// providerReport is the result of checking a cluster.
 type providerReport struct {
 	Cluster   string `json:"cluster"`
 	Namespace string `json:"namespace"`
-	// Measured is set if the cluster was paused, that is, not for a dry run.
+	// Measured is true if the cluster was paused, that is, not for a dry run.
 	Measured bool `json:"measured"`
 	Passed   bool `json:"passed"`
-	// TimeoutSeconds is the objects' timeout for acknowledging.
+	// TimeoutSeconds is how long an object may take to acknowledge.
 	TimeoutSeconds float64 `json:"timeoutSeconds,omitempty"`
 	// ResumeSeconds is the time from the deletion of the Pause until it no longer existed.
 	ResumeSeconds float64        `json:"resumeSeconds,omitempty"`
@@ -32,7 +31,8 @@ func (r *providerReport) objects() (all int) {
 	return all
 }
 
-// lines returns a table with a heading for each group, and the remedies of failed kinds below it.
+// lines returns a table with a heading for each API group, and the remedies of failed kinds below
+// it.
 func (r *providerReport) lines(v kit.View) []string {
 	header := []string{"KIND", "OBJECTS", "WITH PAUSED"}
 	if r.Measured {

@@ -12,16 +12,14 @@ import (
 	"scute.dev/pause"
 )
 
-// answer is the reaction of a kind's objects to the pause of their cluster.
+// answer is how a kind's objects reacted to the pause of their cluster.
 type answer string
 
-// Answers.
 const (
 	// notAsked means that the cluster was not paused.
-	notAsked answer = "not asked"
-	// acknowledged means that every object acknowledged.
+	notAsked     answer = "not asked"
 	acknowledged answer = "acknowledged"
-	// noSignal means that the objects cannot acknowledge a pause, so scute has to assume that they
+	// noSignal means that the objects cannot acknowledge a pause, so scute must assume that they
 	// are paused.
 	noSignal answer = "no signal"
 	// notNeeded means that no controller acts on the objects.
@@ -30,22 +28,20 @@ const (
 	notAcknowledged answer = "never"
 )
 
-// providerKind is the result of one kind.
 type providerKind struct {
-	// Kind is in the form Kind.group.
+	// Kind is Kind.group.
 	Kind    string `json:"kind"`
 	Objects int    `json:"objects"`
 	// Conditions is the number of objects with the condition Paused.
 	Conditions int    `json:"conditions"`
 	Answer     answer `json:"answer"`
-	// Acknowledged is the number of objects that acknowledged, and Pending is the number of objects
-	// that did not acknowledge in time.
+	// Acknowledged and Pending count the objects that did and did not acknowledge in time.
 	Acknowledged int      `json:"acknowledged"`
 	Pending      int      `json:"pending,omitempty"`
 	Signals      []string `json:"signals,omitempty"`
 	// SlowestSeconds is the time from the pause to the last acknowledgement.
 	SlowestSeconds *float64 `json:"slowestSeconds,omitempty"`
-	// StillPaused is the number of objects still reporting Paused after the Pause was deleted.
+	// StillPaused counts the objects that still report Paused after the Pause was deleted.
 	StillPaused int `json:"stillPaused,omitempty"`
 	// Passed is the verdict. If it is false, Reason is why, and Remedy is what to do.
 	Passed bool   `json:"passed"`
@@ -53,7 +49,6 @@ type providerKind struct {
 	Remedy string `json:"remedy,omitempty"`
 }
 
-// Remedies for kinds that do not pass.
 const (
 	remedySilent      = "set condition Paused in the controller (docs/providers.md); if no controller acts on the kind, name it with --ignore"
 	remedyNever       = "check that its controller runs, watches the Cluster's spec.paused, and may write the status"
@@ -82,8 +77,8 @@ func survey(below []pause.Subject) []providerKind {
 	return list
 }
 
-// judge sets the verdict of each kind. status is the Pause's status when the wait ended. The user
-// names kinds without a controller in ignored.
+// judge sets the verdict of each kind, from the Pause's status at the end of the wait. ignored are
+// kinds without a controller.
 func judge(kinds []providerKind, status v1alpha1.PauseStatus, ignored []string) []providerKind {
 	out := slices.Clone(kinds)
 	for i := range out {
@@ -112,7 +107,6 @@ func judge(kinds []providerKind, status v1alpha1.PauseStatus, ignored []string) 
 	return out
 }
 
-// recordAnswer sets the acknowledgements of the kind from the Pause's status.
 func (k *providerKind) recordAnswer(s v1alpha1.PauseKind) {
 	k.Acknowledged, k.Pending, k.Signals = s.Acknowledged, s.Pending, slices.Clone(s.Signals)
 	if s.BlockMove {
@@ -134,7 +128,7 @@ func describePending(kind string, status v1alpha1.PauseStatus) string {
 	return "an object did not acknowledge in time"
 }
 
-// checkResumed marks the kinds that still report Paused after the Pause was deleted.
+// checkResumed fails the kinds that still report Paused after the Pause was deleted.
 func checkResumed(kinds []providerKind, below []pause.Subject) []providerKind {
 	out := slices.Clone(kinds)
 	users := pause.PausedClustersOf(below)
@@ -154,7 +148,7 @@ func checkResumed(kinds []providerKind, below []pause.Subject) []providerKind {
 	return out
 }
 
-// hasController reports whether a provider's controller acts on a kind, that is, neither a template
+// hasController reports whether a provider's controller acts on a kind: it is neither a template
 // nor a kind of Cluster API itself.
 func hasController(kind string) bool {
 	name, _, _ := strings.Cut(kind, ".")

@@ -12,8 +12,8 @@ import (
 	"scute.dev/view"
 )
 
-// providers checks the versions of the providers. If the user may not list them, it reports
-// nothing, because the daemon may be allowed to list them.
+// providers checks the versions of the providers. It reports nothing if the user may not list them,
+// because the daemon may.
 func providers(ctx context.Context, v *diagnosis) bool {
 	const subject = "providers"
 	list, err := v.kube.Providers(ctx)

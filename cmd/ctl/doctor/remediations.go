@@ -23,7 +23,6 @@ import (
 	"scute.dev/view"
 )
 
-// inventory is the input of the checks of machines.
 type inventory struct {
 	*remediation.Objects
 	checks    []clusterv1.MachineHealthCheck
@@ -57,7 +56,6 @@ func checkRemediations(ctx context.Context, v *diagnosis) {
 	}
 }
 
-// results returns all results about machines, policies and remediations.
 func (l *inventory) results() []result {
 	if !l.Served {
 		return []result{warning("remediations", "upgrade the chart, or ask for the ClusterRole scute-viewer", "SurgeRemediations and RepairPolicies are not served here, or you may not list them")}
@@ -87,7 +85,7 @@ func (l *inventory) results() []result {
 
 func (l *inventory) add(r result) { l.found = append(l.found, r) }
 
-// policies reports policies without effect.
+// policies reports policies that have no effect.
 func (l *inventory) policies() {
 	const subject = "policies"
 	if len(l.Policies) == 0 {
@@ -155,11 +153,11 @@ func (l *inventory) orphans() {
 	}
 }
 
-// recent reports whether a deletion started less than patience ago.
+// recent reports whether a time is less than startTimeout ago.
 func recent(now time.Time, at *metav1.Time) bool { return at != nil && now.Sub(at.Time) < startTimeout }
 
-// stalled reports remediations that wait for an operator or for a daemon. It skips remediations
-// without a machine, which orphans reports.
+// stalled reports remediations that wait for an operator or a daemon, except those that orphans
+// reports.
 func (l *inventory) stalled() {
 	const subject = "remediations"
 	for i := range l.Remediations {
@@ -177,7 +175,8 @@ func (l *inventory) stalled() {
 	}
 }
 
-// unselectedChecks reports health checks that request remediations although no policy selects the cluster.
+// unselectedChecks reports MachineHealthChecks whose requests have no effect: no policy selects the
+// cluster, or the template does not exist.
 func (l *inventory) unselectedChecks() {
 	for i := range l.checks {
 		c := &l.checks[i]
@@ -208,8 +207,8 @@ func (l *inventory) selected(c *clusterv1.Cluster) bool {
 	})
 }
 
-// clustersInRemediation returns the clusters (namespace/name) with open remediations, which may
-// have annotations of scute.
+// clustersInRemediation returns the clusters (namespace/name) with open remediations. Their
+// machines may have annotations of scute.
 func (l *inventory) clustersInRemediation() map[string]bool {
 	out := make(map[string]bool)
 	for i := range l.Remediations {
@@ -221,7 +220,8 @@ func (l *inventory) clustersInRemediation() map[string]bool {
 	return out
 }
 
-// leftoverAnnotations reports scute's annotations on machines of clusters without open remediations.
+// leftoverAnnotations reports scute's annotations on machines of clusters without open
+// remediations.
 func (l *inventory) leftoverAnnotations() {
 	tended := l.clustersInRemediation()
 	for i := range l.Machines {
@@ -243,8 +243,7 @@ func (l *inventory) leftoverAnnotations() {
 	}
 }
 
-// isLeftover reports whether an annotation is a leftover, that is, neither recent nor on a machine
-// whose timeout has not ended.
+// isLeftover reports whether an unhealthy annotation is neither recent nor waiting for its timeout.
 func (l *inventory) isLeftover(value string) bool {
 	var mark v1alpha1.UnhealthyMark
 	if err := json.Unmarshal([]byte(value), &mark); err != nil {
@@ -253,7 +252,7 @@ func (l *inventory) isLeftover(value string) bool {
 	return mark.State != string(remediator.Failing) && l.now.Sub(mark.Since.Time) > startTimeout
 }
 
-// controlPlanes reports control planes with annotations that a remediation needs only temporarily.
+// controlPlanes reports annotations of control planes that a remediation needs only temporarily.
 func (l *inventory) controlPlanes() {
 	const subject = "machines"
 	tended := l.clustersInRemediation()
@@ -276,12 +275,11 @@ func (l *inventory) controlPlanes() {
 	}
 }
 
-// staleAfter is how long the annotation of a control plane's own remediation is valid. The control
+// staleAfter is how long a control plane's annotation of its own remediation may exist. The control
 // plane removes it when it creates a machine.
 const staleAfter = 10 * time.Minute
 
-// isStale reports whether the annotation of a control plane's own remediation is too old, or names
-// a machine that still exists.
+// isStale reports whether that annotation is too old, or names a machine that still exists.
 func (l *inventory) isStale(namespace, value string) bool {
 	var mark struct {
 		Machine   string      `json:"machine"`

@@ -19,15 +19,14 @@ import (
 	"scute.dev/cmd/ctl/connect"
 )
 
-// clusterSource reads the objects of a noun from their resources.
 type clusterSource[T any] struct {
 	*connect.Cluster
 	noun   *Noun[T]
 	notice func(error)
 }
 
-// InCluster returns a source that reads the API server. notice is called when a watch breaks and is
-// restarted, unless it is nil.
+// InCluster returns a source that reads the API server. Unless it is nil, notice is called when a
+// watch breaks and restarts.
 func (n *Noun[T]) InCluster(c *connect.Cluster, notice func(error)) Source[T] {
 	return &clusterSource[T]{Cluster: c, noun: n, notice: notice}
 }
@@ -53,13 +52,13 @@ func (c *clusterSource[T]) Get(ctx context.Context, key types.NamespacedName) (t
 	return c.noun.Convert(o), nil
 }
 
-// List reads the resources of a namespace, or all.
+// List reads the resources of a namespace, or of all.
 func (c *clusterSource[T]) List(ctx context.Context, namespace string) ([]T, error) {
 	all, _, err := c.list(ctx, namespace)
 	return all, err
 }
 
-// list returns the objects of a namespace, or all, and the version of the list.
+// list also returns the resource version of the list.
 func (c *clusterSource[T]) list(ctx context.Context, namespace string) (all []T, version string, err error) {
 	list := c.noun.NewList()
 	if err := c.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
@@ -72,9 +71,9 @@ func (c *clusterSource[T]) list(ctx context.Context, namespace string) (all []T,
 	return all, list.GetResourceVersion(), err
 }
 
-// Watch follows one resource. It returns an error if the API server has not answered for two minutes.
+// Watch follows one resource. It fails if the API server has not answered for two minutes.
 func (c *clusterSource[T]) Watch(ctx context.Context, key types.NamespacedName, fn func(T) bool) error {
-	var was types.UID // UID of the watched resource
+	var was types.UID
 	return c.follow(ctx, key, func(o client.Object) (string, error) {
 		var err error
 		if o == nil {
@@ -93,7 +92,7 @@ func (c *clusterSource[T]) Watch(ctx context.Context, key types.NamespacedName, 
 	})
 }
 
-// WatchAll follows the resources of a namespace, or all.
+// WatchAll follows the resources of a namespace, or of all.
 func (c *clusterSource[T]) WatchAll(ctx context.Context, namespace string, fn func([]T) bool) error {
 	return c.follow(ctx, types.NamespacedName{Namespace: namespace}, func(client.Object) (string, error) {
 		all, version, err := c.list(ctx, namespace)
@@ -104,18 +103,16 @@ func (c *clusterSource[T]) WatchAll(ctx context.Context, namespace string, fn fu
 	})
 }
 
-// changeFunc processes a change, and returns the version that it has processed. o is the object
-// after the change. It is nil at first and after a deletion; changeFunc then reads the objects
-// itself. errEnough and a permanent error (backoff.Permanent) end the following. changeFunc is
-// called again after any other error.
+// changeFunc processes a change, and returns the resource version that it has processed. o is nil
+// at first and after a deletion: changeFunc then reads the objects itself. errEnough and
+// backoff.Permanent errors end the watch. After any other error, changeFunc is called again.
 type changeFunc func(o client.Object) (version string, err error)
 
-// errBroken is the usual end of a watch, because the server closes each watch after some minutes.
+// errBroken is how a watch normally ends: the server closes each watch after some minutes.
 var errBroken = errors.New("the watch has ended")
 
 // follow calls fn first, and again after each change of the object, or of all objects of a
-// namespace if key has no name. It returns an error if the API server has not answered for two
-// minutes.
+// namespace if key has no name. It fails if the API server has not answered for two minutes.
 func (c *clusterSource[T]) follow(ctx context.Context, key types.NamespacedName, fn changeFunc) error {
 	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(200*time.Millisecond), backoff.WithMaxInterval(5*time.Second),
 		backoff.WithMaxElapsedTime(2*time.Minute))
@@ -142,7 +139,8 @@ func (c *clusterSource[T]) follow(ctx context.Context, key types.NamespacedName,
 	return err
 }
 
-// watchOnce calls fn, and again after each change, until fn returns an error or the server ends the watch.
+// watchOnce calls fn first, and again after each change, until fn fails or the server ends the
+// watch.
 func (c *clusterSource[T]) watchOnce(ctx context.Context, key types.NamespacedName, fn changeFunc) error {
 	version, err := fn(nil)
 	if err != nil {

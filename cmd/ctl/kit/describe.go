@@ -83,7 +83,7 @@ func (o *describeOptions[T]) timeline(ctx context.Context, p *Session[T], t T, a
 	return nil
 }
 
-// events returns the events of an aggregate, the oldest first. The log must be connected.
+// events returns an aggregate's events, oldest first. The log must be connected.
 func (p *Session[T]) events(ctx context.Context, a eventlog.Aggregate, read reader) (events []Event, err error) {
 	records, err := p.Log.Read(ctx, a, 0)
 	for _, r := range records {
@@ -99,10 +99,9 @@ func (p *Session[T]) events(ctx context.Context, a eventlog.Aggregate, read read
 	return events, nil
 }
 
-// reader returns the events of a commit. It is called with the commits in the order of the log.
+// reader returns the events of a commit. It must be called with all commits in order.
 type reader func(eventlog.Record) ([]Event, error)
 
-// reader returns a reader for the events of an object.
 func (p *Session[T]) reader(t T) reader {
 	if p.Noun.Events != nil {
 		return p.Noun.Events(t)

@@ -10,7 +10,7 @@ import (
 	"scute.dev/cmd/ctl/cli"
 )
 
-// Details are the parts of an object that both its description in a terminal and its page show.
+// Details are the parts of an object that its description in a terminal and its page share.
 type Details struct {
 	Fields []Field
 	Stages []Stage
@@ -18,22 +18,22 @@ type Details struct {
 	Tables []Table
 }
 
-// Field is a property with a name.
+// Field is a named property.
 type Field struct{ Name, Value string }
 
 // Stage is a phase in the sequence of an object's phases.
 type Stage struct {
 	Name string
-	// Sign is ✓ for a stage that is over, ▶ for the current one, ✗ for the one that failed, ‖ for
-	// one that waits, and · for one to come.
+	// Sign is ✓ for a past stage, ▶ for the current one, ✗ for a failed one, ‖ for one that waits,
+	// and · for a future one.
 	Sign  string
 	Style cli.Style
-	// Return is set for the last stage before the point of no return.
+	// Return is true for the last stage before the point of no return.
 	Return bool
 }
 
-// Stages returns the phases of path as stages. The first n are reached, and current is the sign of
-// the last of these.
+// Stages returns the phases of path as stages. The first n are reached; current is the sign of the
+// last of them.
 func Stages[P ~string](path []P, n int, current string, as cli.Style) (out []Stage) {
 	for i, phase := range path {
 		s := Stage{Name: string(phase), Sign: "✓", Style: cli.Green}
@@ -48,7 +48,7 @@ func Stages[P ~string](path []P, n int, current string, as cli.Style) (out []Sta
 	return out
 }
 
-// Count is the progress of a number of objects.
+// Count is progress: Done of Of objects.
 type Count struct {
 	Name     string
 	Done, Of int
@@ -61,15 +61,15 @@ type Table struct {
 	Rows   [][]string
 	// Wrap is how many of the last columns a terminal may wrap.
 	Wrap int
-	// Cluster is the index of the column by whose value a page filters the rows; 0 means that it does not.
+	// Cluster is the index of the column with the cluster, by which a page filters rows; 0 if there
+	// is none.
 	Cluster int
-	// Note is a text below the table.
-	Note string
+	Note    string
 }
 
 // Status is the part of an object's description that changes.
 type Status struct {
-	Phase                    string // in its color
+	Phase                    string // colored
 	Since, Started, Finished *metav1.Time
 	Message, Next            string
 	Unseen                   bool // no daemon has acted on it
@@ -96,7 +96,7 @@ func (v View) Status(s Status) []string {
 	return append(out, v.Tables(s.Tables)...)
 }
 
-// Describe renders the description of an object: its head, its fields, and its state.
+// Describe renders a description: its head, its fields, and its state.
 func (v View) Describe(head []string, s Status) []string {
 	for _, f := range s.Fields {
 		head = append(head, v.Field(f.Name, cli.Clean(f.Value)))
@@ -104,7 +104,7 @@ func (v View) Describe(head []string, s Status) []string {
 	return slices.Concat(head, []string{""}, v.Status(s))
 }
 
-// Tables renders tables below their titles. It omits a table without rows.
+// Tables renders tables below their titles, except those without rows.
 func (v View) Tables(list []Table) (out []string) {
 	for _, t := range list {
 		table := &cli.Table{Wrap: t.Wrap}
@@ -123,7 +123,7 @@ func (v View) Tables(list []Table) (out []string) {
 	return out
 }
 
-// Path renders stages in one line. If the line does not fit, it omits the names and shows the number of stages reached.
+// Path renders stages in one line. If it is too long, only signs and the number of reached stages.
 func (v View) Path(stages []Stage) string {
 	var signs, words []string
 	reached := 0

@@ -28,8 +28,8 @@ type Domain struct {
 	describe func(eventlog.Event) (view.Line, error)
 }
 
-// Domains returns all domains in the order in which users see them. A domain that is added to the
-// list appears in every command and on every page. The caller must not change it.
+// Domains returns all domains in the order in which users see them. A domain added here appears in
+// every command and on every page. The caller must not change the result.
 func Domains() []Domain { return domains() }
 
 // domains builds the catalogs once, because each page lists the kinds.
@@ -65,8 +65,7 @@ func Kinds() (kinds []string) {
 }
 
 // EventTypes returns the event types that scute writes, with the Go type of their data. A type ends
-// with the version of its data. Another form of the data has another version, so the schema of a
-// type never changes its meaning.
+// with the version of its data, so its schema never changes.
 func EventTypes() map[string]reflect.Type {
 	types := make(map[string]reflect.Type)
 	for _, d := range Domains() {
@@ -75,8 +74,8 @@ func EventTypes() map[string]reflect.Type {
 	return types
 }
 
-// lineOf describes an event. The default of its name is the name in the event's type. An event of
-// an unknown type is described by its type.
+// lineOf describes an event. By default its name is the one in its type. An unknown event is
+// described by its type.
 func lineOf(kind eventlog.Kind, ev eventlog.Event) view.Line {
 	unknown := view.Line{Name: name(ev.Type), Detail: fmt.Sprintf("this scutectl does not know the type %s (%d bytes of data)", ev.Type, len(ev.Data))}
 	i := slices.IndexFunc(Domains(), func(d Domain) bool { return d.Kind == kind })
@@ -102,7 +101,7 @@ func name(eventType string) string {
 	return strings.ReplaceAll(parts[len(parts)-2], "-", " ")
 }
 
-// factNames returns the names of all lines, which events can be selected by.
+// factNames returns the names of all lines, by which users can select events.
 func factNames() map[string]bool {
 	names := make(map[string]bool)
 	for _, d := range Domains() {
@@ -118,7 +117,7 @@ func factNames() map[string]bool {
 	return names
 }
 
-// Actor returns an actor for display, safe for a terminal. It marks an actor that is only a client's claim.
+// Actor formats an actor for a terminal. It marks an actor that only the client claims.
 func Actor(actor string) string {
 	if eventlog.Unverified(actor) {
 		return cli.Clean(actor) + " (unverified)"

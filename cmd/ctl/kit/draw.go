@@ -11,7 +11,7 @@ import (
 	"scute.dev/cmd/ctl/cli"
 )
 
-// Stream returns the stream of a display: the standard error if data is printed, because the
+// Stream returns the stream of a live display: standard error if the format prints data, because
 // standard output must contain only the data.
 func (k *Kit) Stream(format *cli.Format) io.Writer {
 	if format.Data() {
@@ -20,8 +20,8 @@ func (k *Kit) Stream(format *cli.Format) io.Writer {
 	return k.Env.Out
 }
 
-// drawer returns a function that shows objects. It is called after each change, and every second
-// because a terminal shows ages.
+// drawer returns a function that shows objects. It is called after each change, and every second to
+// update ages.
 func (p *Session[T]) drawer(format *cli.Format, single, namespaces bool) func([]T) error {
 	if out := p.Stream(format); p.Env.CanRedraw(out) {
 		return (&display[T]{Session: p, out: out, single: single, namespaces: namespaces, screen: p.Screen(out)}).draw
@@ -52,12 +52,12 @@ func (d *display[T]) draw(list []T) error {
 	return d.screen.Draw(d.Noun.Render(v, list[0]))
 }
 
-// Render returns the lines that a terminal shows for an object that is followed.
+// Render returns what a terminal shows for a followed object.
 func (n *Noun[T]) Render(v View, t T) []string {
 	return append([]string{v.Paint.Text(cli.Bold, n.Key(t).String())}, n.StatusLines(v, t)...)
 }
 
-// stalled returns the reason why the daemon processes nothing, only once for all objects.
+// stalled returns once for all objects why the daemon processes nothing.
 func (d *display[T]) stalled(v View, list []T) (out []string) {
 	for _, t := range list {
 		if why := d.Noun.stalled(t); why != "" {
@@ -79,8 +79,8 @@ type printedUpdate struct {
 	at time.Time
 }
 
-// draw writes a line for each changed text. A text with counts is written at most once a second.
-// The next call writes the last text that was not written.
+// draw writes a line for each changed text, but at most once a second if only counts change. The
+// next call writes what was skipped.
 func (l *lines[T]) draw(list []T) error {
 	var keys []types.NamespacedName
 	for _, t := range list {

@@ -18,14 +18,13 @@ type Event struct {
 	Index     int // in its commit
 	Aggregate eventlog.Aggregate
 	Line      view.Line
-	// Subject is set by Subjects.
-	Subject subject
+	Subject   subject
 }
 
 // Text returns the line without its name, safe for a terminal.
 func (e Event) Text() string { return cli.Clean(e.Line.Text()) }
 
-// Events returns the facts of a commit. A commit that cannot be decoded becomes one event, so that
+// Events returns the events of a commit. A commit that cannot be decoded becomes one event, so that
 // it is shown and counted.
 func Events(r eventlog.Record) []Event {
 	events, err := r.Events()
@@ -42,7 +41,6 @@ func Events(r eventlog.Record) []Event {
 	return out
 }
 
-// style returns the color of a fact, by its meaning for the user.
 func (e Event) style() cli.Style {
 	if t := ToneOf(e.Line.Name); t.Class == "ok" || t.Class == "bad" || t.Class == "warn" {
 		return t.Style()
@@ -50,25 +48,23 @@ func (e Event) style() cli.Style {
 	return cli.Plain
 }
 
-// clockOnly is the layout of a time in UTC without its date.
 const clockOnly = "15:04:05.000Z"
 
-// Widths of the columns of a log line.
 const (
 	agoColumns       = 9
 	seqColumns       = 6
 	aggregateColumns = 30
 	shortColumns     = 20
-	narrow           = 100 // a narrower terminal also omits the time ago
-	tight            = 80  // a still narrower one also omits milliseconds, the kind and the padding of facts, to leave space for the detail
+	narrow           = 100 // a narrower terminal omits the time ago
+	tight            = 80  // an even narrower one also omits milliseconds, the kind and padding
 	tightColumns     = 16
 	factColumns      = 18
 	actorColumns     = 26
 )
 
-// Line renders an event as a line of the log: exact time, time ago, sequence, aggregate, fact,
-// actor, detail. To save width, on a terminal it omits today's date, the last part of an
-// aggregate's name, and the actor if it is a daemon.
+// Line renders an event as a line of the log: time, time ago, sequence, aggregate, fact, actor,
+// detail. A terminal omits today's date, the last part of an aggregate's name, and daemons as
+// actors.
 func (v View) Line(e Event) string {
 	ago, seq, detail := fill(cli.Ago(v.Now, e.Time), agoColumns), fill(fmt.Sprintf("#%d", e.Seq), seqColumns), e.Text()
 	what := v.Paint.Text(e.style(), fill(e.Line.Name, factColumns))
@@ -102,18 +98,19 @@ func (v View) Line(e Event) string {
 
 func fill(s string, columns int) string { return fmt.Sprintf("%-*s", columns, s) }
 
-// timelineMax is the maximum number of rows in a timeline. The last rows are shown.
+// timelineMax limits a timeline to its last rows.
 const timelineMax = 60
 
-// EventRow is a row of a timeline: an event, or consecutive events with the same fact about different objects.
+// EventRow is an event, or consecutive events with the same fact about different objects.
 type EventRow struct {
 	Event
-	// Last is the sequence of the last event, and Commits the number of events.
+	// Last is the sequence of the last event, and Commits the number of joined events.
 	Last    uint64
 	Commits int
 }
 
-// Join adds the next event to the row if its fact and actor are the same, and reports whether it did.
+// Join adds the next event to the row if its fact and actor are the same, and reports whether it
+// did.
 func (r *EventRow) Join(e Event) bool {
 	merged, ok := r.Line.Merge(e.Line)
 	if !ok || r.Actor != e.Actor {
@@ -137,7 +134,6 @@ func (v View) Timeline(events []Event) (lines []string, left int) {
 	return t.Lines(v.Paint, v.Width), left
 }
 
-// eventRows joins consecutive events with the same fact about different objects.
 func eventRows(events []Event) []EventRow {
 	var out []EventRow
 	for _, e := range events {
@@ -148,7 +144,7 @@ func eventRows(events []Event) []EventRow {
 	return out
 }
 
-// cells returns the cells of a row. To save width, on a terminal it omits the date, and the actor if it is a daemon.
+// cells renders a row. A terminal omits the date, and daemons as actors.
 func (v View) cells(r EventRow, start time.Time) []string {
 	seq, detail := fmt.Sprint(r.Seq), r.Text()
 	if r.Commits > 1 {
@@ -169,7 +165,7 @@ func (v View) cells(r EventRow, start time.Time) []string {
 	return cells
 }
 
-// withActor adds the actor to the detail of an event, unless it is a daemon.
+// withActor adds the actor to the detail, unless it is a daemon.
 func (e Event) withActor(detail string) string {
 	if strings.HasPrefix(e.Actor, "daemon/") {
 		return detail

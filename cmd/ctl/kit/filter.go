@@ -20,21 +20,19 @@ type Filter struct {
 	// Aggregate is KIND/ID.
 	Aggregate string
 	// Kind is the kind of the aggregate, and Namespace the namespace that it is about.
-	Kind, Namespace string
-	// Cluster and Machine are names.
+	Kind, Namespace  string
 	Cluster, Machine string
 	// Actor and Type are patterns in which * matches any characters but a slash.
 	Actor, Type string
-	// Since is inclusive, Until is exclusive.
+	// Since is inclusive, Until exclusive.
 	Since, Until Moment
 	// Pattern must match the text of an event; nil matches all.
 	Pattern *regexp.Regexp
 }
 
-// sinceUsage is the usage of --since in all commands.
 const sinceUsage = "Only events since this time: 10m (before now), 2026-07-30T12:00:00Z or 2026-07-30"
 
-// AddFlags registers the options, and their completion by a shell. It returns them.
+// AddFlags registers the flags and their shell completion, and returns them.
 func (f *Filter) AddFlags(cmd *cobra.Command) *pflag.FlagSet {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.StringVar(&f.Aggregate, "aggregate", "", "Only the events of this aggregate, KIND/ID")
@@ -54,8 +52,8 @@ func (f *Filter) AddFlags(cmd *cobra.Command) *pflag.FlagSet {
 	return flags
 }
 
-// Check returns an error for options that are invalid or match nothing by mistake. It converts
-// times relative to now to exact times.
+// Check returns an error for flags that are invalid, or that can match nothing. It resolves times
+// that are relative to now.
 func (f *Filter) Check(env *cli.Env) error {
 	if f.Kind != "" {
 		if err := checkKind("--kind", f.Kind); err != nil {
@@ -102,7 +100,7 @@ func ParseAggregate(s string) (eventlog.Aggregate, error) {
 // All reports whether the filter selects every event.
 func (f *Filter) All() bool { return *f == Filter{} }
 
-// Select removes the events that are not selected.
+// Select returns the selected events. It reuses the slice.
 func (f *Filter) Select(events []Event) []Event {
 	return slices.DeleteFunc(events, func(e Event) bool { return !f.Match(e) })
 }
@@ -127,13 +125,12 @@ func (f *Filter) matchText(e Event) bool {
 		f.Pattern.Match(e.Data)
 }
 
-// matches reports whether a value matches a pattern that Check has validated.
+// matches expects a pattern that Check has validated.
 func matches(pattern, value string) bool {
 	ok, err := path.Match(pattern, value)
 	return ok && err == nil
 }
 
-// checkKind returns an error for a kind that no log contains.
 func checkKind(what, kind string) error {
 	if slices.Contains(Kinds(), kind) {
 		return nil
@@ -141,15 +138,14 @@ func checkKind(what, kind string) error {
 	return cli.Usagef("%s is %q: it must be one of %s", what, kind, strings.Join(Kinds(), ", "))
 }
 
-// versionPattern matches the version at the end of an event type, and typePattern an event type,
-// with its kind as a group.
+// typePattern matches an event type, with its kind as a group.
 var (
 	versionPattern = regexp.MustCompile(`\.v[1-9][0-9]*$`)
 	typePattern    = regexp.MustCompile(`^dev\.scute\.([a-z]+)\.[a-z0-9-]+\.v[1-9][0-9]*$`)
 )
 
 // checkType returns an error for a pattern that matches neither a fact nor a type in any version,
-// and that is not a type of a newer scute.
+// and that cannot be a type of a newer scute.
 func checkType(env *cli.Env, pattern string) error {
 	types := slices.Sorted(maps.Keys(EventTypes()))
 	names, anyVersion := names(types), versionPattern.ReplaceAllString(pattern, "")
@@ -158,7 +154,7 @@ func checkType(env *cli.Env, pattern string) error {
 	if slices.ContainsFunc(names, matchesName) || anyVersion != pattern && slices.ContainsFunc(types, matchesType) {
 		return nil
 	}
-	// A log contains unknown types while its daemon is newer than this program. A type that is
+	// While the daemon is newer than this program, the log has unknown types. A type that is
 	// similar to a known one is a mistake.
 	if parts := typePattern.FindStringSubmatch(pattern); len(parts) > 0 && slices.Contains(Kinds(), parts[1]) && cli.Nearest(pattern, types) == "" {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"scute.dev/cmd/ctl/cli"
 )
 
-// listOptions are the options of get and watch.
+// listOptions are shared by get and watch.
 type listOptions[T any] struct {
 	*Kit
 	noun          *Noun[T]
@@ -31,7 +31,8 @@ func Get[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 	return cmd
 }
 
-// newList returns the common part of get and watch. limit is the maximum number of names, -1 is unlimited.
+// newList returns the common part of get and watch. limit is the maximum number of names; -1 is
+// unlimited.
 func newList[T any](env *cli.Env, n *Noun[T], arguments string, limit int) (*listOptions[T], *cobra.Command) {
 	o := &listOptions[T]{noun: n}
 	cmd := &cobra.Command{Use: n.Name + arguments, Aliases: n.Aliases(), Args: Names(limit), RunE: WithNames(&o.Names, o.run)}
@@ -41,7 +42,7 @@ func newList[T any](env *cli.Env, n *Noun[T], arguments string, limit int) (*lis
 	return o, cmd
 }
 
-// AllNamespacesVar adds the option --all-namespaces.
+// AllNamespacesVar adds --all-namespaces.
 func AllNamespacesVar(cmd *cobra.Command, all *bool) {
 	cmd.Flags().BoolVarP(all, "all-namespaces", "A", false, "In all namespaces")
 }

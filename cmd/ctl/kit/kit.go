@@ -18,19 +18,19 @@ import (
 	"scute.dev/cmd/ctl/connect"
 )
 
-// Kit is what every command needs: the environment, and the options that select where it reads.
+// Kit is what every command needs: the environment, and the flags that select where it reads.
 type Kit struct {
 	Env   *cli.Env
 	Flags *connect.Flags
-	// At is the point of the log to show; if it is not set, the present is shown.
+	// At is the point of the log to show. If it is not set, the present is shown.
 	At point
 
-	now      time.Time // time of that point
-	reported time.Time // when a broken connection was reported last
+	now      time.Time // time of At
+	reported time.Time // when a broken connection was last reported
 }
 
-// New adds the options that select where a command reads. what names the objects of --namespace:
-// "moves"; "" omits the option.
+// New adds the flags that select where a command reads. what names the objects of --namespace, for
+// example "moves"; "" omits that flag.
 func New(env *cli.Env, cmd *cobra.Command, what string) *Kit {
 	k := &Kit{Env: env, Flags: connect.New()}
 	f := cmd.Flags()
@@ -50,7 +50,7 @@ func (k *Kit) OpenLog(ctx context.Context) (*connect.Log, error) {
 	return k.Flags.Log(ctx, k.Env.Err)
 }
 
-// View returns the settings for showing objects on the standard output, at the point --at.
+// View returns the settings for showing objects on standard output, as of --at.
 func (k *Kit) View() View {
 	v := k.ViewOn(k.Env.Out)
 	if !k.now.IsZero() {
@@ -75,10 +75,9 @@ func (k *Kit) Print(lines []string) error {
 	return nil
 }
 
-// reportInterval is the interval of messages about a broken connection.
 const reportInterval = time.Minute
 
-// ReportBroken reports that a watch broke and is restarted, at most once in an interval.
+// ReportBroken reports that a watch broke and is restarted, at most once a minute.
 func (k *Kit) ReportBroken(err error) {
 	if now := k.Env.Now(); now.Sub(k.reported) >= reportInterval {
 		k.reported = now
@@ -86,7 +85,7 @@ func (k *Kit) ReportBroken(err error) {
 	}
 }
 
-// Screen returns a screen that redraws its lines in place on a terminal.
+// Screen returns a screen that is redrawn in place.
 func (k *Kit) Screen(stream io.Writer) *cli.Screen {
 	return &cli.Screen{Out: stream, Size: func() (width, height int) {
 		width, height, _ = k.Env.Size(stream)
@@ -94,9 +93,8 @@ func (k *Kit) Screen(stream io.Writer) *cli.Screen {
 	}}
 }
 
-// Hint returns a command line that can be pasted: words, and the options that select the same
-// cluster or log. It omits -n default if only a log is read, where a name is found in any
-// namespace.
+// Hint returns a command that can be pasted: words, and the flags that select the same cluster or
+// log. It omits -n default if only a log is read, because names are then found in all namespaces.
 func (k *Kit) Hint(namespace string, words ...string) string {
 	words = append(words, k.Flags.ConnectArgs()...)
 	if namespace != "" && (namespace != "default" || !k.Flags.LogOnly() || k.Flags.Namespace != "") {
@@ -105,7 +103,7 @@ func (k *Kit) Hint(namespace string, words ...string) string {
 	return k.Env.Hint(words...)
 }
 
-// OneName requires one name. The error describes the named object as what, for example "a move".
+// OneName requires one name. The error describes the missing object as what, for example "a move".
 func OneName(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -146,13 +144,13 @@ func Key(namespace, name string) types.NamespacedName {
 // YesVar adds the option --yes, which skips the confirmation.
 func YesVar(f *pflag.FlagSet, yes *bool) { f.BoolVarP(yes, "yes", "y", false, "Do not ask") }
 
-// Confirm asks the question on a terminal. Without a terminal it requires --yes. The text without
-// describes what the command would do, and is part of the error if --yes is missing.
+// Confirm asks the question on a terminal. Without a terminal it requires --yes, and the error
+// describes with the text without what the command would do.
 func (k *Kit) Confirm(question, without string) error {
 	return k.ConfirmBy("--yes", question, without)
 }
 
-// ConfirmBy works like Confirm, with another option than --yes.
+// ConfirmBy works like Confirm, with another flag than --yes.
 func (k *Kit) ConfirmBy(option, question, without string) error {
 	if _, _, terminal := k.Env.Size(k.Env.In); !terminal {
 		return cli.Usagef("nothing was changed: add %s to %s", option, without)

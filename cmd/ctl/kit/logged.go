@@ -28,7 +28,8 @@ type Fold[T any] interface {
 	Items() []T
 }
 
-// Find returns the IDs of the aggregates of the kind, oldest first, and the log's last sequence. It decodes no commit.
+// Find returns the IDs of the kind's aggregates, oldest first, and the log's last sequence. It
+// decodes no commit.
 func (l *LogSource[T]) Find(ctx context.Context) (ids []string, head uint64, err error) {
 	seen, progress := make(map[string]bool), l.session.Env.Progress()
 	defer progress.Done()
@@ -63,13 +64,13 @@ func (l *LogSource[T]) newest(ids []string, key types.NamespacedName) (latest []
 	return latest
 }
 
-// loaded is an aggregate that was read.
 type loaded[T any] struct {
 	id   string
 	fold Fold[T]
 }
 
-// load reads the aggregates that may contain the object, oldest first, and returns the log's last sequence.
+// load reads the aggregates that may contain the object, oldest first, and returns the log's last
+// sequence.
 func (l *LogSource[T]) load(ctx context.Context, key types.NamespacedName) (all []*loaded[T], head uint64, err error) {
 	ids, head, err := l.Find(ctx)
 	if err != nil {
@@ -99,7 +100,6 @@ func (l *LogSource[T]) apply(o *loaded[T], records ...eventlog.Record) error {
 	return nil
 }
 
-// lookup finds the newest object of a name, and its aggregate.
 func (l *LogSource[T]) lookup(ctx context.Context, key types.NamespacedName) (o *loaded[T], item T, head uint64, err error) {
 	all, head, err := l.load(ctx, key)
 	if err != nil {
@@ -159,7 +159,7 @@ func (l *LogSource[T]) values(all []*loaded[T], namespace string) []T {
 	return out
 }
 
-// Watch reads an object and follows new commits. A folder cannot be followed, so Watch returns
+// Watch reads an object and follows new commits. A folder cannot be followed: Watch then returns
 // errNotDriven for an unfinished object.
 func (l *LogSource[T]) Watch(ctx context.Context, key types.NamespacedName, fn func(T) bool) error {
 	o, item, head, err := l.lookup(ctx, key)
@@ -211,9 +211,9 @@ func endIf(enough bool) error {
 	return nil
 }
 
-// follow calls fn with each commit of an aggregate, or of all if id is "", after a sequence, until
-// fn returns errEnough or another error. A folder cannot be followed: follow then returns an error
-// that begins with the text what.
+// follow calls fn with each commit after a sequence, of one aggregate or of all if id is "", until
+// fn fails. errEnough ends it without an error. For a folder it fails with an error that begins
+// with what.
 func (l *LogSource[T]) follow(ctx context.Context, what, id string, after uint64, fn func(eventlog.Record) error) error {
 	log := l.session.Log
 	if log.Static {

@@ -94,7 +94,6 @@ func (k *Kit) WriteEvents(events []Event, format *cli.Format) error {
 	return nil
 }
 
-// jsonEvent is an event as a line of JSON.
 type jsonEvent struct {
 	Sequence    uint64          `json:"sequence"`
 	Aggregate   string          `json:"aggregate"`
@@ -102,7 +101,7 @@ type jsonEvent struct {
 	Type        string          `json:"type"`
 	Time        time.Time       `json:"time"`
 	Actor       string          `json:"actor,omitempty"`
-	Unverified  bool            `json:"unverified,omitempty"` // the actor is only a client's claim
+	Unverified  bool            `json:"unverified,omitempty"` // only the client claims the actor
 	Causation   string          `json:"causation,omitempty"`
 	Correlation string          `json:"correlation,omitempty"`
 	Fact        string          `json:"fact"`

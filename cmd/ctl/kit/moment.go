@@ -14,7 +14,7 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Moment is a time that an option sets, absolute or relative to now. The zero value is unset.
+// Moment is the time of a flag, absolute or relative to now. The zero value is unset.
 type Moment struct {
 	time.Time
 	before time.Duration
@@ -38,7 +38,7 @@ func (m *Moment) Set(s string) error {
 	return fmt.Errorf("it must be a duration before now (10m, 36h), a time (2026-07-30T12:00:00Z) or a day (2026-07-30)")
 }
 
-// Type returns the word for the value in the usage of a command.
+// Type names the value in the usage of a command.
 func (m *Moment) Type() string { return "time" }
 
 // String formats the value.
@@ -56,20 +56,20 @@ func (m *Moment) String() string {
 // IsSet reports whether the option was given.
 func (m *Moment) IsSet() bool { return m.before > 0 || !m.IsZero() }
 
-// Resolve converts a time relative to now to an exact time.
+// Resolve converts a time relative to now to an absolute time.
 func (m *Moment) Resolve(now time.Time) {
 	if m.before > 0 {
 		m.Time = now.Add(-m.before)
 	}
 }
 
-// point is a position in the log: a commit by its sequence, or the last commit at a time.
+// point is a position in the log: a sequence, or the last commit at a time.
 type point struct {
 	Moment
 	Seq uint64
 }
 
-// Set parses a sequence, or a value of a Moment.
+// Set parses a sequence or a Moment.
 func (p *point) Set(s string) error {
 	if seq, err := strconv.ParseUint(s, 10, 64); err == nil {
 		if seq == 0 {
@@ -86,7 +86,7 @@ func (p *point) Set(s string) error {
 	return nil
 }
 
-// Type returns the word for the value in the usage of a command.
+// Type names the value in the usage of a command.
 func (p *point) Type() string { return "sequence|time" }
 
 // String formats the value.
@@ -100,12 +100,11 @@ func (p *point) String() string {
 // IsSet reports whether the option was given.
 func (p *point) IsSet() bool { return p.Seq > 0 || p.Moment.IsSet() }
 
-// addAt registers --at, for commands that can show an earlier state.
 func (k *Kit) addAt(cmd *cobra.Command) {
 	cmd.Flags().Var(&k.At, "at", "State in the log after this commit or at this time: 812, 10m (before now), 2026-07-30T12:00:00Z or 2026-07-30")
 }
 
-// endAtPoint ends the log at the point --at, and prints which commit it is.
+// endAtPoint ends the log at --at, and prints which commit that is.
 func (k *Kit) endAtPoint(ctx context.Context, log *connect.Log) error {
 	if !k.At.IsSet() {
 		return nil

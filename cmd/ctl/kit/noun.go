@@ -18,89 +18,91 @@ import (
 
 // Noun describes a type of objects that commands are about. T represents one object.
 type Noun[T any] struct {
-	// Name is the singular, Plural the plural. Short contains further accepted names.
+	// Short contains further accepted names.
 	Name, Plural string
 	Short        []string
-	// WithArticle is the singular with its article: "a move".
+	// WithArticle is for example "a move".
 	WithArticle string
-	// Resource is the type as -o name prints it: "move.scute.dev".
+	// Resource is the type as -o name prints it, for example "move.scute.dev".
 	Resource string
 
-	// Open returns where the objects are read; nil for a noun that is read from its resources or from a log.
+	// Open returns where the objects are read. If it is nil, that is the cluster or a log.
 	Open func(k *Kit) (*Session[T], error)
-	// Omitted returns what a table counts instead of listing the object, such as "running worker",
-	// or ""; nil lists all objects.
+	// Omitted returns what a table counts instead of listing the object, for example "running
+	// worker", or "". If it is nil, all objects are listed.
 	Omitted func(T) string
-	// New and NewList return an empty resource and an empty list of the API, and Convert the object of a resource.
+	// New and NewList return an empty resource and list, and Convert the object of a resource.
 	New     func() client.Object
 	NewList func() client.ObjectList
 	Convert func(runtime.Object) T
-	// Kind is the kind of the aggregates in the log that contain the objects. NewFold returns an
-	// empty fold of an aggregate.
+	// Kind is the kind of the aggregates that contain the objects, and NewFold returns an empty
+	// fold of one.
 	Kind    eventlog.Kind
 	NewFold func(log *connect.Log, id string) Fold[T]
-	// Group returns the group of an aggregate. A later aggregate of a group replaces earlier ones,
-	// which are not read. If it is nil, there are no groups.
+	// Group returns the group of an aggregate, of which only the last aggregate is read. If it is
+	// nil, all aggregates are read.
 	Group func(id string) string
-	// MayContain reports whether an aggregate may contain the object. If it is nil, every aggregate
-	// may contain it.
+	// MayContain reports whether an aggregate may contain the object. If it is nil, each may.
 	MayContain func(id string, key types.NamespacedName) bool
 	// GetEnded reads an object that no longer exists in the cluster; nil if this is not possible.
 	GetEnded func(ctx context.Context, p *Session[T], key types.NamespacedName, notFound error) (T, error)
-	// AddLogDetails adds details that only the log contains, if it can be reached; nil if there are none.
+	// AddLogDetails adds what only the log contains, if it can be reached; nil if there is nothing.
 	AddLogDetails func(ctx context.Context, p *Session[T], t T) T
 
 	Key   func(T) types.NamespacedName
 	Phase func(T) string
-	// Tasks returns the names of an object's tasks for --task; nil if the noun has no tasks.
+	// Tasks returns the names of an object's tasks for --task; nil if the noun has none.
 	Tasks func(T) []string
-	// Log returns the aggregate with an object's events. ok is false if the object is not in a log yet.
+	// Log returns the aggregate of an object. ok is false if the object is not in a log yet.
 	Log func(T) (a eventlog.Aggregate, ok bool)
-	// Events returns a reader for the events about an object; nil if all events of its aggregate are about it.
+	// Events returns a reader for the events about an object; nil if these are all events of its
+	// aggregate.
 	Events func(T) func(eventlog.Record) ([]Event, error)
 
 	// PrintOutput writes the output of a task; nil if the noun has no tasks.
 	PrintOutput func(ctx context.Context, p *Session[T], t T, task string) error
 
-	// Header is the header of the table, and Row returns the row of an object. Data returns one
-	// object or a list for JSON and YAML.
+	// Header and Row are those of the table. Data returns one object or a list, for JSON and YAML.
 	Header Row
 	Row    func(v View, t T) Row
 	Data   func(list []T, one bool) any
-	// Describe returns the description of an object without its timeline. p.Log is nil if the log could not be reached.
+	// Describe returns the description without the timeline. p.Log is nil if the log could not be
+	// reached.
 	Describe func(ctx context.Context, p *Session[T], t T) ([]string, error)
-	// GetLong, DescribeLong and WatchLong are parts of the help.
+	// These are parts of the help.
 	GetLong, DescribeLong, WatchLong string
 
-	// StatusLines returns what a terminal shows for a followed object. Updates returns the texts for a pipe.
+	// StatusLines returns what a terminal shows for a followed object, and Updates the texts for a
+	// pipe.
 	StatusLines func(v View, t T) []string
 	Updates     func(T) []Update
-	// Conditions returns the conditions of an object, one of which may report that the event log is
-	// not trusted; nil if there are none.
+	// Conditions returns the conditions of an object, one of which may report that the log is not
+	// trusted. It may be nil.
 	Conditions func(T) []metav1.Condition
-	// IsFinished reports whether an object is finished, so that nothing more happens without a user.
+	// IsFinished reports whether nothing more happens without a user.
 	IsFinished func(T) bool
 	// HasFailed reports whether a finished object failed: exit status 1.
 	HasFailed func(T) bool
-	// Finish prints the outcome of a finished object and returns an error with the exit status; if
+	// Finish prints the outcome of a finished object and returns an error with the exit status. If
 	// it is nil, HasFailed decides.
 	Finish func(ctx context.Context, p *Session[T], t T, format *cli.Format) error
-	// AfterWatch describes what happens after the user stops watching: "the move continues".
+	// AfterWatch describes what happens after the user stops watching, for example "the move
+	// continues".
 	AfterWatch string
-	// ContinueHint returns how to continue an object that no process works on; nil if there is no hint.
+	// ContinueHint returns how to continue an object that no process works on. It may be nil.
 	ContinueHint func(p *Session[T], key types.NamespacedName) string
 }
 
-// Update is a text about an object. A pipe receives a line each time the text changes.
+// Update is a text about an object. A pipe prints a line each time the text changes.
 type Update struct {
-	// Part is a part of the object, "" for all of it. It is not printed if it begins with #.
+	// Part names a part of the object, "" for all of it. A name that begins with # is not printed.
 	Part, Text string
-	// ThrottleKey is set for a text that changes all the time: at most one line a second is written
-	// while its value is the same.
+	// ThrottleKey is set for texts that change often: while it is the same, at most one line is
+	// written per second.
 	ThrottleKey string
 }
 
-// stalled returns why the daemon does not trust its event log, and so processes nothing; "" if it trusts the log.
+// stalled returns why the daemon does not trust its log, and so processes nothing, or "".
 func (n *Noun[T]) stalled(t T) string {
 	if n.Conditions == nil {
 		return ""
@@ -111,7 +113,6 @@ func (n *Noun[T]) stalled(t T) string {
 	return ""
 }
 
-// emptyMessage returns the words for an empty list of a namespace, "" for all: "no moves in namespace fleet".
 func (n *Noun[T]) emptyMessage(namespace string) string {
 	if namespace == "" {
 		return "no " + n.Plural

@@ -15,7 +15,7 @@ import (
 	"scute.dev/view"
 )
 
-// Session is where the objects of a noun are read, with the connection to the log once it is needed.
+// Session is where a noun's objects are read. It connects to the log when needed.
 type Session[T any] struct {
 	*Kit
 	Source[T]
@@ -24,7 +24,7 @@ type Session[T any] struct {
 	Log     *connect.Log     // nil until it is needed
 }
 
-// Open returns the log that the user named, by default the cluster.
+// Open opens the log that the user named, by default the cluster.
 func Open[T any](ctx context.Context, k *Kit, n *Noun[T]) (*Session[T], error) {
 	if err := k.Flags.Check(); err != nil {
 		return nil, err
@@ -52,8 +52,8 @@ func Open[T any](ctx context.Context, k *Kit, n *Noun[T]) (*Session[T], error) {
 	return p, nil
 }
 
-// InCluster returns the management cluster, for commands that write to it. A log that the user
-// names is the log of the cluster.
+// InCluster opens the management cluster, for commands that write to it. A log that the user names
+// is the log of that cluster.
 func InCluster[T any](k *Kit, n *Noun[T]) (*Session[T], error) {
 	if err := k.Flags.Check(); err != nil {
 		return nil, err
@@ -65,7 +65,6 @@ func InCluster[T any](k *Kit, n *Noun[T]) (*Session[T], error) {
 	return clusterSession(k, n, cluster), nil
 }
 
-// clusterSession returns the place of a cluster.
 func clusterSession[T any](k *Kit, n *Noun[T], cluster *connect.Cluster) *Session[T] {
 	return &Session[T]{Kit: k, Noun: n, Cluster: cluster, Source: n.InCluster(cluster, k.ReportBroken)}
 }
@@ -77,8 +76,8 @@ func (p *Session[T]) Close() {
 	}
 }
 
-// Key returns the key of an object. If only a log is read, the namespace is --namespace, because
-// there is no kubeconfig context.
+// Key returns the key of an object. If only a log is read, there is no context, and the namespace
+// is --namespace.
 func (p *Session[T]) Key(name string) types.NamespacedName {
 	if p.Cluster == nil {
 		return Key(p.Flags.Namespace, name)
@@ -89,7 +88,7 @@ func (p *Session[T]) Key(name string) types.NamespacedName {
 // ConnectLog connects to the log for reading, unless it is connected.
 func (p *Session[T]) ConnectLog(ctx context.Context) error { return p.connectLog(ctx, p.Flags.Log) }
 
-// ConnectLogToAppend works like ConnectLog, for a command that appends.
+// ConnectLogToAppend works like ConnectLog, for commands that append.
 func (p *Session[T]) ConnectLogToAppend(ctx context.Context) error {
 	return p.connectLog(ctx, p.Flags.LogToAppend)
 }
@@ -103,19 +102,19 @@ func (p *Session[T]) connectLog(ctx context.Context, open func(context.Context, 
 	return err
 }
 
-// GetWithHint reads an object. Missing adds hints to its error if there is none.
+// GetWithHint reads an object. AddHints extends its error.
 func (p *Session[T]) GetWithHint(ctx context.Context, key types.NamespacedName) (T, error) {
 	t, err := p.Get(ctx, key)
 	return t, p.AddHints(ctx, key, err)
 }
 
-// Hints that Missing adds to ErrNotFound. Such an error needs no further hint.
+// Hints that AddHints adds to ErrNotFound.
 var (
 	errDidYouMean     = errors.New("did you mean")
 	errOtherNamespace = errors.New("one in namespace")
 )
 
-// HasHint reports whether an ErrNotFound contains a hint.
+// HasHint reports whether an error already contains a hint of AddHints.
 func HasHint(err error) bool {
 	return errors.Is(err, errDidYouMean) || errors.Is(err, errOtherNamespace)
 }
@@ -151,7 +150,7 @@ func (p *Session[T]) AddHints(ctx context.Context, key types.NamespacedName, err
 	return fmt.Errorf("%w. There is %w %s%s: `-n %s`", err, errOtherNamespace, first, others, first)
 }
 
-// find reads an object by name, even if it has ended.
+// find also finds objects that have ended.
 func (p *Session[T]) find(ctx context.Context, key types.NamespacedName) (T, error) {
 	t, err := p.GetWithHint(ctx, key)
 	if p.Noun.GetEnded != nil && p.Cluster != nil && errors.Is(err, ErrNotFound) {
@@ -168,8 +167,8 @@ func (p *Session[T]) Hint(verb string, key types.NamespacedName, more ...string)
 // daemonTimeout is how long the daemon may be silent before a hint is printed.
 const daemonTimeout = 15 * time.Second
 
-// Await watches an object until fn returns enough. recorded describes the request that was written,
-// for an error if the answer does not arrive: "the abort is recorded".
+// Await watches an object until fn returns true. recorded describes the written request if no
+// answer arrives, for example "the abort is recorded".
 func (p *Session[T]) Await(ctx context.Context, key types.NamespacedName, timeout time.Duration, recorded string, fn func(T) (enough bool)) error {
 	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -199,7 +198,7 @@ func (p *Session[T]) Await(ctx context.Context, key types.NamespacedName, timeou
 	}
 }
 
-// Wait contains whether and how long a command waits.
+// Wait is whether and how long a command waits.
 type Wait struct {
 	Wait    bool
 	Timeout time.Duration

@@ -15,7 +15,7 @@ import (
 )
 
 // Resource sets the fields of a noun that follow from its kind in scute's API, for example "Move".
-// status returns the phase, the ID in the log, and the conditions of an object.
+// status returns an object's phase, its ID in the log, and its conditions.
 func Resource[T client.Object](n *Noun[T], kind string, status func(T) (phase, id string, conditions []metav1.Condition)) *Noun[T] {
 	n.Resource = strings.ToLower(kind) + "." + v1alpha1.GroupVersion().Group
 	n.Key = func(t T) types.NamespacedName { return Key(t.GetNamespace(), t.GetName()) }
@@ -41,7 +41,7 @@ func Resource[T client.Object](n *Noun[T], kind string, status func(T) (phase, i
 	return n
 }
 
-// resources returns the first resource of a kind, or adds all to a list and returns the list.
+// resources returns the first resource, or all in a list. It sets their kinds.
 func resources[T client.Object](list client.ObjectList, kind string, all []T, one bool) any {
 	group, items := v1alpha1.GroupVersion(), make([]runtime.Object, len(all))
 	for i, t := range all {
@@ -61,7 +61,7 @@ func Duration[D ~int64](d D) *v1alpha1.Duration {
 	return &v1alpha1.Duration{Duration: time.Duration(d)}
 }
 
-// Durations converts durations of an event by kind to the API's type.
+// Durations converts the durations of an event, by kind, to the API's type.
 func Durations[D ~int64](of map[string]D) map[string]v1alpha1.Duration {
 	if len(of) == 0 {
 		return nil
@@ -73,7 +73,7 @@ func Durations[D ~int64](of map[string]D) map[string]v1alpha1.Duration {
 	return out
 }
 
-// Selector converts the label selector of an event to the API's type; it returns nil if the event has none.
+// Selector converts an event's label selector to the API's type. given is false if it has none.
 func Selector(given bool, text string) *metav1.LabelSelector {
 	if !given {
 		return nil

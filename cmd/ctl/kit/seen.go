@@ -11,34 +11,34 @@ import (
 	"scute.dev/cmd/ctl/connect"
 )
 
-// ErrChanged is returned if an object has changed since the user decided about it.
+// ErrChanged means that an object has changed since the user decided about it.
 var ErrChanged = errors.New("nothing was changed")
 
 // RefusedError rejects an action because of an object's present state. Nothing was changed.
 type RefusedError struct{ error }
 
-// Refusef returns a RefusedError with a message.
+// Refusef returns a RefusedError.
 func Refusef(format string, a ...any) error { return &RefusedError{fmt.Errorf(format, a...)} }
 
 // Unwrap returns the error that the message wraps.
 func (r *RefusedError) Unwrap() error { return errors.Unwrap(r.error) }
 
-// Seen identifies the state of the object that a user decided about. A nil Seen accepts any state.
+// Seen is the state of an object that a user decided about. A nil Seen accepts any state.
 type Seen struct {
 	UID        types.UID
 	Generation int64
-	// ID is the ID in the log; "" for an object that is not in the log.
+	// ID is the ID in the log, or "".
 	ID string
 }
 
-// Check returns ErrChanged if the object was recreated or changed since. id is its ID in the log.
+// Check returns ErrChanged if the object was recreated or changed. id is its ID in the log.
 func (s *Seen) Check(o client.Object, id string) error {
 	switch {
 	case s == nil:
 		return nil
 	case o.GetUID() != s.UID:
 		return fmt.Errorf("%w: %s was deleted and created again meanwhile: its UID is %s, and was %s", ErrChanged, o.GetName(), o.GetUID(), s.UID)
-	case o.GetDeletionTimestamp() != nil: // first, because the deletion also changes the generation
+	case o.GetDeletionTimestamp() != nil: // first, because a deletion also changes the generation
 		return fmt.Errorf("%w: %s is being deleted", ErrChanged, o.GetName())
 	case o.GetGeneration() != s.Generation:
 		return fmt.Errorf("%w: the spec of %s has changed meanwhile: its generation is %d, and was %d; review it again", ErrChanged, o.GetName(), o.GetGeneration(), s.Generation)
@@ -49,8 +49,8 @@ func (s *Seen) Check(o client.Object, id string) error {
 	}
 }
 
-// Patch returns the change since the copy before. For a seen object, the patch fails if the object
-// has changed meanwhile.
+// Patch returns the change since before. Unless s is nil, the patch fails if the object has changed
+// meanwhile.
 func (s *Seen) Patch(before client.Object) client.Patch {
 	if s == nil {
 		return client.MergeFrom(before)
@@ -58,9 +58,9 @@ func (s *Seen) Patch(before client.Object) client.Patch {
 	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 }
 
-// Permit checks with a dry run whether the user may change the seen object, which it reads into o.
-// Commands that append to the log use it to require the permission for the object. id returns the
-// object's ID in the log.
+// Permit checks with a dry run of change whether the user may change the object, which it reads
+// into o. Commands that only append to the log call it, so that they need the permission for the
+// object. id returns the object's ID in the log.
 func (s *Seen) Permit(ctx context.Context, c *connect.Cluster, key types.NamespacedName, o client.Object, id func() string, change func()) error {
 	if s == nil {
 		return nil

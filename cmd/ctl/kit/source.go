@@ -10,29 +10,27 @@ import (
 
 // Source reads objects of a kind.
 type Source[T any] interface {
-	// Get reads the newest object of a name, or returns ErrNotFound. An empty namespace, which only
-	// a log permits, means all namespaces.
+	// Get reads the newest object of a name, or returns ErrNotFound. Only a log permits an empty
+	// namespace, which means all.
 	Get(ctx context.Context, key types.NamespacedName) (T, error)
 	// List reads the objects of a namespace ("" for all), sorted by namespace and name.
 	List(ctx context.Context, namespace string) ([]T, error)
 	// Watch calls fn with the current object, and again after each change, until fn returns true.
 	// It restores broken connections.
 	Watch(ctx context.Context, key types.NamespacedName, fn func(T) (enough bool)) error
-	// WatchAll calls fn like Watch, with the result of List.
+	// WatchAll works like Watch, with the result of List.
 	WatchAll(ctx context.Context, namespace string, fn func([]T) (enough bool)) error
 }
 
 var (
-	// ErrNotFound reports that no object has that name.
+	// ErrNotFound means that no object has that name.
 	ErrNotFound = errors.New("not found")
-	// ErrGone reports that a watched object was deleted. It is also an ErrNotFound.
+	// ErrGone means that a watched object was deleted. It is also an ErrNotFound.
 	ErrGone = errors.New("it was deleted")
-	// errNotDriven reports that an object is unfinished and cannot change while it is watched,
-	// because no process drives it.
+	// errNotDriven means that an unfinished object cannot change, because no process drives it.
 	errNotDriven = errors.New("no process drives it")
 )
 
-// missing is the error of an object that does not exist.
 type missing struct {
 	noun  string
 	key   types.NamespacedName

@@ -7,21 +7,18 @@ import (
 	"scute.dev/remediator"
 )
 
-// subject lists the clusters and machines that an event is about.
 type subject struct {
-	// Clusters and Machines are names.
 	Clusters, Machines []string
-	// AnyCluster means that the event is about all clusters of a namespace, and that the log does not name them yet.
+	// AnyCluster means all clusters of a namespace, which the log does not name yet.
 	AnyCluster bool
 }
 
-// Subjects determines what events are about. It must receive all events of an aggregate from the
-// first one on, because most events do not repeat what earlier ones contain. Without the first
-// events its results are incomplete.
+// Subjects determines what events are about. It must receive all events of an aggregate, because
+// most events do not repeat what earlier ones contain.
 type Subjects struct {
 	remediations *eventlog.Catalog[remediator.Event]
 	known        map[eventlog.Aggregate]subject
-	owners       map[eventlog.Aggregate]*remediator.State // nil if the first events of the owner are unknown
+	owners       map[eventlog.Aggregate]*remediator.State // nil if the owner's first events are unknown
 }
 
 // NewSubjects returns Subjects that have received no event.
@@ -32,8 +29,8 @@ func NewSubjects() *Subjects {
 	}
 }
 
-// Events returns the events of the next commit with their subjects. If an event of a remediation
-// does not name its machine, as succeeded, its line receives the machine.
+// Events returns the events of the next commit with their subjects. It also adds the machine to the
+// line of a remediation's event that does not name it.
 func (s *Subjects) Events(r eventlog.Record) []Event { return s.addTo(Events(r)) }
 
 func (s *Subjects) addTo(events []Event) []Event {
@@ -47,8 +44,8 @@ func (s *Subjects) addTo(events []Event) []Event {
 	return events
 }
 
-// of reads the next event and returns its subject. If the event cannot be decoded, it returns the
-// subject of the earlier events.
+// of returns the subject of the next event. If that cannot be decoded, it is the subject of the
+// earlier events.
 func (s *Subjects) of(e Event) subject {
 	switch e.Aggregate.Kind {
 	case eventlog.KindRemediation:
@@ -60,7 +57,7 @@ func (s *Subjects) of(e Event) subject {
 	about := s.known[e.Aggregate]
 	if line := e.Line; line.Clusters != nil || line.AllClusters {
 		clusters := line.Clusters
-		if e.Aggregate.Kind == eventlog.KindPause { // the Clusters that are named, and those that labels have selected so far
+		if e.Aggregate.Kind == eventlog.KindPause { // the named Clusters, and those that labels have selected so far
 			clusters = slices.Compact(slices.Sorted(slices.Values(slices.Concat(about.Clusters, clusters))))
 		}
 		about = subject{Clusters: clusters, AnyCluster: line.AllClusters && len(clusters) == 0}
@@ -82,7 +79,7 @@ func (s *Subjects) remediation(e Event) subject {
 		state = &remediator.State{}
 	}
 	s.owners[e.Aggregate] = state
-	if state == nil { // the first events are unknown, so the machine is known only if this event names it
+	if state == nil { // the machine is known only if this event names it
 		state = &remediator.State{}
 	}
 	about := subject{}

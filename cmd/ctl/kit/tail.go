@@ -11,7 +11,7 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Tail prints the events that its filter selects: the last ones of the log, and new ones if Follow is set.
+// Tail prints the events that its filter selects: the last ones, and new ones if Follow is set.
 type Tail struct {
 	Filter
 	Follow bool
@@ -94,13 +94,13 @@ func (t *Tail) past(ctx context.Context, k *Kit, log *connect.Log, head uint64, 
 	return err
 }
 
-// clockSkew is how much later than its decision an event may appear to be stored, because the
-// clocks of two machines differ.
+// clockSkew is how far the clocks of two machines may differ: an event may be stored that much
+// before its own time.
 const clockSkew = 5 * time.Minute
 
-// start returns the sequence of the commit before the first commit that must be read.
+// start returns the sequence before the first commit that must be read.
 func (t *Tail) start(ctx context.Context, log *connect.Log, head uint64) (after uint64, err error) {
-	if t.Cluster != "" || t.Machine != "" { // earlier events decide what a later one is about
+	if t.Cluster != "" || t.Machine != "" { // earlier events decide what later ones are about
 		return 0, nil
 	}
 	if !t.Since.IsZero() {
@@ -111,7 +111,7 @@ func (t *Tail) start(ctx context.Context, log *connect.Log, head uint64) (after 
 		after = earlier.Seq
 	}
 	if t.All() && t.Lines >= 0 && head > uint64(t.Lines) {
-		after = max(after, head-uint64(t.Lines)) // each commit has at least one event, so the last n commits contain the last n events
+		after = max(after, head-uint64(t.Lines)) // each commit has at least one event
 	}
 	return after, nil
 }

@@ -2,14 +2,14 @@ package kit
 
 import "scute.dev/cmd/ctl/cli"
 
-// Tone is the meaning of a state's word for the reader, shown as a sign and a color, never as a color alone.
+// Tone is what a word means for the reader, shown as a sign and a color, never as a color alone.
 type Tone struct {
 	// Class is a class of the style sheet: ok, bad, warn, busy or idle.
 	Class string
 	Sign  string
 }
 
-// ToneOf returns the tone of a phase (run, task, move, Pause or remediation), of an attempt's outcome, or of a fact.
+// ToneOf returns the tone of a phase, of an attempt's outcome, or of a fact.
 func ToneOf(word string) Tone {
 	switch word {
 	case "Succeeded", "Recovered", "Acknowledged", "succeeded", "verified", "handler done", "step succeeded", "mark cleared", "replacement ready", "all acknowledged",

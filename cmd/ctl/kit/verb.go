@@ -11,7 +11,7 @@ import (
 	"scute.dev/cmd/ctl/cli"
 )
 
-// Verb returns a command with one command for each noun.
+// Verb returns a command with a subcommand for each noun.
 func Verb(use, short string, nouns ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use + " NOUN", Short: short,
@@ -29,7 +29,6 @@ func Verb(use, short string, nouns ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// subcommands returns the names of a command's subcommands.
 func subcommands(cmd *cobra.Command) (names []string) {
 	for _, c := range cmd.Commands() {
 		if c.IsAvailableCommand() {
@@ -39,7 +38,7 @@ func subcommands(cmd *cobra.Command) (names []string) {
 	return names
 }
 
-// WithName returns a function that stores the argument in name and calls run.
+// WithName stores the argument in name and calls run.
 func WithName(name *string, run func(context.Context) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		*name = args[0]
@@ -47,7 +46,7 @@ func WithName(name *string, run func(context.Context) error) func(*cobra.Command
 	}
 }
 
-// WithNames returns a function that stores the arguments in names and calls run.
+// WithNames stores the arguments in names and calls run.
 func WithNames(names *[]string, run func(context.Context) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		*names = args
@@ -55,7 +54,7 @@ func WithNames(names *[]string, run func(context.Context) error) func(*cobra.Com
 	}
 }
 
-// Command adds to a command what all commands about one object of a noun share. It calls run with the name.
+// Command sets what all commands about one object share. run receives the object's name.
 func Command[T any](env *cli.Env, n *Noun[T], cmd *cobra.Command, run func(ctx context.Context, name string) error) *Kit {
 	cmd.Use, cmd.Aliases, cmd.Args = n.Name+" NAME"+cmd.Use, n.Aliases(), OneName(n.WithArticle)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return run(cmd.Context(), args[0]) }
@@ -84,7 +83,7 @@ func Group(use, short, long string, below ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// RejectUnknown makes a command print its help, or return an error about an unknown subcommand.
+// RejectUnknown makes a command print its help, or reject an unknown subcommand.
 func RejectUnknown(cmd *cobra.Command) {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -108,11 +107,10 @@ func Unknown(cmd *cobra.Command, args []string) error {
 // Verbs are the commands of a noun by verb.
 type Verbs map[string]*cobra.Command
 
-// completeTimeout is the timeout of a shell completion.
 const completeTimeout = 3 * time.Second
 
-// Complete returns a function that completes the names of at most limit objects; -1 is unlimited.
-// Each name has its phase as the description.
+// Complete completes the names of at most limit objects (-1 is unlimited), each with its phase as
+// the description.
 func Complete[T any](k *Kit, n *Noun[T], limit int) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if limit >= 0 && len(args) >= limit {
@@ -133,7 +131,7 @@ func Complete[T any](k *Kit, n *Noun[T], limit int) cobra.CompletionFunc {
 	}
 }
 
-// completeFrom returns the completions that read returns. It returns none if the cluster or the log cannot be read.
+// completeFrom returns the completions of read, or none if the cluster or the log cannot be read.
 func completeFrom[T any](ctx context.Context, k *Kit, n *Noun[T], read func(context.Context, *Session[T]) []string) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(ctx, completeTimeout)
 	defer cancel()
@@ -145,7 +143,7 @@ func completeFrom[T any](ctx context.Context, k *Kit, n *Noun[T], read func(cont
 	return read(ctx, p), cobra.ShellCompDirectiveNoFileComp
 }
 
-// TaskVar adds the option --task. It is completed with the tasks of the object that the arguments name.
+// TaskVar adds --task, and completes it with the tasks of the object in the arguments.
 func TaskVar[T any](cmd *cobra.Command, k *Kit, n *Noun[T], task *string, usage string) {
 	cmd.Flags().StringVar(task, "task", "", usage)
 	_ = cmd.RegisterFlagCompletionFunc("task", func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {

@@ -12,7 +12,7 @@ import (
 	"scute.dev/internal/trust"
 )
 
-// View renders text. Its zero value has no colors, no limit of width, and a time in the year 1.
+// View renders text. Its zero value has no colors and no maximum width.
 type View struct {
 	Paint cli.Paint
 	Width int // columns; 0 means no limit
@@ -27,7 +27,7 @@ func (v View) At(t *metav1.Time) string {
 	return fmt.Sprintf("%s %s", cli.Ago(v.Now, t.Time), v.Paint.Text(cli.Dim, "("+cli.Second(t.Time)+")"))
 }
 
-// Age returns how long ago a time is.
+// Age returns how long ago a time is, or "-".
 func (v View) Age(t *metav1.Time) string {
 	if t == nil || t.IsZero() {
 		return "-"
@@ -35,7 +35,6 @@ func (v View) Age(t *metav1.Time) string {
 	return cli.Span(v.Now.Sub(t.Time))
 }
 
-// label is the width of the column with the names of fields.
 const label = 14
 
 // Field renders a line of a description.
@@ -46,7 +45,7 @@ func (v View) Field(name, value string) string {
 	return fmt.Sprintf("%-*s%s", label, name, value)
 }
 
-// Wrapped renders a field whose value may need more than one line; nil without a value.
+// Wrapped renders a field that may need several lines, or nothing without a value.
 func (v View) Wrapped(name, value string, as cli.Style) (out []string) {
 	if value == "" {
 		return nil
@@ -80,7 +79,8 @@ func (v View) Times(started, ended *metav1.Time, span func(time.Duration) string
 	return out
 }
 
-// Untrusted renders the fault of the event log if the log may not be used. The rest of the status is then out of date.
+// Untrusted renders why the event log may not be used, if so. The rest of the status is then out of
+// date.
 func (v View) Untrusted(list []metav1.Condition) []string {
 	if fault := trust.FaultIn(list); fault != nil {
 		return v.Wrapped("Stalled", fault.Message, cli.Red)
@@ -88,9 +88,8 @@ func (v View) Untrusted(list []metav1.Condition) []string {
 	return nil
 }
 
-// Outlook renders the message about what happens now, or about the outcome if over is set, and what
-// a user can do. unseen means that no daemon has processed the resource; it has no effect if there
-// is a message.
+// Outlook renders what happens now, or the outcome if over is set, and what a user can do. Without
+// a message, unseen means that no daemon has processed the resource.
 func (v View) Outlook(over, unseen bool, message, next string) []string {
 	name := "Now"
 	if over {
@@ -102,7 +101,7 @@ func (v View) Outlook(over, unseen bool, message, next string) []string {
 	return append(v.Wrapped(name, message, cli.Plain), v.Wrapped("Next", next, cli.Yellow)...)
 }
 
-// Section renders a table below its title. It returns nil if the table has no rows.
+// Section renders a table below its title, or nothing without rows.
 func (v View) Section(title string, t *cli.Table) []string {
 	if len(t.Rows) == 0 {
 		return nil
@@ -111,7 +110,7 @@ func (v View) Section(title string, t *cli.Table) []string {
 	return append([]string{"", title + ":"}, t.Lines(v.Paint, v.Width)...)
 }
 
-// Head renders the first lines of a description: the name of the resource, and its aggregate in the log.
+// Head renders the first lines of a description: the resource, and its aggregate in the log.
 func (v View) Head(kind, namespace, name, aggregate, id string) []string {
 	out := []string{v.Field(kind, v.Paint.Text(cli.Bold, cli.Clean(namespace+"/"+name)))}
 	if id != "" {
@@ -120,7 +119,7 @@ func (v View) Head(kind, namespace, name, aggregate, id string) []string {
 	return out
 }
 
-// Phase renders the phase and, unless the resource has ended, how long it has been in this phase.
+// Phase renders the phase and, unless the resource has ended, for how long.
 func (v View) Phase(phase string, since, over *metav1.Time) string {
 	if since != nil && over == nil {
 		phase += " for " + v.Age(since) + v.Paint.Text(cli.Dim, " (since "+cli.Second(since.Time)+")")
@@ -142,17 +141,17 @@ func StatusLine(phase, message, more, next string) string {
 
 const barColumns = 24
 
-// Bar renders progress as a bar and as numbers, whose width is constant while done grows.
+// Bar renders progress as a bar and as numbers of constant width.
 func (v View) Bar(as cli.Style, done, total int) string {
 	return fmt.Sprintf("%s %*d/%d", cli.Bar(v.Paint, as, done, total, barColumns), len(fmt.Sprint(total)), done, total)
 }
 
-// Row is a row of a table. Wide cells are shown with -o wide only.
+// Row is a row of a table. Wide cells are shown only with -o wide.
 type Row struct {
 	Namespace   string
 	Cells, Wide []string
-	// Wrap is the number of columns at the end of the table that may be wrapped. With -o wide one
-	// more may be. It is set only in the header.
+	// Wrap is how many of the last columns may wrap, plus one with -o wide. It is set only in the
+	// header.
 	Wrap int
 }
 
@@ -200,7 +199,7 @@ func Tolerance(tolerates int) cli.Style {
 	}
 }
 
-// Quorum renders etcd's quorum in a line: how many voters respond, and how many of them may still fail.
+// Quorum renders etcd's quorum: how many voters respond, and how many of them may still fail.
 func (v View) Quorum(q *v1alpha1.QuorumStatus) string {
 	if q.External {
 		return "external: its members are not part of the control plane and are not counted"
@@ -210,8 +209,8 @@ func (v View) Quorum(q *v1alpha1.QuorumStatus) string {
 	return fmt.Sprintf("%s %d of %d voters answer; %s", dots, q.Responding, q.Voters, v.EachWord(as, ToleranceText(q.Tolerates)))
 }
 
-// EachWord colors each word of a text separately, because the text may be wrapped and a color must
-// not continue on the next line.
+// EachWord colors each word separately, so that no color continues on the next line when the text
+// is wrapped.
 func (v View) EachWord(as cli.Style, s string) string {
 	words := strings.Fields(s)
 	for i, w := range words {

@@ -28,9 +28,9 @@ func Watch[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 	return cmd
 }
 
-// Follow shows an object until it is over, and returns an error with the exit status of its
-// outcome. With a data format it prints the last state to the standard output, and everything else
-// to the standard error.
+// Follow shows an object until it is finished, and returns an error with the exit status of its
+// outcome. A data format prints the last state to standard output, and everything else to standard
+// error.
 func (p *Session[T]) Follow(ctx context.Context, key types.NamespacedName, format *cli.Format) error {
 	n, draw := p.Noun, p.drawer(format, true, false)
 	last, seen, err := followUntil(ctx, func(ctx context.Context, fn func([]T) bool) error {
@@ -59,8 +59,8 @@ func (p *Session[T]) Follow(ctx context.Context, key types.NamespacedName, forma
 	return p.finish(ctx, last, true, format)
 }
 
-// finish prints the last states of objects to the standard output, and returns an error if one
-// failed. The outcome is already printed.
+// finish prints the last states of objects if the format is data, and returns an error without a
+// message if one failed.
 func (p *Session[T]) finish(ctx context.Context, last []T, one bool, format *cli.Format) error {
 	if format.Data() {
 		if err := format.Print(p.Env.Out, p.Noun.Data(p.withLogDetails(ctx, last, format), one)); err != nil {
@@ -73,7 +73,7 @@ func (p *Session[T]) finish(ctx context.Context, last []T, one bool, format *cli
 	return nil
 }
 
-// followLog follows in the log an object that is not, or no longer, in the cluster.
+// followLog follows an object in the log that is not in the cluster (any longer).
 func (p *Session[T]) followLog(ctx context.Context, key types.NamespacedName, notFound error, fn func(T) (enough bool)) error {
 	t, err := p.Noun.GetEnded(ctx, p, key, notFound)
 	if err != nil || fn(t) {
@@ -82,8 +82,8 @@ func (p *Session[T]) followLog(ctx context.Context, key types.NamespacedName, no
 	return p.LogSource().Watch(ctx, key, fn)
 }
 
-// FollowAll shows the objects of a namespace, "" for all, until all have ended. If there is none,
-// it waits for the first object. It returns an error if an object failed.
+// FollowAll shows the objects of a namespace, "" for all, until all have ended. It waits for the
+// first one, and fails if one failed.
 func (p *Session[T]) FollowAll(ctx context.Context, namespace string, format *cli.Format) error {
 	n, draw := p.Noun, p.drawer(format, false, namespace == "")
 	open, told := make(map[types.NamespacedName]bool), false // open: objects that existed and are not known to have ended
@@ -126,8 +126,8 @@ func (p *Session[T]) FollowAll(ctx context.Context, namespace string, format *cl
 	return p.finish(ctx, last, false, format)
 }
 
-// withLogDetails adds the details that only the log contains, for -o json, yaml and jsonpath. A
-// table, even a wide one, shows only fields of the resource.
+// withLogDetails adds what only the log contains, for -o json, yaml and jsonpath. Tables show only
+// fields of the resource.
 func (p *Session[T]) withLogDetails(ctx context.Context, list []T, format *cli.Format) []T {
 	if format.Data() && p.Noun.AddLogDetails != nil {
 		for i := range list {
@@ -139,8 +139,8 @@ func (p *Session[T]) withLogDetails(ctx context.Context, list []T, format *cli.F
 
 type watchFunc[T any] func(ctx context.Context, fn func(T) (enough bool)) error
 
-// followUntil follows a value until it is over, and draws each state, also every second. It returns
-// the last state; ok is false if there was none.
+// followUntil follows a value until it is over, and draws it after each change and every second. It
+// returns the last state; ok is false if there was none.
 func followUntil[T any](ctx context.Context, follow watchFunc[T], over func(T) bool, draw func(T) error) (last T, ok bool, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

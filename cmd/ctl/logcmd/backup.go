@@ -15,7 +15,7 @@ import (
 	"scute.dev/eventlog/seal"
 )
 
-// Verbs returns the commands `backup log` and `restore log`, by their verbs.
+// Verbs returns `backup log` and `restore log`, by verb.
 func Verbs(env *cli.Env) kit.Verbs {
 	return kit.Verbs{"backup": newCmdBackup(env), "restore": newCmdRestore(env)}
 }
@@ -47,7 +47,7 @@ The log is the daemon's in the cluster, that of a stopped daemon (--log) or of l
 	return o.command(env, cmd, o.run, "json")
 }
 
-// outcome is the output of the two commands.
+// outcome is the output of `backup log` and `restore log`.
 type outcome struct {
 	LogID string `json:"logID"`
 	// Where is the location of the log, empty if a backup was only verified.
@@ -70,7 +70,6 @@ func outcomeOf(m backup.Manifest, dir, where string) outcome {
 	return out
 }
 
-// content describes the content of a backup.
 func (o outcome) content() string {
 	const mib = 1 << 20
 	if o.Last == 0 {
@@ -120,7 +119,6 @@ func (o *backupOptions) run(ctx context.Context, args []string) error {
 	return o.print(out, fmt.Sprintf("backed up: log %s at %s to %s, %s; %d new commits; verified", out.LogID, out.Where, out.Backup, out.content(), out.New))
 }
 
-// print prints the outcome as data or in words.
 func (d *deps) print(out any, words string) error {
 	if d.Format.Value != "" {
 		return d.Format.Print(d.Env.Out, out)
@@ -128,14 +126,13 @@ func (d *deps) print(out any, words string) error {
 	return d.Env.Linef("%s", words)
 }
 
-// verifyBackup reads and verifies a whole backup.
 func (d *deps) verifyBackup(ctx context.Context, dir string) (backup.Manifest, error) {
 	progress := d.Env.Progress()
 	defer progress.Done()
 	return backup.Verify(ctx, dir, func(seq, last uint64) { progress.Showf("verifying: %d of %d commits", seq, last) })
 }
 
-// checkpoint returns the newest available checkpoint of the log, nil if there is none.
+// checkpoint returns the newest available checkpoint of the log, or nil.
 func (o *backupOptions) checkpoint(ctx context.Context) ([]byte, error) {
 	path := o.Checkpoint
 	switch {

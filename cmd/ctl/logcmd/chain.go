@@ -34,17 +34,17 @@ that caused several others shows them as branches.`,
 	}, "json")
 }
 
-// chain is the events of an aggregate with their causes.
+// chain is the events of an aggregate, each after its cause.
 type chain []link
 
-// link is one event. Its cause precedes it.
 type link struct {
 	kit.Event
-	cause           int // index of the cause in the chain, -1 for none
+	cause           int // index in the chain, -1 for none
 	selected, shown bool
 }
 
-// newChain selects events, and shows them with their causes and, if effects is set, with the events that they caused.
+// newChain shows the selected events with their causes and, if effects is set, with the events that
+// they caused.
 func newChain(events []kit.Event, selected func(kit.Event) bool, effects bool) chain {
 	c, byID := make(chain, 0, len(events)), make(map[string]int)
 	for i, e := range events {
@@ -64,7 +64,6 @@ func newChain(events []kit.Event, selected func(kit.Event) bool, effects bool) c
 	return c
 }
 
-// maxMissing is how many missing causes are listed.
 const maxMissing = 10
 
 func (d *deps) printChain(c chain) error {
@@ -100,12 +99,11 @@ func (c chain) missingCauses() (list []link) {
 	return list
 }
 
-// maxBranchWidth is the maximum width of the branches. Deeper events are at the same depth;
-// otherwise thousands of attempts, each with a branch, would need lines of thousands of columns.
+// maxBranchWidth limits the indentation of branches. Without it, thousands of attempts, each a
+// branch, would need lines of thousands of columns.
 const maxBranchWidth = 30
 
-// lines draws the events as a tree, one per line. An event with a single consequence is continued
-// below at the same depth.
+// lines draws the events as a tree. A single consequence follows at the same depth.
 func (c chain) lines(v kit.View) []string {
 	followers := make(map[int][]int) // by the cause
 	for i, l := range c {

@@ -9,7 +9,6 @@ import (
 	"scute.dev/cmd/ctl/kit"
 )
 
-// deps is the common environment of the commands.
 type deps struct {
 	*kit.Kit
 	Format cli.Format
@@ -26,8 +25,7 @@ The log is read from the daemon's pod through a port-forward, from the folder of
 		newCmdMigrate(env))
 }
 
-// command adds to a command what the commands share: the options that locate the log, and -o with
-// the formats. run is called with the arguments.
+// command adds what the commands share: the flags that locate the log, and -o with the formats.
 func (d *deps) command(env *cli.Env, cmd *cobra.Command, run func(ctx context.Context, args []string) error, formats ...string) *cobra.Command {
 	d.Kit = kit.New(env, cmd, "")
 	d.Format.AddFlag(cmd, formats...)
@@ -41,7 +39,7 @@ func (d *deps) command(env *cli.Env, cmd *cobra.Command, run func(ctx context.Co
 	return cmd
 }
 
-// exactlyOne requires one argument. The error describes it as what.
+// exactlyOne requires one argument, which the error describes as what.
 func exactlyOne(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 || args[0] == "" {

@@ -13,14 +13,12 @@ import (
 	"scute.dev/eventlog"
 )
 
-// eventArgument describes the argument of the commands about an event.
 const eventArgument = `EVENT is SEQUENCE/INDEX, for example 17/0 for the first event of commit 17; the sequence of a commit, for all of its events; or the
 ID of an event.`
 
-// oneEvent requires the argument of the commands about an event.
 var oneEvent = exactlyOne("one event: SEQUENCE/INDEX, the sequence of a commit, or the ID of an event")
 
-// selection is an event or all events of a commit, and the events of their aggregate.
+// selection is an event, or all events of a commit, within the events of their aggregate.
 type selection struct {
 	commit eventlog.Record
 	index  int // -1 for all
@@ -31,7 +29,7 @@ func (s *selection) contains(e kit.Event) bool {
 	return e.Seq == s.commit.Seq && (s.index < 0 || s.index == e.Index)
 }
 
-// readEvent reads the event that the argument of a command names, and the events of its aggregate.
+// readEvent reads the event that the argument names, and all events of its aggregate.
 func (d *deps) readEvent(ctx context.Context, event string) (*selection, error) {
 	log, err := d.OpenLog(ctx)
 	if err != nil {
@@ -57,7 +55,7 @@ func (d *deps) readEvent(ctx context.Context, event string) (*selection, error) 
 	return s, nil
 }
 
-// find reads the commit of an event, and returns the event's index in it.
+// find returns the commit of an event, and the event's index in it.
 func (d *deps) find(ctx context.Context, log *connect.Log, event string) (commit eventlog.Record, index int, err error) {
 	if seq, index, ok := parsePosition(event); ok {
 		commit, err = log.At(ctx, seq)

@@ -23,7 +23,6 @@ type exportOptions struct {
 	kit.Filter
 }
 
-// Formats of exported events.
 const (
 	formatCloudEvents = "cloudevents"
 	formatCSV         = "csv"
@@ -92,7 +91,6 @@ func (o *exportOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// csvHeader is the header of the CSV.
 var csvHeader = []string{
 	"sequence", "index", "time", "kind", "aggregate", "clusters", "machines", "type", "actor", "fact", "detail", "id", "causation",
 }
@@ -151,7 +149,8 @@ func csvRow(e kit.Event) []string {
 	return row
 }
 
-// cell removes control characters from a user's text, and prevents a spreadsheet from evaluating it as a formula.
+// cell removes control characters, and prevents a spreadsheet from evaluating the text as a
+// formula.
 func cell(text string) string {
 	text = cli.Clean(text)
 	if begin := strings.TrimLeft(text, " "); begin != "" && strings.ContainsRune("=+-@", rune(begin[0])) {

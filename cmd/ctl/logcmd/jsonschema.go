@@ -22,8 +22,8 @@ func jsonSchema(eventType string, data reflect.Type) (*jsonschema.Schema, error)
 	return s, nil
 }
 
-// describeType returns the schema that ForType generates, with all fields of embedded structs.
-// ForType omits fields that another field hides in Go, even if their names in JSON differ.
+// describeType adds to ForType the fields that it omits: those of embedded structs that another
+// field hides in Go, although their JSON names differ.
 func describeType(t reflect.Type, o *jsonschema.ForOptions) (*jsonschema.Schema, error) {
 	s, err := jsonschema.ForType(t, o)
 	if err != nil {
@@ -63,7 +63,7 @@ func collect(t reflect.Type, special map[reflect.Type]*jsonschema.Schema, seen m
 		collect(t.Elem(), special, seen)
 	case t == reflect.TypeFor[json.RawMessage]():
 		special[t] = &jsonschema.Schema{} // any value
-	case t.Implements(reflect.TypeFor[encoding.TextMarshaler]()): // including time.Time
+	case t.Implements(reflect.TypeFor[encoding.TextMarshaler]()): // includes time.Time
 		special[t] = &jsonschema.Schema{Type: "string"}
 	case t.Implements(reflect.TypeFor[json.Marshaler]()):
 		special[t] = &jsonschema.Schema{}

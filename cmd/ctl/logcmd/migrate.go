@@ -39,13 +39,12 @@ With the kubeconfig of the management cluster (--kubeconfig or --context), a fol
 	return o.command(env, cmd, func(ctx context.Context, _ []string) error { return o.run(ctx) }, "json")
 }
 
-// migrateReport is the command's output as data.
 type migrateReport struct {
 	LogID string `json:"logID"`
 	From  string `json:"from"`
 	To    string `json:"to"`
 	Last  uint64 `json:"last"`
-	// Before is set if an earlier command has moved the log.
+	// Before is true if an earlier command has moved the log.
 	Before bool `json:"before,omitempty"`
 }
 
@@ -89,9 +88,9 @@ func (o *migrateOptions) run(ctx context.Context) error {
 	return o.report(out, "moved")
 }
 
-// alreadyMoved reports whether a moved log exists at its new place. A killed command may have left
-// an incomplete stream there, which is not a log. A log that arrived before is not moved again,
-// because it may have more commits than the folder.
+// alreadyMoved reports whether the log exists at its new location. A killed command may have left
+// an incomplete stream there, which is not a log. A log that arrived is never moved again, because
+// it may have more commits than the folder.
 func (o *migrateOptions) alreadyMoved(ctx context.Context, to connect.Flags, m embedded.Moved) (bool, error) {
 	log, err := to.Log(ctx, o.Env.Err)
 	switch {
@@ -111,8 +110,8 @@ func (o *migrateOptions) alreadyMoved(ctx context.Context, to connect.Flags, m e
 	return there, err
 }
 
-// move copies the log, compares the copy, and records in the folder that the log was moved. again
-// is set if this is already recorded.
+// move copies the log, compares the copy, and records the move in the folder. again is true if an
+// earlier command has recorded it.
 func (o *migrateOptions) move(ctx context.Context, from, to connect.Flags, again bool) (out migrateReport, err error) {
 	logger := connect.Logger(o.Env.Err)
 	log, err := embedded.Open(ctx, embedded.Options{Dir: from.Dir, AllowMoved: again, Logger: logger})
@@ -148,7 +147,6 @@ func (o *migrateOptions) move(ctx context.Context, from, to connect.Flags, again
 	return out, embedded.RecordMove(from.Dir, note)
 }
 
-// report prints the result and the next step.
 func (o *migrateOptions) report(out migrateReport, done string) error {
 	err := o.print(out, fmt.Sprintf("%s: log %s from %s to %s, %s; verified", done, out.LogID, out.From, out.To, commits(out.Last)))
 	if err != nil || o.Format.Value != "" {
@@ -159,7 +157,6 @@ func (o *migrateOptions) report(out migrateReport, done string) error {
 	return nil
 }
 
-// commits describes the number of commits.
 func commits(last uint64) string {
 	if last == 0 {
 		return "no commits"

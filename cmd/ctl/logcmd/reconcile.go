@@ -47,15 +47,14 @@ in the cluster, and what will happen to it. With --yes it records this in the lo
 	return o.command(env, cmd, func(ctx context.Context, _ []string) error { return o.run(ctx) }, "json")
 }
 
-// reconciliation is the command's output as data.
 type reconciliation struct {
 	LogID string `json:"logID"`
-	// Reason and Message are why the daemon may not act on the log; both are empty if it may.
+	// Reason and Message are why the daemon may not act on the log, or empty.
 	Reason  trust.Reason `json:"reason,omitempty"`
 	Message string       `json:"message,omitempty"`
-	// Open is the unfinished work and its outcome.
+	// Open is the unfinished work and what will happen to it.
 	Open []trust.Outcome `json:"open"`
-	// Recorded is set if the decision is in the log.
+	// Recorded is true if the decision is in the log.
 	Recorded bool `json:"recorded"`
 }
 
@@ -131,7 +130,7 @@ func (o *reconcileOptions) record(ctx context.Context, cluster *connect.Cluster,
 	return err
 }
 
-// CheckTrust returns why the daemon may not act on its log, nil if it may.
+// CheckTrust returns why the daemon may not act on its log, or nil.
 func CheckTrust(ctx context.Context, cluster *connect.Cluster, log *connect.Log) (*trust.Fault, error) {
 	own, marks, err := identify(ctx, cluster, log)
 	if err != nil {
@@ -147,14 +146,15 @@ func CheckTrust(ctx context.Context, cluster *connect.Cluster, log *connect.Log)
 			return nil, err
 		}
 	}
-	if own.Head, err = log.Head(ctx); err != nil { // after the marks, because a daemon that acts meanwhile increases the head
+	if own.Head, err = log.Head(ctx); err != nil { // after the marks, because an active daemon raises the head
 		return nil, err
 	}
 	state, _ := view.State()
 	return trust.Check(&state, own, marks), nil
 }
 
-// identify returns the identity of the log, and the marks that it is compared with.
+// identify returns the identity of the log without its head, and the high-water marks to compare it
+// with.
 func identify(ctx context.Context, cluster *connect.Cluster, log *connect.Log) (own trust.Identity, marks trust.Watermarks, err error) {
 	var ns corev1.Namespace
 	if err := cluster.Client.Get(ctx, client.ObjectKey{Name: "kube-system"}, &ns); err != nil {
@@ -164,7 +164,6 @@ func identify(ctx context.Context, cluster *connect.Cluster, log *connect.Log) (
 	return trust.Identity{LogID: log.ID(), Cluster: string(ns.UID)}, marks, err
 }
 
-// marksOf reads the high-water marks of a log from the cluster.
 func marksOf(ctx context.Context, cluster *connect.Cluster, logID string) (marks trust.Watermarks, err error) {
 	var lease coordinationv1.Lease
 	err = client.IgnoreNotFound(cluster.Client.Get(ctx, client.ObjectKey{Namespace: trust.LeaseNamespace, Name: trust.LeaseName}, &lease))
@@ -194,16 +193,14 @@ func (o *reconcileOptions) show(f *trust.Fault, outcomes []trust.Outcome) error 
 	return o.Print(lines)
 }
 
-// unfinishedWork is the unfinished work.
 type unfinishedWork struct {
 	trust        *trust.View
 	moves        *runner.Moves
 	runs         *runs.Runs
 	remediations *remediations.Remediations
-	// moveStates is the state of each move according to its resource.
-	moveStates map[string]runner.ResourceState
-	// requestedRuns are the runs that were created from a WorkflowRun. endedRuns are the requested
-	// runs whose WorkflowRun has ended or is rolling back.
+	moveStates   map[string]runner.ResourceState
+	// requestedRuns are runs with a WorkflowRun. endedRuns are those whose WorkflowRun has ended or
+	// is rolling back.
 	requestedRuns, endedRuns map[string]bool
 }
 
@@ -214,7 +211,7 @@ func newUnfinishedWork() *unfinishedWork {
 	}
 }
 
-// apply applies a commit. The views report commits that cannot be read.
+// apply ignores commits that cannot be read, because the views report them.
 func (s *unfinishedWork) apply(r eventlog.Record) error {
 	if _, known := s.requestedRuns[r.Aggregate.ID]; r.Aggregate.Kind == eventlog.KindRun && !known {
 		first, err := r.Events()
@@ -224,7 +221,6 @@ func (s *unfinishedWork) apply(r eventlog.Record) error {
 	return s.trust.Apply(r)
 }
 
-// Outcomes of unfinished work.
 const (
 	thenMove    = "continues: before each step that cannot be undone, both clusters are checked; if they disagree with the log, the move is stranded"
 	thenLost    = "is stranded until you resolve it: both clusters are checked for its progress; if neither has a trace of it, it starts again"
@@ -235,7 +231,8 @@ const (
 	thenUnknown = "is stranded and not started again: check by hand what it changed before you delete or recreate it"
 )
 
-// outcomes lists the unfinished work of the log, then the work that is unfinished in the cluster only.
+// outcomes lists the unfinished work of the log, then the work that is unfinished only in the
+// cluster.
 func (s *unfinishedWork) outcomes(ctx context.Context, cluster *connect.Cluster) ([]trust.Outcome, error) {
 	var moves v1alpha1.MoveList
 	var workflows v1alpha1.WorkflowRunList
@@ -271,7 +268,6 @@ func (s *unfinishedWork) outcomes(ctx context.Context, cluster *connect.Cluster)
 	return append(s.inLog(world), alone...), nil
 }
 
-// openMoves returns the unfinished moves of the log.
 func (s *unfinishedWork) openMoves() []string {
 	return slices.DeleteFunc(s.moves.IDs(), func(id string) bool {
 		status, ok := s.moves.Status(id)
@@ -279,7 +275,6 @@ func (s *unfinishedWork) openMoves() []string {
 	})
 }
 
-// openRuns returns the unfinished runs of the log.
 func (s *unfinishedWork) openRuns() []string {
 	return slices.DeleteFunc(s.runs.IDs(), func(id string) bool {
 		g, ok := s.runs.Summary(id)
@@ -287,8 +282,8 @@ func (s *unfinishedWork) openRuns() []string {
 	})
 }
 
-// mustStop reports whether an open run must not continue, because it may have ended or been rolled
-// back by a decision that the log has lost.
+// mustStop reports whether an open run may have ended or been rolled back by a decision that the
+// log has lost, so that it must not continue.
 func (s *unfinishedWork) mustStop(id string) bool {
 	if g, _ := s.runs.Summary(id); g.Stopping {
 		return false
@@ -297,8 +292,8 @@ func (s *unfinishedWork) mustStop(id string) bool {
 	return turned || !there && s.requestedRuns[id]
 }
 
-// reconcile records the outcome of open moves and runs before a daemon acts on the log. It skips
-// outcomes that are already recorded.
+// reconcile records the outcome of open moves and runs before a daemon acts on the log. It can be
+// repeated.
 func (s *unfinishedWork) reconcile(ctx context.Context, r *runner.Runner, ofRuns *runs.Runner, actor string) error {
 	for _, id := range s.openRuns() {
 		if !s.mustStop(id) {

@@ -87,7 +87,6 @@ func (o *replayOptions) run(ctx context.Context) error {
 	return o.replayOne(ctx, log, aggregate)
 }
 
-// replayed is the state of an aggregate, computed from its commits.
 type replayed struct {
 	Aggregate string    `json:"aggregate"`
 	Commits   uint64    `json:"commits"`
@@ -101,7 +100,7 @@ type replayed struct {
 
 	name   eventlog.Aggregate
 	events int
-	fold   feed.Fold // nil for a kind that cannot be replayed
+	fold   feed.Fold // nil if the kind cannot be replayed
 	err    error     // why an event cannot be read
 }
 
@@ -169,21 +168,21 @@ func (o *replayOptions) replayOne(ctx context.Context, log *connect.Log, aggrega
 		"State         sha256 "+a.Hash))
 }
 
-// census is the content of the log, counted during a replay.
+// census is what a replay counts.
 type census struct {
 	Head       uint64            `json:"head"`
 	Commits    uint64            `json:"commits"`
 	Events     uint64            `json:"events"`
 	Types      map[string]uint64 `json:"types"`
 	Aggregates []*replayed       `json:"aggregates"`
-	// Moves, Runs and Remediations count by phase. Remediations counts machines: the marked
-	// machines, and the machines of the last remediations that ended.
+	// Moves, Runs and Remediations count by phase. Remediations counts machines: the marked ones,
+	// and those of the last remediations that ended.
 	Moves        map[string]uint64 `json:"movesByPhase"`
 	Runs         map[string]uint64 `json:"runsByPhase,omitempty"`
 	Remediations map[string]uint64 `json:"remediationsByPhase,omitempty"`
 	// States is the SHA-256 of the states of all aggregates, with --verify.
 	States string `json:"statesSha256,omitempty"`
-	// Unreadable counts the commits that this program cannot apply, by the error.
+	// Unreadable counts the commits that this program cannot apply, by error.
 	Unreadable map[string]uint64 `json:"unreadable,omitempty"`
 
 	byName map[eventlog.Aggregate]*replayed
@@ -210,7 +209,6 @@ func (c *census) add(r eventlog.Record) {
 	}
 }
 
-// close counts the objects by phase.
 func (c *census) close(k *kit.Kit, head uint64) {
 	c.Head = head
 	phases := map[string]map[string]uint64{"move": {}} // moves are printed even if there are none
@@ -232,7 +230,6 @@ func (c *census) close(k *kit.Kit, head uint64) {
 	c.Moves, c.Runs, c.Remediations = phases["move"], phases["run"], phases["machine"]
 }
 
-// replayAll replays the whole log.
 func (o *replayOptions) replayAll(ctx context.Context, log *connect.Log) error {
 	head, err := log.Head(ctx)
 	if err != nil {
@@ -268,7 +265,7 @@ func (o *replayOptions) replayAll(ctx context.Context, log *connect.Log) error {
 }
 
 // verify reads each aggregate separately, up to the end of the replay, and hashes its state. differ
-// names the aggregates whose commits differ from the commits of the replay.
+// names the aggregates whose commits differ from those of the replay.
 func (o *replayOptions) verify(ctx context.Context, log *connect.Log, c *census) (differ, err error) {
 	sum := sha256.New()
 	var names []string
@@ -296,7 +293,7 @@ func (o *replayOptions) verify(ctx context.Context, log *connect.Log, c *census)
 	return nil, nil
 }
 
-// maxListed is the maximum number of aggregates that are shown. The last aggregates are shown.
+// maxListed limits the list to the last aggregates.
 const maxListed = 50
 
 func (c *census) lines(v kit.View, log *connect.Log) []string {

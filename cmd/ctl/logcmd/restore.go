@@ -105,7 +105,7 @@ func (o *restoreOptions) restore(ctx context.Context, m backup.Manifest, r event
 	return f.Dir, embedded.Restore(ctx, embedded.Options{Dir: f.Dir, MaxBytes: cmp.Or(o.MaxBytes, m.MaxBytes), Logger: logger}, r, allow)
 }
 
-// destination are the options of a log that is written to another place.
+// destination is for commands that write a log to another location.
 type destination struct {
 	Replicas int
 	MaxBytes int64
@@ -126,7 +126,8 @@ func (d *destination) validate() error {
 	return nil
 }
 
-// restoreTo restores a log to the NATS server that the flags name. maxBytes is the size limit of the original log.
+// restoreTo restores a log to the NATS server of the flags. maxBytes is the limit of the original
+// log.
 func (d *destination) restoreTo(ctx context.Context, f *connect.Flags, logger *slog.Logger, maxBytes int64, r eventlog.RestoreSource) error {
 	to := f.External(logger)
 	to.Replicas, to.MaxBytes = d.Replicas, cmp.Or(d.MaxBytes, maxBytes)
@@ -145,7 +146,7 @@ func (o *restoreOptions) explain(err error) error {
 }
 
 // checkNewest returns an error if a copy of a log ends before a high-water mark of the management
-// cluster. It skips the check if the user named no cluster.
+// cluster. Without --kubeconfig and --context it checks nothing.
 func (d *deps) checkNewest(ctx context.Context, what, logID string, last uint64, remedy string) error {
 	if d.Flags.Kubeconfig == "" && d.Flags.Context == "" {
 		return nil
@@ -168,7 +169,6 @@ func (d *deps) checkNewest(ctx context.Context, what, logID string, last uint64,
 	return nil
 }
 
-// printNext prints the next step after a restore.
 func (o *restoreOptions) printNext(m backup.Manifest) {
 	if o.Flags.Local {
 		o.Env.Notef("Next: resume the runs with the commands that started them; %s lists them.", o.Hint("", "get", "runs"))

@@ -79,7 +79,6 @@ func (o *schemaOptions) writeAll() error {
 	return nil
 }
 
-// encodeSchema writes the JSON Schema of the data of an event type.
 func encodeSchema(w io.Writer, eventType string) error {
 	s, err := jsonSchema(eventType, kit.EventTypes()[eventType])
 	if err != nil {

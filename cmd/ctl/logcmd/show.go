@@ -44,7 +44,6 @@ func newCmdShow(env *cli.Env) *cobra.Command {
 	}, "json")
 }
 
-// details renders all fields of an event.
 func details(v kit.View, e kit.Event, stored time.Time) (lines []string) {
 	for _, f := range [][2]string{
 		{"Event", fmt.Sprintf("%d/%d", e.Seq, e.Index)},
@@ -67,7 +66,7 @@ func details(v kit.View, e kit.Event, stored time.Time) (lines []string) {
 	return append(append(lines, "Data:"), indented(e.Data)...)
 }
 
-// indented returns indented JSON as lines, or the data unchanged if it is not JSON.
+// indented returns data that is not JSON unchanged.
 func indented(data []byte) []string {
 	var out bytes.Buffer
 	if err := json.Indent(&out, data, "  ", "  "); err != nil {

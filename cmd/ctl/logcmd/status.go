@@ -21,10 +21,9 @@ func newCmdStatus(env *cli.Env) *cobra.Command {
 	return d.command(env, cmd, func(ctx context.Context, _ []string) error { return d.status(ctx) }, "json", "yaml", "jsonpath=...")
 }
 
-// status is a description of a log without reading its events.
+// status describes a log without its events.
 type status struct {
-	Where string `json:"where"`
-	// ID is unique to the log.
+	Where      string `json:"where"`
 	ID         string `json:"id"`
 	Head       uint64 `json:"head"`
 	Commits    uint64 `json:"commits"`

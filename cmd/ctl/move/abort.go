@@ -53,7 +53,8 @@ func (o *abortOptions) run(ctx context.Context) error {
 	return o.abortIn(ctx, p)
 }
 
-// Abort runs `abort move` for the seen Move if the user may change it. It does not wait for the daemon's answer.
+// Abort runs `abort move` for the seen Move if the user may change it. It does not wait for an
+// answer.
 func Abort(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string) error {
 	o := &abortOptions{Kit: k, noun: newNoun(), Name: name, Reason: reason, seen: seen}
 	p, err := kit.InCluster(k, o.noun)
@@ -93,7 +94,8 @@ func (o *abortOptions) abortIn(ctx context.Context, p *session) error {
 	return o.awaitAnswer(ctx, p, m)
 }
 
-// checkPhase reports whether an abort is unnecessary or impossible, with the error for the exit status.
+// checkPhase reports whether an abort is unnecessary or impossible, with the error for the exit
+// status.
 func (o *abortOptions) checkPhase(m *v1alpha1.Move) (settled bool, err error) {
 	switch {
 	case m.Status.Phase == mover.PhaseRolledBack, m.Status.Phase == mover.PhaseRollingBack:
@@ -137,7 +139,7 @@ func (o *abortOptions) request(ctx context.Context, p *session, m *v1alpha1.Move
 	})
 }
 
-// awaitAnswer waits until the move rolls back, or has passed the point of no return.
+// awaitAnswer waits until the move rolls back, or has passed its point of no return.
 func (o *abortOptions) awaitAnswer(ctx context.Context, p *session, m *v1alpha1.Move) error {
 	var last *v1alpha1.Move
 	err := p.Await(ctx, key(m), o.Wait.Timeout, "the abort is recorded", func(now *v1alpha1.Move) bool {

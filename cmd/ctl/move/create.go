@@ -75,7 +75,6 @@ shows every finding. Then the move continues without this command.`,
 	return cmd
 }
 
-// validate checks the options before anything is created.
 func (o *createOptions) validate() error {
 	switch {
 	case o.Flags.LogOnly() || o.Flags.Local:
@@ -181,7 +180,7 @@ func (o *createOptions) resource(namespace string) *v1alpha1.Move {
 	return m
 }
 
-// awaitPreflight waits until the preflight has passed or failed; for a dry run, until the move is over.
+// awaitPreflight waits until the preflight has passed or failed, or until a dry run is over.
 func (o *createOptions) awaitPreflight(ctx context.Context, p *session, m *v1alpha1.Move) error {
 	look := p.Hint("watch", key(m))
 	recorded := "the move is created and continues: follow it with " + look
@@ -201,7 +200,6 @@ func (o *createOptions) awaitPreflight(ctx context.Context, p *session, m *v1alp
 	return o.printPreflight(last, look)
 }
 
-// printPreflight prints the result of the preflight.
 func (o *createOptions) printPreflight(m *v1alpha1.Move, look string) error {
 	if m.Status.Phase == mover.PhaseFailed && m.Status.FinishedAt != nil {
 		if err := cmp.Or(o.Env.Linef("move %s refused: nothing was changed", key(m)), o.Print(o.View().Tables(tables(m)))); err != nil {

@@ -17,7 +17,7 @@ import (
 	"scute.dev/mover/runner"
 )
 
-// abandon is the decision that the target is lost.
+// abandon means that the target is lost.
 const abandon = "abandon"
 
 func actions() []string { return []string{string(mover.Forward), string(mover.Back), abandon} }
@@ -86,7 +86,6 @@ func (o *decideOptions) run(ctx context.Context, name string) error {
 	return o.record(ctx, p, m)
 }
 
-// describe returns the decision in words.
 func (o *decideOptions) describe() string {
 	if o.Action == abandon {
 		return "target abandoned"
@@ -107,7 +106,6 @@ func (o *decideOptions) record(ctx context.Context, p *session, m *v1alpha1.Move
 	return err
 }
 
-// appendDecision appends a user's decision to the log, and prints it.
 func appendDecision(ctx context.Context, p *session, m *v1alpha1.Move, what string, fn func(_ context.Context, _ *runner.Runner, actor string) error) error {
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()

@@ -27,7 +27,7 @@ func (f *Fold) Documents(k *kit.Kit) []kit.Document {
 	return []kit.Document{d}
 }
 
-// details returns the details of the move, with the objects of its plan by level: owners are first.
+// details includes the objects of the plan by level, owners first.
 func (f *Fold) details(m *v1alpha1.Move) kit.Details {
 	d, s := details(m), &f.state
 	if s.Holder != "" {
@@ -74,7 +74,6 @@ func progress(m *v1alpha1.Move) string {
 	return fmt.Sprintf("%d/%d created, %d/%d deleted", c.Created, c.Objects, c.Deleted, c.ToDelete)
 }
 
-// hints returns the commands about a move, each with its effect.
 func hints(k *kit.Kit, m *v1alpha1.Move) []string {
 	line := func(verb, effect string) string { return k.Hint(m.Namespace, verb, "move", m.Name) + " " + effect }
 	lines := []string{line("describe", "shows what happened")}
@@ -91,7 +90,6 @@ func hints(k *kit.Kit, m *v1alpha1.Move) []string {
 	return lines
 }
 
-// actionsOf returns what users can do with a move now.
 func actionsOf(id string, m *v1alpha1.Move) []kit.Action {
 	if m.Status.FinishedAt != nil || slices.Contains([]mover.Phase{
 		mover.PhaseVerified, mover.PhaseDeleting, mover.PhaseResuming, mover.PhaseRollingBack, mover.PhaseStranded,

@@ -38,8 +38,8 @@ func checkAbsent(ctx context.Context, p *session, m *v1alpha1.Move) error {
 		m.Namespace, m.Name, there.CreationTimestamp.UTC().Format("2006-01-02 15:04:05Z"), phase, p.Hint("describe", key(m)))
 }
 
-// create creates the Secret and the Move. The Secret is first, because the daemon refuses a Move
-// without its Secret. If the Move cannot be created, the Secret is deleted.
+// create creates the Secret before the Move, because the daemon refuses a Move without its Secret.
+// If the Move cannot be created, the Secret is deleted.
 func create(ctx context.Context, p *session, m *v1alpha1.Move, kubeconfig []byte) error {
 	var secret *corev1.Secret
 	if kubeconfig != nil {

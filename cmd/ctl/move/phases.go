@@ -10,8 +10,7 @@ import (
 )
 
 // stages returns the phases of a successful move (docs/design/mover.md, "Phases"), and how far this
-// move has come. If its phase is not one of them, the last stage that it entered follows from its
-// counts.
+// move has come. The counts show how far a failed or rolled-back move came.
 func stages(m *v1alpha1.Move) []kit.Stage {
 	path := []mover.Phase{
 		mover.PhasePreflight, mover.PhasePausing, mover.PhaseAwaitingAcks, mover.PhasePlanned,
@@ -47,7 +46,6 @@ func stages(m *v1alpha1.Move) []kit.Stage {
 	return out
 }
 
-// phase returns the colored phase of a Move; "Pending" if no daemon has started it.
 func (v output) phase(m *v1alpha1.Move) string {
 	return v.Word(string(cmp.Or(m.Status.Phase, mover.PhasePending)))
 }

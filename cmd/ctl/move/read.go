@@ -13,8 +13,8 @@ import (
 	"scute.dev/mover/runner"
 )
 
-// viewFold is a move with the status that the daemon's view computes from the log. Unlike Fold it
-// reports an unreadable event in the status.
+// viewFold is a move with the status that the daemon's view computes. Unlike Fold, it reports an
+// unreadable event in the status.
 type viewFold struct {
 	id   string
 	view *runner.Moves
@@ -35,7 +35,7 @@ func (f *viewFold) Items() (items []*v1alpha1.Move) {
 	return items
 }
 
-// Fold is a move as the log records it. An unreadable event is an error.
+// Fold is a move, computed from the log. An unreadable event is an error.
 type Fold struct {
 	id    string
 	state mover.State
@@ -56,7 +56,6 @@ func (f *Fold) Apply(r eventlog.Record) error {
 	return f.catalog.Fold(r, f.state.Apply)
 }
 
-// resource returns the Move that corresponds to the log.
 func (f *Fold) resource() *v1alpha1.Move {
 	status := mover.Status(&f.state)
 	status.MoveID, status.Clusters = f.id, mover.SelectedClusters(&f.state)
@@ -64,7 +63,7 @@ func (f *Fold) resource() *v1alpha1.Move {
 	return fromLog(f.state.Spec, status)
 }
 
-// fromLog returns the Move from which a spec in the log was created, with its status.
+// fromLog rebuilds a Move from its spec in the log.
 func fromLog(spec mover.Spec, status v1alpha1.MoveStatus) *v1alpha1.Move {
 	rollback := !spec.KeepFailed
 	m := &v1alpha1.Move{
@@ -87,7 +86,7 @@ func fromLog(spec mover.Spec, status v1alpha1.MoveStatus) *v1alpha1.Move {
 	return m
 }
 
-// finished reports whether nothing more happens to a Move without a user.
+// finished reports whether nothing more happens without a user.
 func finished(m *v1alpha1.Move) bool {
 	return m.Status.FinishedAt != nil || m.Status.Phase == mover.PhaseFailed
 }

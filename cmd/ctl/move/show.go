@@ -12,10 +12,9 @@ import (
 	"scute.dev/mover"
 )
 
-// output shows moves.
 type output struct{ kit.View }
 
-// describe returns the description of a Move without its timeline.
+// describe omits the timeline.
 func describe(v kit.View, m *v1alpha1.Move) []string {
 	return v.Describe(v.Head("Move", m.Namespace, m.Name, "move", m.Status.MoveID), output{v}.status(m))
 }
@@ -48,13 +47,14 @@ func counts(m *v1alpha1.Move) []kit.Count {
 	switch {
 	case m.Spec.DryRun:
 		return nil
-	case c.ToDelete == 0: // no plan yet: Objects counts the objects that must acknowledge
+	case c.ToDelete == 0: // no plan yet: Objects counts what must acknowledge
 		list = []kit.Count{{Name: "Acknowledged", Done: c.Acknowledged, Of: c.Objects}}
 	}
 	return slices.DeleteFunc(list, func(c kit.Count) bool { return c.Of == 0 })
 }
 
-// tables returns the objects that the move waits for, the findings, and the objects that stay at the source.
+// tables returns the objects that the move waits for, the findings, and the objects that are not
+// moved.
 func tables(m *v1alpha1.Move) []kit.Table {
 	s := m.Status
 	objects := func(title string, list []v1alpha1.MoveWaiting) kit.Table {
@@ -107,7 +107,6 @@ func options(m *v1alpha1.Move) string {
 	return strings.Join(out, "; ")
 }
 
-// row returns a Move as a row of a table. The message is shown only with -o wide.
 func row(of kit.View, m *v1alpha1.Move) kit.Row {
 	v, c := output{of}, m.Status.Counts
 	return kit.Row{
@@ -127,7 +126,7 @@ func count(done, total int, m *v1alpha1.Move) string {
 	return fmt.Sprintf("%d/%d", done, total)
 }
 
-// fact returns the state of a Move as a line for a pipe. It is equal for two states without a relevant change.
+// fact returns the state of a Move as a line for a pipe. Equal lines mean no relevant change.
 func fact(m *v1alpha1.Move) string {
 	s, line := m.Status, ""
 	if len(s.WaitingFor) > 0 {

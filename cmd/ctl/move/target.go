@@ -14,8 +14,8 @@ import (
 	"scute.dev/kube"
 )
 
-// targetKubeconfig reads the user's kubeconfig and makes it self-contained: one context, no files,
-// no program to run. The daemon accepts no other kubeconfig.
+// targetKubeconfig makes the user's kubeconfig self-contained: one context, no files, no program to
+// run. The daemon accepts no other.
 func targetKubeconfig(path, context string) ([]byte, error) {
 	config, err := clientcmd.LoadFromFile(path)
 	if errors.Is(err, os.ErrNotExist) {

@@ -17,7 +17,7 @@ import (
 	"scute.dev/cmd/ctl/kit"
 )
 
-// timeout is the default timeout of waiting for a Pause, or for its end.
+// timeout is the default for a Pause to be acknowledged or to end.
 const timeout = 6 * time.Minute
 
 type clusterOptions struct {
@@ -78,7 +78,7 @@ func (o *clusterOptions) open() (*session, error) {
 	return kit.InCluster(o.Kit, o.noun)
 }
 
-// spec returns the selection of the options: the named cluster, or the clusters with the labels.
+// spec selects the named cluster, or the clusters with the labels.
 func (o *clusterOptions) spec() (v1alpha1.PauseSpec, error) {
 	s := v1alpha1.PauseSpec{Clusters: []string{o.Name}, Reason: o.Reason}
 	if o.Selector == "" {
@@ -169,7 +169,7 @@ func (o *clusterOptions) resume(ctx context.Context) error {
 	return o.Env.Linef("pause %s: %s", key, said)
 }
 
-// Delete deletes a Pause if it has not changed since it was seen.
+// Delete deletes a Pause unless it has changed since it was seen.
 func Delete(ctx context.Context, k *kit.Kit, seen *kit.Seen, name string) error {
 	p, err := kit.InCluster(k, newNoun())
 	if err != nil {

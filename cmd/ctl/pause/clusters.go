@@ -35,7 +35,6 @@ type pausedCluster struct {
 	By        []pauseHolder `json:"by"`
 }
 
-// pauseHolder is what keeps a Cluster paused.
 type pauseHolder struct {
 	Name  string       `json:"name"`
 	Since *metav1.Time `json:"since,omitempty"`
@@ -131,7 +130,6 @@ func (o *getClustersOptions) read(ctx context.Context, c *connect.Cluster, names
 	return list, nil
 }
 
-// pausedBy returns a Cluster with everything that keeps it paused.
 func pausedBy(u *unstructured.Unstructured, pauses []*v1alpha1.Pause) pausedCluster {
 	o := object.Observe(u)
 	p := pausedCluster{Namespace: u.GetNamespace(), Name: u.GetName(), Paused: o.PausedByUser || o.Cluster.Paused}
@@ -166,14 +164,13 @@ func pausedBy(u *unstructured.Unstructured, pauses []*v1alpha1.Pause) pausedClus
 	return p
 }
 
-// pausedSince returns when the Cluster's controller acknowledged the pause; nil if it has not.
+// pausedSince returns when the Cluster's controller acknowledged the pause, or nil.
 func pausedSince(u *unstructured.Unstructured) *metav1.Time {
 	return object.TrueSince(u, clusterv1.PausedCondition)
 }
 
 // waitingFor returns the objects of a cluster that a Pause waits for. ask is true if they must be
-// read from the cluster: the status lists only the first objects of all clusters, and another
-// cluster has pending objects too.
+// read from the cluster, because the status lists only the first objects of all clusters.
 func waitingFor(p *v1alpha1.Pause, name string) (objects []string, ask bool) {
 	own, others := false, false
 	for _, c := range p.Status.Clusters {
@@ -188,8 +185,8 @@ func waitingFor(p *v1alpha1.Pause, name string) (objects []string, ask bool) {
 	return objects, false
 }
 
-// unpausedObjects returns the objects of a namespace, "" for all, whose condition Paused is False,
-// by cluster. The error is about kinds that could not be listed.
+// unpausedObjects returns the objects whose condition Paused is False, by cluster. An empty
+// namespace means all. The error is about kinds that could not be listed.
 func unpausedObjects(ctx context.Context, c *connect.Cluster, namespace string) (map[types.NamespacedName][]string, error) {
 	found := make(map[types.NamespacedName][]string)
 	k, err := kube.Connect("cluster", c.Config)
@@ -224,7 +221,7 @@ func unpausedObjects(ctx context.Context, c *connect.Cluster, namespace string) 
 	return found, errors.Join(unlisted...)
 }
 
-// clusterTable returns a table with a row for each cluster, and one more for each further thing that keeps it paused.
+// clusterTable has one row for each cluster, and one more for each further holder.
 func clusterTable(v kit.View, list []pausedCluster, namespaces bool) []string {
 	header := kit.Row{Cells: []string{"NAME", "PAUSED", "BY", "SINCE", "NOT ACKNOWLEDGED"}}
 	var rows []kit.Row

@@ -16,7 +16,7 @@ import (
 	"scute.dev/view"
 )
 
-// Documents returns the Pause, unless it is not requested yet.
+// Documents returns the Pause, if it is requested.
 func (f *Fold) Documents(k *kit.Kit) []kit.Document {
 	p := f.resource()
 	if p == nil {
@@ -39,7 +39,7 @@ func (f *Fold) Documents(k *kit.Kit) []kit.Document {
 	return []kit.Document{d}
 }
 
-// details returns the details of the Pause, with the phases and the acknowledged objects, sorted by cluster.
+// details adds the phases and the acknowledged objects, sorted by cluster.
 func (f *Fold) details(p *v1alpha1.Pause) kit.Details {
 	d := details(p)
 	f.WithState(func(s *request.State) {
@@ -88,8 +88,8 @@ func deadlines(s *request.State) kit.Table {
 	return t
 }
 
-// stages returns the phases of a Pause, and how far it has come. If it was released before it was
-// acknowledged, the third phase has a warning.
+// stages returns the phases of a Pause, and how far it has come. The third one has a warning if the
+// Pause was released before all objects had acknowledged.
 func stages(status v1alpha1.PauseStatus, late bool) []kit.Stage {
 	phase := status.Phase
 	path := []v1alpha1.PausePhase{v1alpha1.PausePending, v1alpha1.PausePausing, v1alpha1.PauseAcknowledging, v1alpha1.PauseAcknowledged}
@@ -119,7 +119,6 @@ func stages(status v1alpha1.PauseStatus, late bool) []kit.Stage {
 	return out
 }
 
-// hints returns the commands about a Pause, each with its effect.
 func hints(k *kit.Kit, p *v1alpha1.Pause) []string {
 	describe := k.Hint(p.Namespace, "describe", "pause", p.Name)
 	if p.Status.FinishedAt != nil {
@@ -133,7 +132,6 @@ func hints(k *kit.Kit, p *v1alpha1.Pause) []string {
 	return append(lines, k.Hint(p.Namespace, "resume", "cluster", p.Name)+" deletes it, which restores the earlier pause state")
 }
 
-// actions returns what users can do with a Pause now.
 func actions(id string, p *v1alpha1.Pause) []kit.Action {
 	if p.Status.FinishedAt != nil || p.Status.Phase == v1alpha1.PauseRestoring || p.Status.Phase == v1alpha1.PauseResuming {
 		return nil

@@ -27,7 +27,7 @@ func Commands(env *cli.Env) kit.Verbs {
 	return kit.Verbs{"get": kit.Get(env, n), "describe": kit.Describe(env, n), "watch": kit.Watch(env, n), "logs": kit.Logs(env, n)}
 }
 
-// ClusterCommands returns the commands that list, pause and resume clusters by verb.
+// ClusterCommands returns the commands that list, pause and resume clusters, by verb.
 func ClusterCommands(env *cli.Env) kit.Verbs {
 	n := newNoun()
 	return kit.Verbs{"get": newCmdGetClusters(env), "pause": newCmdPause(env, n), "resume": newCmdResume(env, n)}
@@ -66,7 +66,7 @@ func InCluster(c *connect.Cluster, notice func(error)) kit.Source[*v1alpha1.Paus
 	return newNoun().InCluster(c, notice)
 }
 
-// Fold is a pause as the log records it.
+// Fold is a pause, computed from the log.
 type Fold struct {
 	id   string
 	view *runner.Pauses
@@ -81,7 +81,7 @@ func (f *Fold) Apply(r eventlog.Record) error {
 	return nil
 }
 
-// Items returns the Pause, unless it is not requested yet.
+// Items returns the Pause, if it is requested.
 func (f *Fold) Items() []*v1alpha1.Pause {
 	if p := f.resource(); p != nil {
 		return []*v1alpha1.Pause{p}
@@ -89,8 +89,7 @@ func (f *Fold) Items() []*v1alpha1.Pause {
 	return nil
 }
 
-// resource returns the Pause from which the spec in the log was created, with its status; nil if it
-// is not requested yet.
+// resource rebuilds the Pause from its spec in the log, or returns nil if it is not requested yet.
 func (f *Fold) resource() *v1alpha1.Pause {
 	spec, known := request.Spec{}, false
 	f.view.ReadState(f.id, func(s *request.State) {
@@ -119,7 +118,7 @@ func (f *Fold) resource() *v1alpha1.Pause {
 	return p
 }
 
-// WithState calls fn with the complete state of the pause. fn must not keep any part of it.
+// WithState calls fn with the state of the pause. fn must not retain any part of it.
 func (f *Fold) WithState(fn func(*request.State)) {
 	f.view.ReadState(f.id, func(s *request.State) {
 		if s != nil {

@@ -14,10 +14,9 @@ import (
 	"scute.dev/view"
 )
 
-// output shows pauses.
 type output struct{ kit.View }
 
-// describe returns the description of a Pause without its timeline.
+// describe omits the timeline.
 func describe(v kit.View, p *v1alpha1.Pause) []string {
 	return v.Describe(v.Head("Pause", p.Namespace, p.Name, "pause", p.Status.PauseID), output{v}.status(p))
 }
@@ -41,7 +40,6 @@ func details(p *v1alpha1.Pause) kit.Details {
 	return d
 }
 
-// selection describes the clusters that a Pause selects.
 func selection(p *v1alpha1.Pause) string {
 	var parts []string
 	if len(p.Spec.Clusters) > 0 {
@@ -57,7 +55,7 @@ func (v output) phase(p *v1alpha1.Pause) string {
 	return v.Word(string(cmp.Or(p.Status.Phase, v1alpha1.PausePending)))
 }
 
-// tables returns the clusters, the acknowledgements by kind, and the objects that are waited for.
+// tables returns the clusters, the acknowledgements by kind, and the pending objects.
 func tables(p *v1alpha1.Pause) []kit.Table {
 	s := p.Status
 	clusters := kit.Table{Title: "Clusters", Header: []string{"Cluster", "Paused", "Found paused", "Objects", "Acknowledged", "Pending"}}
@@ -90,7 +88,6 @@ func formatBool(is bool) string {
 	return "no"
 }
 
-// signals returns how the objects of a kind acknowledged.
 func signals(k v1alpha1.PauseKind) string {
 	list := k.Signals
 	if k.BlockMove {
@@ -109,7 +106,6 @@ func slowest(k v1alpha1.PauseKind) string {
 	return view.Duration(k.Slowest.Round(100 * time.Millisecond))
 }
 
-// row returns a Pause as a row of a table. The message is shown only with -o wide.
 func row(of kit.View, p *v1alpha1.Pause) kit.Row {
 	v, c, acked := output{of}, p.Status.Counts, "-"
 	if c.Objects > 0 {
@@ -121,7 +117,6 @@ func row(of kit.View, p *v1alpha1.Pause) kit.Row {
 	}
 }
 
-// fact returns the state of a Pause as a line for a pipe.
 func fact(p *v1alpha1.Pause) string {
 	return kit.StatusLine(string(cmp.Or(p.Status.Phase, v1alpha1.PausePending)), p.Status.Message, "", p.Status.Next)
 }

@@ -28,7 +28,7 @@ func (f *Fold) Documents(k *kit.Kit) (out []kit.Document) {
 	return out
 }
 
-// Summary returns a short description of the owner's state.
+// Summary describes the owner's state in a few words.
 func (f *Fold) Summary() string {
 	usage := remediator.UsageOf(&f.State, nil)
 	switch unhealthy := remediator.Total(usage.Unhealthy); {
@@ -83,7 +83,7 @@ func (*Fold) Err() error { return nil }
 // Object returns the remediations of the owner's machines.
 func (f *Fold) Object() (name string, object any) { return "remediations", f.Items() }
 
-// Content returns the state of the owner of the machines.
+// Content returns the owner's state.
 func (f *Fold) Content() any { return &f.State }
 
 // Describe returns the description of the owner with its remediations.

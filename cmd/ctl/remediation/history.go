@@ -13,8 +13,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// ownerOf returns the aggregate of the owner in a remediation's ID. The ID is the owner's ID
-// followed by the name of the machine.
+// ownerOf returns the owner's aggregate. A remediation's ID is the owner's ID and the machine's
+// name.
 func ownerOf(remediationID string) (eventlog.Aggregate, bool) {
 	i := strings.LastIndexByte(remediationID, '/')
 	if i <= 0 {
@@ -23,7 +23,6 @@ func ownerOf(remediationID string) (eventlog.Aggregate, bool) {
 	return eventlog.Aggregate{Kind: eventlog.KindRemediation, ID: remediationID[:i]}, true
 }
 
-// readOwner reads the state of an owner from the log.
 func readOwner(ctx context.Context, log *connect.Log, owner eventlog.Aggregate) (*Fold, error) {
 	records, err := log.Read(ctx, owner, 0)
 	if err != nil {
@@ -38,7 +37,7 @@ func readOwner(ctx context.Context, log *connect.Log, owner eventlog.Aggregate) 
 	return f, nil
 }
 
-// LastDecision returns the last decision about a machine, what it was based on, and its time; zero without a decision.
+// LastDecision returns the last decision about a machine, its evidence and its time, or zero.
 func (f *Fold) LastDecision(machine string) (d remediator.Decision, seen remediator.Evidence, at time.Time) {
 	for _, past := range f.State.History {
 		if past.Victim.Name == machine && past.Decision.Verdict != "" {
@@ -53,7 +52,7 @@ func (f *Fold) LastDecision(machine string) (d remediator.Decision, seen remedia
 	return d, seen, at
 }
 
-// mark returns the mark of a machine; it has no State without a mark.
+// mark returns the mark of a machine. Its State is empty if there is none.
 func (f *Fold) mark(machine string) (m remediator.MachineMarked) {
 	for _, u := range f.State.Unhealthy {
 		if u.Name == machine && u.Mark.State != "" {
@@ -63,11 +62,11 @@ func (f *Fold) mark(machine string) (m remediator.MachineMarked) {
 	return m
 }
 
-// events returns a function that selects the events about the machine from a commit of its owner.
+// events returns a function that selects the machine's events from a commit of its owner.
 func events(r *v1alpha1.SurgeRemediation) func(eventlog.Record) ([]kit.Event, error) {
 	selected, subjects, owner := kit.Filter{Machine: r.Name}, kit.NewSubjects(), NewFold()
 	return func(record eventlog.Record) ([]kit.Event, error) {
-		if err := owner.Apply(record); err != nil { // an event that cannot be read may be about the machine
+		if err := owner.Apply(record); err != nil { // the unreadable event may be about the machine
 			return nil, err
 		}
 		return selected.Select(subjects.Events(record)), nil

@@ -15,26 +15,26 @@ import (
 	"scute.dev/view"
 )
 
-// The requests of users about a remediation.
+// The requests of users, which are also the verbs of the commands.
 const (
 	hold    = "hold"
 	release = "release"
 	abort   = "abort"
 )
 
-// intent is a user's request, which is a change to the spec of a SurgeRemediation.
+// intent is a user's request, which changes the spec of a SurgeRemediation.
 type intent struct {
 	*kit.Kit
 	noun   *noun
 	verb   string
 	reason string
 	length time.Duration // of a hold; 0 means until it is released
-	yes    bool          // the user has confirmed an abort
+	yes    bool          // confirms an abort
 	wait   kit.Wait
 	seen   *kit.Seen
 }
 
-// newCmdIntent returns the command of a request. flags are the options of its example.
+// newCmdIntent adds flags, the flags of the example, to the example.
 func newCmdIntent(env *cli.Env, n *noun, verb, flags, short, long string) (*cobra.Command, *intent) {
 	o := &intent{noun: n, verb: verb}
 	cmd := &cobra.Command{
@@ -80,13 +80,14 @@ func Hold(ctx context.Context, k *kit.Kit, seen *kit.Seen, machine, reason strin
 	return (&intent{Kit: k, noun: newNoun(), verb: hold, reason: reason, length: length, seen: seen}).write(ctx, machine)
 }
 
-// Release releases a remediation unless it has changed since it was seen. It does not wait for the daemon.
+// Release releases a remediation unless it has changed since it was seen. It does not wait for the
+// daemon.
 func Release(ctx context.Context, k *kit.Kit, seen *kit.Seen, machine string) error {
 	return (&intent{Kit: k, noun: newNoun(), verb: release, seen: seen}).write(ctx, machine)
 }
 
-// Abort aborts a remediation unless it has changed since it was seen. The user must have confirmed
-// this. It does not wait for the daemon.
+// Abort aborts a remediation unless it has changed since it was seen. The caller has asked for
+// confirmation. It does not wait for the daemon.
 func Abort(ctx context.Context, k *kit.Kit, seen *kit.Seen, machine string) error {
 	return (&intent{Kit: k, noun: newNoun(), verb: abort, yes: true, seen: seen}).write(ctx, machine)
 }
@@ -101,8 +102,8 @@ func (o *intent) run(ctx context.Context, machine string) error {
 	return o.write(ctx, machine)
 }
 
-// write changes the spec in the management cluster, and waits for the daemon if asked to. It writes
-// only the changes, because the status changes all the time.
+// write patches only the changed fields of the spec, because the status changes often, and waits
+// for the daemon if requested.
 func (o *intent) write(ctx context.Context, machine string) error {
 	p, err := kit.InCluster(o.Kit, o.noun)
 	if err != nil {
@@ -139,7 +140,8 @@ func (o *intent) write(ctx context.Context, machine string) error {
 	return o.awaitAnswer(ctx, p, before, after)
 }
 
-// change changes the spec as requested, and returns the request in words. An error refuses the request.
+// change changes the spec as requested, and returns the request in words. An error rejects the
+// request.
 func (o *intent) change(r *v1alpha1.SurgeRemediation) (said string, err error) {
 	switch {
 	case o.verb == release:
@@ -171,7 +173,8 @@ func (o *intent) change(r *v1alpha1.SurgeRemediation) (said string, err error) {
 	return fmt.Sprintf("held for %s, until %s", view.Duration(o.length), cli.Second(r.Spec.Hold.Until.Time)), nil
 }
 
-// awaitAnswer waits until the log has recorded the request, and prints the resulting phase and message.
+// awaitAnswer waits until the daemon has recorded the request, and prints the resulting phase and
+// message.
 func (o *intent) awaitAnswer(ctx context.Context, p *session, before, asked *v1alpha1.SurgeRemediation) error {
 	if before.Status.Phase == v1alpha1.RemediationUnselected {
 		o.Env.Notef("It has no effect until a RepairPolicy selects the machine.")
@@ -196,8 +199,8 @@ func (o *intent) awaitAnswer(ctx context.Context, p *session, before, asked *v1a
 	return nil
 }
 
-// recorded reports whether the status shows the request. Times of holds have whole seconds. A
-// status of an earlier generation may predate a release.
+// recorded reports whether the status shows the request. A status of an earlier generation may
+// predate a release.
 func (o *intent) recorded(asked, now *v1alpha1.SurgeRemediation) bool {
 	switch want, have := asked.Spec.Hold, now.Status.Hold; o.verb {
 	case hold:

@@ -16,8 +16,8 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// machines returns the machines of all clusters, and deleted ones whose replacement is not ready yet,
-// sorted by cluster, owner and name.
+// machines returns the machines of all clusters, and deleted ones whose replacement is not ready,
+// sorted by namespace, cluster, owner and name.
 func (o *Objects) machines() (out []*machine) {
 	there := make(map[types.UID]bool)
 	for i := range o.Machines {
@@ -45,7 +45,6 @@ func (o *Objects) machines() (out []*machine) {
 	return out
 }
 
-// cluster returns a Cluster that was read, or nil.
 func (o *Objects) cluster(namespace, name string) *clusterv1.Cluster {
 	i := slices.IndexFunc(o.Clusters, func(c clusterv1.Cluster) bool { return c.Namespace == namespace && c.Name == name })
 	if i < 0 {
@@ -71,8 +70,8 @@ func (o *Objects) join(c *clusterv1.Cluster, m *clusterv1.Machine) *machine {
 	return out
 }
 
-// replacerOf returns the owner that replaces a machine: its control plane, its MachineDeployment or
-// else its MachineSet, or another controller.
+// replacerOf returns the owner that replaces a machine: for a MachineSet of a MachineDeployment the
+// latter, otherwise the machine's controller.
 func replacerOf(m *clusterv1.Machine) (kind, name string) {
 	ref := metav1.GetControllerOf(m)
 	switch {
@@ -85,8 +84,7 @@ func replacerOf(m *clusterv1.Machine) (kind, name string) {
 	}
 }
 
-// remediation returns the remediation of a machine from the log if the log was read, and otherwise
-// from its SurgeRemediation; nil if there is none.
+// remediation prefers the log to the SurgeRemediation. It returns nil if there is no remediation.
 func (o *Objects) remediation(c *clusterv1.Cluster, m *clusterv1.Machine) *machineRemediation {
 	var s v1alpha1.SurgeRemediationStatus
 	known := false
@@ -111,7 +109,8 @@ func (o *Objects) remediation(c *clusterv1.Cluster, m *clusterv1.Machine) *machi
 	return out
 }
 
-// facts returns the facts that the outlook of a machine depends on, as far as the log and the objects contain them.
+// facts returns the facts that a machine's outlook depends on, as far as the log and the objects
+// contain them.
 func (o *Objects) facts(c *clusterv1.Cluster, m *clusterv1.Machine, state *remediator.State) *remediator.Facts {
 	kind, name := replacerOf(m)
 	if name == "" { // the machine is gone
@@ -151,7 +150,7 @@ func (o *Objects) facts(c *clusterv1.Cluster, m *clusterv1.Machine, state *remed
 	return f
 }
 
-// learners returns the learners of etcd when scute last asked it.
+// learners returns etcd's learners when scute last asked.
 func learners(state *remediator.State, m *clusterv1.Machine) []string {
 	u := state.Unhealthy[m.UID]
 	switch {

@@ -22,20 +22,19 @@ type machine struct {
 	Name  string `json:"name"`
 	// Health is Failing, Unhealthy, Deleting, Deleted, or else the phase of the Machine.
 	Health string `json:"health"`
-	// Since is when the machine became unhealthy, and Reason is why it is unhealthy.
+	// Since and Reason are when and why the machine became unhealthy.
 	Since  time.Time `json:"since,omitzero"`
 	Reason string    `json:"reason,omitempty"`
-	// Marks are the annotations that pause the machine, or that request or prevent its remediation
-	// or deletion, and what stops its remediation.
-	Marks []string `json:"marks,omitempty"`
-	// Remediation is nil if the machine has none.
+	// Marks are annotations that pause the machine or that request or prevent its remediation or
+	// deletion, and what stops its remediation.
+	Marks       []string            `json:"marks,omitempty"`
 	Remediation *machineRemediation `json:"remediation"`
 
 	controlPlane bool
 	named        bool // the user named it
 }
 
-// machineRemediation is the remediation of a machine, from the log or from its SurgeRemediation.
+// machineRemediation comes from the log or from a SurgeRemediation.
 type machineRemediation struct {
 	Phase       v1alpha1.RemediationPhase `json:"phase"`
 	Decision    string                    `json:"decision,omitempty"`
@@ -43,11 +42,11 @@ type machineRemediation struct {
 	Next        string                    `json:"next,omitempty"`
 	Replacement string                    `json:"replacement,omitempty"`
 	Attempts    int                       `json:"attempts,omitempty"`
-	// Outlook describes what happens next; nil without the log.
+	// Outlook is what happens next; nil without the log.
 	Outlook *remediator.Outlook `json:"outlook,omitempty"`
 }
 
-// Values of Health with a meaning in this package. Running is a phase of Cluster API.
+// Values of Health.
 const (
 	running   = string(clusterv1.MachinePhaseRunning)
 	failing   = string(remediator.Failing)
@@ -56,7 +55,8 @@ const (
 	deleted   = "Deleted"
 )
 
-// setHealth sets the health of a machine according to scute, a MachineHealthCheck, or else its phase. mark may be nil.
+// setHealth sets the health according to scute, else a MachineHealthCheck, else the phase. mark may
+// be nil.
 func (m *machine) setHealth(o *clusterv1.Machine, mark *v1alpha1.UnhealthyMark) {
 	m.Health = cmp.Or(o.Status.Phase, "Pending")
 	check := meta.FindStatusCondition(o.Status.Conditions, clusterv1.MachineHealthCheckSucceededCondition)
@@ -77,7 +77,7 @@ func (m *machine) setHealth(o *clusterv1.Machine, mark *v1alpha1.UnhealthyMark) 
 	}
 }
 
-// setMarks sets the annotations of a machine, and what stops its remediation, in the words of the documentation.
+// setMarks uses the words of the documentation.
 func (m *machine) setMarks(o *clusterv1.Machine) {
 	add := func(is bool, name string) {
 		if is {
@@ -100,8 +100,8 @@ func (m *machine) setMarks(o *clusterv1.Machine) {
 	}
 }
 
-// decodeMark decodes the annotation of an unhealthy machine. If the annotation is invalid, it
-// returns a mark with this reason.
+// decodeMark decodes the annotation of an unhealthy machine. If it is invalid, the mark's reason
+// says so.
 func decodeMark(value string) *v1alpha1.UnhealthyMark {
 	if value == "" {
 		return nil

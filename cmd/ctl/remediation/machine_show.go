@@ -11,7 +11,6 @@ import (
 	"scute.dev/cmd/ctl/kit"
 )
 
-// machineRow renders a machine as a row of a table.
 func machineRow(v kit.View, m *machine) kit.Row {
 	return kit.Row{
 		Cells: []string{
@@ -22,7 +21,6 @@ func machineRow(v kit.View, m *machine) kit.Row {
 	}
 }
 
-// describeMachine renders one machine.
 func describeMachine(v kit.View, m *machine) []string {
 	return slices.Concat(
 		[]string{v.Field("Machine", v.Paint.Text(cli.Bold, m.Namespace+"/"+m.Name)), v.Field("Cluster", m.Cluster), v.Field("Owner", cmp.Or(m.Owner, "none"))},
@@ -30,7 +28,6 @@ func describeMachine(v kit.View, m *machine) []string {
 		v.Wrapped("Decision", m.decision(), m.style()), v.Wrapped("Next", m.next(v.Now), cli.Plain), v.Wrapped("To do", m.remedy(), cli.Yellow))
 }
 
-// style returns the color of a health.
 func style(health string) cli.Style {
 	switch health {
 	case unhealthy:
@@ -44,7 +41,6 @@ func style(health string) cli.Style {
 	}
 }
 
-// style returns the color of the machine's decision.
 func (m *machine) style() cli.Style {
 	if m.Remediation == nil {
 		return cli.Plain
@@ -76,7 +72,7 @@ func (m *machine) decision() string {
 }
 
 // next returns what happens next and when, with the remaining time unless now is zero. Without the
-// log it returns the message of the resource, which describes the present.
+// log it returns the message of the resource, which is about the present.
 func (m *machine) next(now time.Time) string {
 	r := m.Remediation
 	switch {
@@ -98,7 +94,6 @@ func (m *machine) next(now time.Time) string {
 	return out
 }
 
-// remedy returns what a user can do about a machine.
 func (m *machine) remedy() string {
 	if m.Remediation == nil {
 		return ""
@@ -106,8 +101,8 @@ func (m *machine) remedy() string {
 	return cli.Clean(m.Remediation.Next)
 }
 
-// fact returns the state of a machine in one line, for a pipe. Equal lines mean that nothing has
-// changed, so it contains no ages.
+// fact returns the state of a machine in one line, for a pipe. Equal lines mean no change, so it
+// contains no ages.
 func (m *machine) fact() string {
 	parts := []string{m.Health}
 	if m.Reason != "" {
