@@ -16,7 +16,6 @@ import (
 	"scute.dev/remediator"
 )
 
-// logStatus is the result of reading the log.
 type logStatus struct {
 	Read  bool   `json:"read"`
 	Error string `json:"error,omitempty"`
@@ -24,19 +23,20 @@ type logStatus struct {
 
 // machineSource reads machines from the objects of a cluster, and from the log of its daemon.
 type machineSource struct {
-	// The options of a command.
+	// Flags of the command.
 	cluster   string
 	all, live bool
 
 	session *kit.Session[*machine]
 	log     logStatus        // of the last read
-	failed  error            // the error of opening the log
+	failed  error            // error of opening the log
 	folds   map[string]*Fold // nil before the log is opened
-	after   uint64           // the last commit that was read
+	after   uint64           // last commit read
 	noted   bool
 }
 
-// List reads the machines of a namespace, or all. If the log cannot be read, it records the error in the options.
+// List reads the machines of a namespace, or of all. If the log cannot be read, only s.log has the
+// error.
 func (s *machineSource) List(ctx context.Context, namespace string) ([]*machine, error) {
 	objects, err := Read(ctx, s.session.Cluster, namespace)
 	if err != nil {
@@ -59,7 +59,6 @@ func (s *machineSource) List(ctx context.Context, namespace string) ([]*machine,
 	return s.inCluster(objects)
 }
 
-// note prints which data are missing.
 func (s *machineSource) note(forbidden []string) {
 	if len(forbidden) > 0 {
 		s.session.Env.Notef("You may not list %s: their data is missing.", strings.Join(forbidden, ", "))
@@ -108,7 +107,7 @@ func (s *machineSource) Watch(ctx context.Context, key types.NamespacedName, fn 
 	})
 }
 
-// WatchAll reads the machines of a namespace, or all, repeatedly.
+// WatchAll reads the machines of a namespace, or of all, repeatedly.
 func (s *machineSource) WatchAll(ctx context.Context, namespace string, fn func([]*machine) (enough bool)) error {
 	return s.poll(ctx, func() (bool, error) {
 		list, err := s.List(ctx, namespace)
@@ -116,11 +115,10 @@ func (s *machineSource) WatchAll(ctx context.Context, namespace string, fn func(
 	})
 }
 
-// pollInterval is the interval at which a watch reads the machines.
 const pollInterval = 2 * time.Second
 
-// poll calls read until it returns enough. It returns an error of the first call, or if the machine
-// was deleted, and reports other errors.
+// poll calls read until it returns enough. It fails if the first call fails or the machine was
+// deleted, and only reports other errors.
 func (s *machineSource) poll(ctx context.Context, read func() (enough bool, err error)) error {
 	for first := true; ; first = false {
 		enough, err := read()
@@ -140,9 +138,9 @@ func (s *machineSource) poll(ctx context.Context, read func() (enough bool, err 
 	}
 }
 
-// readLog reads the commits since the last call. It sets the state of each machine's owner by the
-// machine's UID, and by the owner's UID if remediations were started. It skips commits that cannot
-// be decoded: the error names the first such owner.
+// readLog reads the commits since the last call. It sets each owner's state by the UIDs of its
+// machines, and by its own UID if remediations were started. It skips commits that it cannot
+// decode; the error names the first such owner.
 func (s *machineSource) readLog(ctx context.Context, objects *Objects) (unread error) {
 	if s.folds == nil {
 		s.folds, s.failed = make(map[string]*Fold), s.session.ConnectLog(ctx)

@@ -61,7 +61,6 @@ The log keeps them: show one by its name, or list those of a log with --log or -
 
 func key(r *v1alpha1.SurgeRemediation) types.NamespacedName { return kit.Key(r.Namespace, r.Name) }
 
-// aggregate returns the aggregate of the machine's owner.
 func aggregate(r *v1alpha1.SurgeRemediation) (eventlog.Aggregate, bool) {
 	return ownerOf(r.Status.RemediationID)
 }

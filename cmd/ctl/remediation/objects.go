@@ -25,20 +25,19 @@ type Objects struct {
 	Owners       []ownerkind.Owner
 	Remediations []v1alpha1.SurgeRemediation
 	Policies     []v1alpha1.RepairPolicy
-	// Limits is the RepairLimits object, nil if it may not be read.
+	// Limits is nil if it may not be read.
 	Limits *v1alpha1.RepairLimits
-	// Served means that the cluster serves scute's kinds, and that they may be read.
+	// Served is true if the cluster serves scute's kinds and they may be read.
 	Served bool
-	// States maps the UIDs of machines and owners to their state in the log; nil if the log was not read.
+	// States maps the UIDs of machines and owners to their state in the log; nil without the log.
 	States map[types.UID]*remediator.State
-	// Now is the time of reading.
-	Now time.Time
+	Now    time.Time
 	// Forbidden lists the kinds that may not be read.
 	Forbidden []string
 }
 
-// Read lists the objects in a namespace, "" for all namespaces. It omits kinds of scute and of
-// owners that are not served or may not be read.
+// Read lists the objects of a namespace, "" for all. It omits kinds of scute and of owners that are
+// not served or may not be read.
 func Read(ctx context.Context, c *connect.Cluster, namespace string) (*Objects, error) {
 	o := &Objects{Now: time.Now()}
 	var clusters clusterv1.ClusterList

@@ -13,7 +13,7 @@ import (
 )
 
 // PausePolicy adds a pause request to a RepairPolicy unless the policy has changed since it was
-// seen. While it has one, the policy starts nothing.
+// seen. A policy with a pause request starts nothing.
 func PausePolicy(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string) error {
 	return changePolicy(ctx, k, seen, name, func(p *v1alpha1.RepairPolicy) (string, error) {
 		if slices.Contains(p.Spec.PauseRequests, reason) {
@@ -24,9 +24,8 @@ func PausePolicy(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason s
 	})
 }
 
-// ResumePolicy removes the request at index place from spec.pauseRequests of a RepairPolicy. It
-// fails if the policy has changed since it was seen, because the index may then be of another
-// request.
+// ResumePolicy removes the pause request at index place. It fails if the policy has changed since
+// it was seen, because the index may then be that of another request.
 func ResumePolicy(ctx context.Context, k *kit.Kit, seen *kit.Seen, name string, place int) error {
 	return changePolicy(ctx, k, seen, name, func(p *v1alpha1.RepairPolicy) (string, error) {
 		if place < 0 || place >= len(p.Spec.PauseRequests) {

@@ -20,10 +20,10 @@ type Fold struct {
 	seq     uint64
 }
 
-// NewFold returns an empty Fold.
+// NewFold returns a Fold without commits.
 func NewFold() *Fold { return &Fold{catalog: remediator.NewCatalog()} }
 
-// Apply applies a commit. If it returns an error, nothing has changed.
+// Apply applies a commit. An error leaves the state unchanged.
 func (f *Fold) Apply(r eventlog.Record) error {
 	if r.Seq <= f.seq {
 		return nil
@@ -35,7 +35,7 @@ func (f *Fold) Apply(r eventlog.Record) error {
 	return nil
 }
 
-// Items returns the remediations of the owner's machines in the log, sorted by name.
+// Items returns the remediations of the owner's machines, sorted by machine.
 func (f *Fold) Items() (items []*v1alpha1.SurgeRemediation) {
 	machines := make(map[string]types.UID)
 	for _, e := range f.State.History {
@@ -57,7 +57,6 @@ func (f *Fold) Items() (items []*v1alpha1.SurgeRemediation) {
 	return items
 }
 
-// resource returns the remediation of a machine as a SurgeRemediation.
 func (f *Fold) resource(machine string, uid types.UID) (*v1alpha1.SurgeRemediation, bool) {
 	status, ok := remediator.Status(&f.State, uid)
 	if !ok {
@@ -84,7 +83,7 @@ func (f *Fold) resource(machine string, uid types.UID) (*v1alpha1.SurgeRemediati
 	return r, true
 }
 
-// finished reports whether nothing more happens to the machine unless a user acts.
+// finished reports whether nothing more happens without a user.
 func finished(r *v1alpha1.SurgeRemediation) bool {
 	return slices.Contains([]v1alpha1.RemediationPhase{
 		v1alpha1.RemediationSucceeded, v1alpha1.RemediationFailed, v1alpha1.RemediationCancelled,

@@ -12,12 +12,11 @@ import (
 
 type output struct{ kit.View }
 
-// phase returns a phase in its color; "Pending" if no daemon has processed the remediation.
 func (v output) phase(p v1alpha1.RemediationPhase) string {
 	return v.Word(string(cmp.Or(p, "Pending")))
 }
 
-// row renders a remediation as a row of a table. Cells that do not fit on a terminal are in Wide.
+// row puts cells that do not fit on a terminal into Wide.
 func row(of kit.View, r *v1alpha1.SurgeRemediation) kit.Row {
 	v, s := output{of}, r.Status
 	return kit.Row{
@@ -26,7 +25,6 @@ func row(of kit.View, r *v1alpha1.SurgeRemediation) kit.Row {
 	}
 }
 
-// members returns how many of etcd's members respond, for a cell.
 func (v output) members(q *v1alpha1.QuorumStatus) string {
 	switch {
 	case q == nil:
@@ -60,7 +58,7 @@ func (v output) bar(r *v1alpha1.SurgeRemediation) string {
 	return v.Path(kit.Stages(path, at+1, tone.Sign, tone.Style()))
 }
 
-// statusLines renders the state of a remediation, which is the part of a description that changes.
+// statusLines renders the part of a description that changes.
 func (v output) statusLines(r *v1alpha1.SurgeRemediation) []string {
 	s := r.Status
 	out := []string{v.Field("Phase", v.phase(s.Phase)), v.Field("", v.bar(r))}

@@ -20,7 +20,7 @@ import (
 	"scute.dev/workflow/runner"
 )
 
-// deps are the dependencies of a command about one run, and the options that several commands have.
+// deps are the dependencies of a command about one run, and flags that several commands share.
 type deps struct {
 	*kit.Kit
 	noun *noun
@@ -29,13 +29,14 @@ type deps struct {
 	trust        bool // --trust-folder
 }
 
-// command completes a command whose argument is the name of a run, and adds the options that select the cluster or log.
+// command completes a command whose argument is the name of a run, and adds the flags that select
+// the cluster or log.
 func (d *deps) command(env *cli.Env, cmd *cobra.Command, run func(ctx context.Context, name string) error) *cobra.Command {
 	d.Kit = kit.Command(env, d.noun, cmd, run)
 	return cmd
 }
 
-// withRun calls fn with a run and the log that contains it. It fails if the run does not have the task of --task.
+// withRun calls fn with a run from the log. It fails if the run has no task of the name --task.
 func (d *deps) withRun(ctx context.Context, name string, fn func(ctx context.Context, at *session, f *Fold) error) error {
 	at, err := kit.Open(ctx, d.Kit, d.noun)
 	if err != nil {
@@ -52,7 +53,6 @@ func (d *deps) withRun(ctx context.Context, name string, fn func(ctx context.Con
 	return fn(ctx, at, f)
 }
 
-// hasTask returns an error if a run does not have a task.
 func hasTask(r *Run, task string) error {
 	tasks := r.Tasks()
 	names := make([]string, len(tasks))
@@ -76,7 +76,7 @@ func (d *deps) fold(ctx context.Context, at *session, key types.NamespacedName) 
 	return foldToAppend(ctx, at, r.ID)
 }
 
-// foldToAppend reads a run from the log, to which a decision can then be appended.
+// foldToAppend reads a run from the log, with the permission to append a decision.
 func foldToAppend(ctx context.Context, at *session, id string) (*Fold, error) {
 	if err := at.ConnectLogToAppend(ctx); err != nil {
 		return nil, fmt.Errorf("a decision is written to the log, which could not be reached: %w", err)
@@ -92,7 +92,8 @@ func foldToAppend(ctx context.Context, at *session, id string) (*Fold, error) {
 	return f, nil
 }
 
-// submit writes an operator's command to the log. An error that is not from the log is a refusal by the engine.
+// submit writes an operator's command to the log. All errors except those of the connection are
+// refusals by the engine.
 func (d *deps) submit(ctx context.Context, at *session, f *Fold, in workflow.Input) (actor string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
@@ -111,10 +112,9 @@ func (d *deps) submit(ctx context.Context, at *session, f *Fold, in workflow.Inp
 	return actor, nil
 }
 
-// record submits an operator's command, and prints what was recorded, and by whom. It waits until
-// the resource shows the decision, so that the next command shows it too. The decision is recorded
-// in any case, so a failed wait is only a message. For the log of a folder it prints the command
-// that continues the run.
+// record submits an operator's command, and prints what was recorded and by whom. It waits until
+// the resource shows the decision, so that the next command shows it too. A failed wait is only a
+// note, because the decision is recorded.
 func (d *deps) record(ctx context.Context, at *session, f *Fold, in workflow.Input, what string) error {
 	actor, err := d.submit(ctx, at, f, in)
 	if err != nil {
@@ -127,7 +127,7 @@ func (d *deps) record(ctx context.Context, at *session, f *Fold, in workflow.Inp
 	return nil
 }
 
-// noteUnseen prints a note if nobody acts on a decision.
+// noteUnseen prints a note if no process acts on the decision.
 func (d *deps) noteUnseen(ctx context.Context, at *session, f *Fold) {
 	if at.Log.Static {
 		d.Env.Notef("No process drives the run now. To continue it: %s", d.Hint(f.Namespace, "resume", "run", f.Name))
@@ -157,7 +157,6 @@ func (d *deps) waitShown(ctx context.Context, at *session, f *Fold) error {
 	return err
 }
 
-// requireReason returns an error if a decision has no reason.
 func (d *deps) requireReason() error {
 	if d.Reason == "" {
 		return cli.Usagef("--reason is missing: give the reason; it is recorded in the event log")
@@ -166,7 +165,7 @@ func (d *deps) requireReason() error {
 }
 
 // needsAdoption reports whether a command changes what a run does with its permissions. The daemon
-// waits until its WorkflowRun adopts the change.
+// waits until the WorkflowRun adopts such a change.
 func needsAdoption(in workflow.Input) bool {
 	switch in := in.(type) {
 	case workflow.Migrate:
@@ -178,8 +177,8 @@ func needsAdoption(in workflow.Input) bool {
 	}
 }
 
-// change writes a command that needs adoption to the log, and makes the WorkflowRun adopt it. The
-// API server decides whether the user may do so.
+// change records a command that needs adoption, and makes the WorkflowRun adopt it. The API server
+// decides whether the user may do so.
 func (d *deps) change(ctx context.Context, at *session, f *Fold, actor string, in workflow.Input) error {
 	permit := func(string) error { return nil }
 	if at.Cluster != nil {
@@ -217,7 +216,6 @@ func (d *deps) change(ctx context.Context, at *session, f *Fold, actor string, i
 	return nil
 }
 
-// adopt makes a WorkflowRun adopt the change with a digest.
 func adopt(ctx context.Context, cluster *connect.Cluster, w *v1alpha1.WorkflowRun, digest string, options ...client.PatchOption) error {
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.AdoptedAnnotation, digest)
 	if err := cluster.Client.Patch(ctx, w.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch)), options...); err != nil {

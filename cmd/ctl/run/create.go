@@ -20,7 +20,8 @@ import (
 
 // runInCluster creates the WorkflowRun, or resumes it if it exists, and follows it.
 func (o *runOptions) runInCluster(ctx context.Context, w *v1alpha1.WorkflowRun, problems []workflow.Problem) error {
-	// The daemon would refuse the manifest for these problems. Whether it has enabled Exec is not known.
+	// The daemon would reject the manifest for these problems. It is unknown whether it has enabled
+	// Exec.
 	env := o.workflowEnv(tasks.Options{Clusters: &access.Clusters{}, ExecEnabled: true}, "")
 	if err := o.report(mergeProblems(problems, env.Check(w.Namespace, w.Name, &w.Spec))); err != nil {
 		return err
@@ -68,9 +69,9 @@ func (o *runOptions) create(ctx context.Context, cluster *connect.Cluster, w *v1
 	return nil
 }
 
-// checkUnchanged returns an error if the manifest differs from the existing run. A dry run of an
-// update compares them with all defaults, because the API server only permits changes of suspend.
-// Users without permission to update are not stopped.
+// checkUnchanged returns an error if the manifest differs from the existing run. A dry-run update
+// compares both with all defaults, because the API server only permits changes of suspend. The
+// check is skipped for users who may not update.
 func (o *runOptions) checkUnchanged(ctx context.Context, at *session, r *Run, w *v1alpha1.WorkflowRun) error {
 	if isFinished(r.Phase()) {
 		return nil
@@ -98,7 +99,7 @@ func (o *runOptions) checkUnchanged(ctx context.Context, at *session, r *Run, w 
 	return o.checkEdited(&f.Run, d, o.File)
 }
 
-// resumeExisting resumes a run that exists. It returns an error if the run is finished.
+// resumeExisting fails if the run is finished.
 func (o *runOptions) resumeExisting(ctx context.Context, at *session, r *Run) error {
 	name := r.Namespace + "/" + r.Name
 	phase := r.Phase()

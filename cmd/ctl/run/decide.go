@@ -24,10 +24,10 @@ type decideOptions struct {
 	Question             int
 }
 
-// actions returns the decisions about a task that waits.
+// actions are for a waiting task.
 func actions() []string { return workflow.PossibleActions(false, true) }
 
-// undoActions returns the decisions about a task whose undo failed.
+// undoActions are for a task whose undo failed.
 func undoActions() []string {
 	return []string{string(workflow.ActRetryUndo), string(workflow.ActMarkUndone), string(workflow.ActAbandon)}
 }
@@ -114,7 +114,8 @@ func (o *decideOptions) decide(ctx context.Context, at *session, f *Fold) (err e
 	return o.record(ctx, at, f, decision, o.Action+" of task "+o.Task+" decided")
 }
 
-// patchedInputs returns the inputs of the task's step with the patch merged in. The step's kind checks them.
+// patchedInputs merges the patch into the inputs of the task's step. The step's kind checks the
+// result.
 func (o *decideOptions) patchedInputs(ctx context.Context, f *Fold) (json.RawMessage, error) {
 	patch := []byte(o.With)
 	if path, isFile := strings.CutPrefix(o.With, "@"); isFile {

@@ -12,7 +12,8 @@ import (
 	"scute.dev/eventlog"
 )
 
-// display shows a run while the runner drives it: redrawn in place on a terminal, elsewhere as a line for each fact.
+// display shows a run while this process drives it: redrawn in place on a terminal, elsewhere as a
+// line for each fact.
 type display struct {
 	*deps
 	out    io.Writer
@@ -20,12 +21,11 @@ type display struct {
 
 	mu    sync.Mutex
 	fold  *Fold
-	err   error // of the output
+	err   error // of writing the output
 	seq   uint64
 	drawn time.Time
 }
 
-// commit applies a commit.
 func (t *display) commit(r eventlog.Record) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -43,8 +43,8 @@ func (t *display) commit(r eventlog.Record) error {
 	return nil
 }
 
-// draw redraws the screen after a commit, and each second because it contains ages. Before the
-// first commit nothing is known of the run.
+// draw redraws the screen after a commit, and every second to update ages. Before the first commit
+// it draws nothing.
 func (t *display) draw() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,11 +55,11 @@ func (t *display) draw() {
 	_ = t.screen.Draw(t.noun.Render(t.ViewOn(t.out), t.fold.Refresh()))
 }
 
-// idleTimeout bounds the time for reading the last events of a run that is idle.
+// idleTimeout limits reading the last events of an idle run.
 const idleTimeout = 30 * time.Second
 
 // follow shows the commits of a run after a sequence, until stop is called. stop shows the last
-// commits, and returns the run.
+// commits and returns the run.
 func (l *local) follow(ctx context.Context, f *Fold, after uint64, format *cli.Format) (stop func() (*Run, error)) {
 	t := &display{deps: l.deps, out: l.Stream(format), fold: f}
 	if l.Env.CanRedraw(t.out) {
@@ -70,7 +70,7 @@ func (l *local) follow(ctx context.Context, f *Fold, after uint64, format *cli.F
 	aggregate := eventlog.Aggregate{Kind: eventlog.KindRun, ID: f.ID}
 	var running sync.WaitGroup
 	running.Go(func() {
-		_ = l.log.Follow(ctx, after, func(r eventlog.Record) error { // stop reads what is missing after an error
+		_ = l.log.Follow(ctx, after, func(r eventlog.Record) error { // stop reads what an error has omitted
 			if r.Aggregate != aggregate {
 				return nil
 			}

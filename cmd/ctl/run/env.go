@@ -23,10 +23,10 @@ import (
 	"scute.dev/workflow/tasks"
 )
 
-// policyVariable is the environment variable with the default failure policy.
 const policyVariable = "SCUTE_DEFAULT_FAILURE_POLICY"
 
-// defaultPolicy returns the failure policy of the flag, or of the environment variable if the flag is empty.
+// defaultPolicy returns the failure policy of the flag, or of the environment variable if the flag
+// is empty.
 func (d *deps) defaultPolicy(flag string) (v1alpha1.FailurePolicy, error) {
 	name, value := "--default-failure-policy", flag
 	if value == "" {
@@ -42,15 +42,14 @@ func policies() []string {
 	return []string{string(v1alpha1.Abort), string(v1alpha1.Rollback), string(v1alpha1.Ignore), string(v1alpha1.IgnoreChildren), string(v1alpha1.FailurePause)}
 }
 
-// policyVar adds the option --default-failure-policy. Its help text ends with more.
+// policyVar adds --default-failure-policy. Its help text ends with more.
 func policyVar(cmd *cobra.Command, policy *string, more string) {
 	cmd.Flags().StringVar(policy, "default-failure-policy", "", "Failure policy if the manifest has none: "+strings.Join(policies(), ", ")+"; "+policyVariable+" or Abort if empty"+more)
 	_ = cmd.RegisterFlagCompletionFunc("default-failure-policy", cobra.FixedCompletions(policies(), cobra.ShellCompDirectiveNoFileComp))
 }
 
-// environment returns the environment of a local run: with the operator's kubeconfig, which is read
-// when a task needs it, and with commands on this machine. log is nil if a manifest is only
-// checked.
+// environment is that of a local run: tasks use the operator's kubeconfig, which is read when
+// needed, and run commands on this machine. log is nil if a manifest is only checked.
 func (d *deps) environment(log aggregate.Log, incarnation string, policy v1alpha1.FailurePolicy) *manifest.Env {
 	return d.workflowEnv(tasks.Options{Clusters: d.clusters(), Log: log, Incarnation: incarnation, Local: true, ExecEnabled: true}, policy)
 }
@@ -65,7 +64,6 @@ func (d *deps) clusters() *access.Clusters {
 	}}
 }
 
-// workflowEnv returns an environment with the named workflows.
 func (d *deps) workflowEnv(o tasks.Options, policy v1alpha1.FailurePolicy) *manifest.Env {
 	kinds := tasks.Kinds(o)
 	dir := filepath.Join(cmp.Or(d.Flags.Dir, connect.LocalDir), "clusters")

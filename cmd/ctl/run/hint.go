@@ -14,7 +14,6 @@ import (
 // approve is the kind of task that asks an operator for approval.
 const approve = "Approve"
 
-// exitCode returns the exit status for a phase.
 func exitCode(p v1alpha1.RunPhase) int {
 	switch p {
 	case v1alpha1.RunSucceeded:
@@ -28,14 +27,12 @@ func exitCode(p v1alpha1.RunPhase) int {
 	}
 }
 
-// hint returns a command about a run that can be pasted into a shell.
 func hint(k *kit.Kit, r *Run, verb string, more ...string) string {
 	return k.Hint(r.Namespace, append([]string{verb, "run", r.Name}, more...)...)
 }
 
 // DecideCommand returns the command that decides about, or releases, a waiting task. Only the log
-// contains the possible actions. Without the log, DecideCommand assumes the actions of an approval
-// for a task of kind Approve.
+// has the possible actions. Without it, a task of kind Approve is assumed to ask for approval.
 func DecideCommand(k *kit.Kit, r *Run, task string) string {
 	actions := actions()
 	if r.State != nil {
@@ -49,7 +46,6 @@ func DecideCommand(k *kit.Kit, r *Run, task string) string {
 	return decide(k, r, task, actions)
 }
 
-// decide returns the command that answers the question of a task.
 func decide(k *kit.Kit, r *Run, task string, actions []string) string {
 	asked := 0
 	for _, t := range r.Tasks() {
@@ -62,7 +58,7 @@ func decide(k *kit.Kit, r *Run, task string, actions []string) string {
 }
 
 // continueCommands returns the command that continues a local run after a decision. A daemon
-// continues by itself, and refuses the command.
+// continues by itself.
 func continueCommands(k *kit.Kit, r *Run) []string {
 	if !r.Local {
 		return nil
@@ -70,8 +66,7 @@ func continueCommands(k *kit.Kit, r *Run) []string {
 	return []string{hint(k, r, "resume") + " then continues the run"}
 }
 
-// nextCommands returns the commands that show and continue an idle run, one per line. The first
-// command shows the run.
+// nextCommands returns the commands that show and continue an idle run. The first one shows it.
 func nextCommands(k *kit.Kit, r *Run) []string {
 	look := hint(k, r, "describe") + " shows what happened"
 	switch r.Phase() {

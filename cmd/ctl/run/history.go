@@ -9,12 +9,11 @@ import (
 	"scute.dev/workflow"
 )
 
-// history has every attempt of a run and every decision, which the state of a run does not have.
+// history has every attempt and decision, which the state of a run does not keep.
 type history struct {
 	tasks map[string]*TaskHistory
-	// Words are the decisions about the run as a whole, in their order.
-	Words []Decision
-	// Migrations to other definitions, in their order.
+	// Words are the decisions about the run as a whole, in order.
+	Words      []Decision
 	Migrations []Migration
 }
 
@@ -34,7 +33,7 @@ type Attempt struct {
 	// N counts the attempts of the step, or of its undo, from 1.
 	N              int
 	Started, Ended time.Time
-	// Outcome is a word, or "" while the attempt is in progress.
+	// Outcome is "" while the attempt is in progress.
 	Outcome, Message string
 }
 
@@ -73,7 +72,7 @@ func (t *TaskHistory) of(step string, undo bool) (list []*Attempt) {
 	return list
 }
 
-// start adds an attempt. Its number is n, or the next one if n is 0.
+// start adds an attempt. Its number is a.N, or the next one if that is 0.
 func (t *TaskHistory) start(a Attempt) {
 	if a.N == 0 {
 		a.N = len(t.of(a.Step, a.Undo)) + 1
@@ -81,7 +80,8 @@ func (t *TaskHistory) start(a Attempt) {
 	t.Attempts = append(t.Attempts, a)
 }
 
-// end ends the last attempt of a step if it has not ended. An undo that had nothing to do was not started.
+// end ends the last attempt of a step if it is open. An undo with nothing to do was never started,
+// and is added.
 func (t *TaskHistory) end(step string, undo bool, at time.Time, outcome, message string) {
 	list := t.of(step, undo)
 	switch n := len(list); {
@@ -92,7 +92,6 @@ func (t *TaskHistory) end(step string, undo bool, at time.Time, outcome, message
 	}
 }
 
-// answer ends the attempt that waits for an approval.
 func (t *TaskHistory) answer(action workflow.Action, at time.Time) {
 	for i := range t.Attempts {
 		if a := &t.Attempts[i]; a.Outcome == awaitingApproval {
@@ -162,10 +161,9 @@ func (h *history) apply(e workflow.Event, ev eventlog.Event) {
 	}
 }
 
-// awaitingApproval is the outcome of an attempt while it waits for an approval.
+// awaitingApproval is the outcome of an attempt that waits for an approval.
 const awaitingApproval = "asks"
 
-// failureOutcome returns the outcome of an attempt for the cause of its failure.
 func failureOutcome(c workflow.Cause) string {
 	return cmp.Or(map[workflow.Cause]string{
 		workflow.CauseTimeout: "out of time", workflow.CauseLost: string(workflow.CauseLost), workflow.CauseCancelled: string(workflow.CauseCancelled),

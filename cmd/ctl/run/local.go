@@ -22,14 +22,15 @@ import (
 	"scute.dev/workflow/runner"
 )
 
-// local drives runs of a folder in this process. It holds the folder's lock, so that no other process drives them.
+// local drives the runs of a folder in this process. It holds the folder's lock, so no other
+// process drives them.
 type local struct {
 	*deps
 	log    *connect.Log
 	runner *runner.Runner
 }
 
-// openLocal locks the folder and opens its log. It creates the folder if it does not exist.
+// openLocal locks the folder, which it creates if needed, and opens its log.
 func (d *deps) openLocal(ctx context.Context, policy v1alpha1.FailurePolicy, parallel int) (*local, error) {
 	log, err := d.Flags.Serve(ctx, d.Env.Err)
 	if err != nil {
@@ -54,7 +55,7 @@ func (d *deps) openLocal(ctx context.Context, policy v1alpha1.FailurePolicy, par
 func (o *runOptions) runLocal(ctx context.Context, w *v1alpha1.WorkflowRun, problems []workflow.Problem, policy v1alpha1.FailurePolicy) error {
 	env := o.environment(nil, "", policy)
 	_, noFolder := os.Stat(o.Flags.Dir)
-	env.Diagnose, env.CheckReads = o.Diagnose, noFolder != nil // a run that has started may not need the files any more
+	env.Diagnose, env.CheckReads = o.Diagnose, noFolder != nil // a started run may no longer need the files
 	d, err := o.definition(ctx, env, w.Namespace, w, problems)
 	if err != nil {
 		return err
@@ -89,7 +90,7 @@ func (o *runOptions) runLocal(ctx context.Context, w *v1alpha1.WorkflowRun, prob
 	return err
 }
 
-// find returns the id of the unfinished run of a name, or the id of the next run.
+// find returns the ID of the unfinished run of a name, or the ID for a new run.
 func (l *local) find(ctx context.Context, namespace, name string) (id string, known bool, err error) {
 	ids, _, err := (&session{Kit: l.Kit, Noun: l.noun, Log: l.log}).LogSource().Find(ctx)
 	if err != nil {
@@ -117,7 +118,7 @@ func (l *local) find(ctx context.Context, namespace, name string) (id string, kn
 	return fmt.Sprint(prefix, n), false, nil
 }
 
-// continueRun resumes an unfinished run if the file still has its definition.
+// continueRun resumes an unfinished run if its definition is unchanged.
 func (l *local) continueRun(ctx context.Context, f *Fold, d *workflow.Definition, suspend bool, file string) error {
 	r := f.Refresh()
 	if f.State.Hash != d.Hash() {
@@ -135,7 +136,8 @@ func (l *local) continueRun(ctx context.Context, f *Fold, d *workflow.Definition
 	return l.resume(ctx, f, "")
 }
 
-// resume continues a run. The process that drove it before is dead, because this process holds the folder's lock.
+// resume continues a run. Its earlier process is dead, because this process holds the folder's
+// lock.
 func (l *local) resume(ctx context.Context, f *Fold, reason string) error {
 	if justDecided(f) {
 		return nil
@@ -143,8 +145,8 @@ func (l *local) resume(ctx context.Context, f *Fold, reason string) error {
 	return l.runner.Command(ctx, f.ID, connect.Actor(ctx, nil), workflow.ResumeRun{Reason: reason, ProcessDied: true})
 }
 
-// justDecided reports whether the last event is an operator's decision that the run has not acted
-// on yet. Then resume must not retry other tasks.
+// justDecided reports whether the run has yet to act on an operator's last decision. Then resume
+// must not retry other tasks.
 func justDecided(f *Fold) bool {
 	switch f.Last.(type) {
 	case workflow.Decided, workflow.TaskReleased, workflow.Migrated, workflow.Resumed, workflow.Started, workflow.Aborted, workflow.RollbackStarted:
@@ -184,14 +186,14 @@ func (l *local) drive(ctx context.Context, id string, format *cli.Format, begin 
 	return r, finish(l.Kit, r, format)
 }
 
-// trustVar adds the option that confirms that a folder from elsewhere is trusted.
+// trustVar adds --trust-folder.
 func (d *deps) trustVar(f *pflag.FlagSet) {
 	f.BoolVar(&d.trust, "trust-folder", false, "Drive runs of a folder that was not created by this user, on this machine, at this path. Local runs")
 }
 
 // confirmTrust asks for confirmation if this user has not created the folder on this machine,
-// because its runs have the user's permissions. The known folders are in a file of the user, and
-// not in the folder, because the user who creates a folder can write anything into it.
+// because its runs have the user's permissions. The list of known folders is a file of the user:
+// whoever creates a folder can write anything into it.
 func (d *deps) confirmTrust(ctx context.Context, log *connect.Log) error {
 	head, err := log.Head(ctx)
 	if err != nil {

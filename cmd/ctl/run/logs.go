@@ -17,7 +17,7 @@ import (
 	"scute.dev/cmd/ctl/cli"
 )
 
-// printed writes the output of a task's commands and Jobs, attempt by attempt.
+// printed writes the output of a task's commands and Jobs, by attempt.
 func printed(_ context.Context, p *session, r *Run, task string) error {
 	if p.Flags.Dir == "" {
 		return cli.Usagef("--task needs --local or --log: what commands print is kept in the folder of the log")
@@ -46,13 +46,12 @@ func printed(_ context.Context, p *session, r *Run, task string) error {
 // Printout is the end of the output of one attempt of a task.
 type Printout struct {
 	Name, Text string
-	// Cut reports whether the beginning of the output is missing.
+	// Cut is true if the beginning of the output is missing.
 	Cut bool
 }
 
-// Printouts returns the output of the last attempts of a task, the oldest first: of at most the
-// given number of attempts, and at most the last bytes (most) of each. earlier is the number of
-// attempts before them. dir is the folder of the log.
+// Printouts returns the output of the last attempts of a task, oldest first: at most the last most
+// bytes of each. earlier is the number of omitted attempts. dir is the folder of the log.
 func Printouts(dir, id, task string, attempts int, most int64) (list []Printout, earlier int, err error) {
 	files, err := outputs(dir, id, task)
 	earlier = max(0, len(files)-attempts)
@@ -74,9 +73,9 @@ func Printouts(dir, id, task string, attempts int, most int64) (list []Printout,
 	return list, earlier, err
 }
 
-// outputs returns the paths of the output files of a task, the oldest first: TASK-1.log,
-// TASK@HOOK-1.log, TASK-undo1.log. The id is from a log that may not be trusted, so files outside
-// of the folder of the runs cannot be opened.
+// outputs returns the paths of a task's output files, oldest first: TASK-1.log, TASK@HOOK-1.log,
+// TASK-undo1.log. The id is from an untrusted log, so it opens nothing outside of the folder of
+// runs.
 func outputs(dir, id, task string) (paths []string, err error) {
 	var entries []fs.DirEntry
 	folder, err := os.OpenRoot(filepath.Join(dir, "runs"))
@@ -103,7 +102,6 @@ func outputs(dir, id, task string) (paths []string, err error) {
 	return paths, nil
 }
 
-// withOutput calls fn with an output file.
 func withOutput(dir, file string, fn func(*os.File) error) error {
 	f, err := os.OpenInRoot(filepath.Join(dir, "runs"), file)
 	if err == nil {

@@ -27,7 +27,7 @@ import (
 )
 
 // Manifest reads a WorkflowRun from a file, or from in if the path is "-". It returns all problems
-// of the manifest that it can find at once, and an error if the file cannot be read.
+// of the manifest at once. The error means that the file cannot be read.
 func Manifest(path string, in io.Reader) (*v1alpha1.WorkflowRun, []workflow.Problem, error) {
 	data, err := read(path, in)
 	if err != nil {
@@ -50,7 +50,7 @@ func Manifest(path string, in io.Reader) (*v1alpha1.WorkflowRun, []workflow.Prob
 		return nil, problems, err
 	}
 	if w.Spec.ServiceAccountName == "" {
-		w.Spec.ServiceAccountName = "default" // the default of the resource, because a run may be handed over to a cluster
+		w.Spec.ServiceAccountName = "default" // as in the resource: the run may be handed over to a cluster
 	}
 	if w.APIVersion != v1alpha1.GroupVersion().String() || w.Kind != "WorkflowRun" {
 		problems = append(problems, workflow.Problem{
@@ -89,7 +89,7 @@ func read(path string, in io.Reader) ([]byte, error) {
 	return data, nil
 }
 
-// split returns the documents that have content.
+// split omits documents without content.
 func split(data []byte) ([][]byte, error) {
 	var out [][]byte
 	reader := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
@@ -107,7 +107,6 @@ func split(data []byte) ([][]byte, error) {
 	}
 }
 
-// hasContent reports whether a document has more than comments and separators.
 func hasContent(document []byte) bool {
 	for line := range strings.Lines(string(document)) {
 		if line = strings.TrimSpace(line); line != "" && line != "---" && !strings.HasPrefix(line, "#") {
@@ -117,7 +116,7 @@ func hasContent(document []byte) bool {
 	return false
 }
 
-// check returns an error if decoding a document would lose a part of it. It accepts the key on of a
+// check returns an error if decoding would lose a part of the document. It accepts the key on of a
 // need, although YAML reads it as true.
 func check(text []byte) error {
 	err := document.Check(text)
@@ -133,11 +132,11 @@ func check(text []byte) error {
 	return err
 }
 
-// strict is a WorkflowRun for strict decoding, without its method UnmarshalJSON.
+// strict is a WorkflowRun without UnmarshalJSON, for strict decoding.
 type strict v1alpha1.WorkflowRun
 
-// decode returns the WorkflowRun of a manifest, or nil if it cannot be decoded, and all problems
-// that it finds. A field may override a field of a merge key.
+// decode returns the WorkflowRun, or nil if it cannot be decoded, and all problems. A field may
+// override a field of a merge key.
 func decode(text []byte) (w *v1alpha1.WorkflowRun, problems []workflow.Problem, err error) {
 	var data json.RawMessage
 	if err := document.Unmarshal(text, &data); err != nil {
@@ -175,11 +174,11 @@ func decode(text []byte) (w *v1alpha1.WorkflowRun, problems []workflow.Problem, 
 	return w, append(problems, mergeProblems(broken, more)...), nil
 }
 
-// namedProblems bounds the number of problems with keys.
+// namedProblems limits the problems with keys.
 const namedProblems = 10
 
-// duplicates returns a problem for each key that occurs twice in an object, and for each key that
-// YAML reads as a boolean, such as y and off.
+// duplicates returns a problem for each key that an object has twice, and for each key that YAML
+// reads as a boolean, such as y and off.
 func duplicates(text []byte) (problems []workflow.Problem) {
 	var document yaml3.Node
 	if yaml3.Unmarshal(text, &document) != nil { //nolint:forbidigo // it is bounded
@@ -209,9 +208,8 @@ func duplicates(text []byte) (problems []workflow.Problem) {
 	return problems
 }
 
-// againstSchema returns the problems for which an API server would refuse a manifest by the schema
-// of the resource. It ignores the limits of tasks and needs, which only apply in a cluster, where
-// the resource must fit into etcd.
+// againstSchema returns the problems for which an API server would reject a manifest. It ignores
+// the maximum numbers of tasks and needs, which exist only so that the resource fits into etcd.
 func againstSchema(object map[string]any) ([]workflow.Problem, error) {
 	if object["spec"] == nil {
 		return nil, nil
@@ -231,9 +229,8 @@ func againstSchema(object map[string]any) ([]workflow.Problem, error) {
 	return problems, nil
 }
 
-// mergeProblems returns the problems that the reader of a manifest has found, and the problems that
-// a later check has found. If both have a problem of a field, only the later problem is returned,
-// because its remedy is better.
+// mergeProblems prefers known to read if both have problems of a field, because their remedy is
+// better.
 func mergeProblems(read, known []workflow.Problem) []workflow.Problem {
 	named := make(map[string]bool, len(known))
 	for i := range known {
@@ -243,8 +240,8 @@ func mergeProblems(read, known []workflow.Problem) []workflow.Problem {
 	return append(read, known...)
 }
 
-// removeBadDurations removes the invalid durations from a value of a manifest, and returns a
-// problem for each. The decoder would stop at the first invalid duration, without its path.
+// removeBadDurations removes invalid durations, and returns a problem for each. The decoder would
+// stop at the first one, without its path.
 func removeBadDurations(v any, path string) (problems []workflow.Problem) {
 	switch v := v.(type) {
 	case []any:

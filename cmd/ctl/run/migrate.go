@@ -23,7 +23,7 @@ type migrateOptions struct {
 	Plan, Yes             bool
 	Keep, Rerun, Backfill []string
 
-	policy v1alpha1.FailurePolicy // of Policy or the environment
+	policy v1alpha1.FailurePolicy // from Policy or the environment
 }
 
 func newCmdMigrate(env *cli.Env, n *noun) *cobra.Command {
@@ -112,7 +112,8 @@ func (o *migrateOptions) migrate(ctx context.Context, at *session, f *Fold, w *v
 	return o.record(ctx, at, f, workflow.Migrate{To: d, Plan: plan}, "migrated")
 }
 
-// checkEdited refuses to continue a run whose manifest was edited. It shows the plan to adopt the edited manifest.
+// checkEdited refuses to continue a run whose manifest was edited. It shows the plan to adopt the
+// edited manifest.
 func (d *deps) checkEdited(r *Run, to *workflow.Definition, file string) error {
 	if file == "-" {
 		file = "FILE"
@@ -127,7 +128,7 @@ func (d *deps) checkEdited(r *Run, to *workflow.Definition, file string) error {
 	return cli.SilentExit(cli.ExitUsage)
 }
 
-// planLines returns a table of a plan, and a table of the changed fields.
+// planLines returns a table of the plan, and one of the changed fields.
 func (d *deps) planLines(plan []workflow.Change, before, after *workflow.Definition) []string {
 	v := d.View()
 	t := cli.Table{Header: []string{"TASK", "CHANGE", "ACTION", "NOTE"}, Wrap: 1}
@@ -157,15 +158,15 @@ func (d *deps) planLines(plan []workflow.Change, before, after *workflow.Definit
 type Migration struct {
 	At    time.Time
 	Actor string
-	// From and To are the hashes of the definitions.
+	// From and To are hashes of definitions.
 	From, To string
-	// Changes are the changes of tasks, without the unchanged tasks that are kept or have not run.
+	// Changes omits unchanged tasks that are kept or have not run.
 	Changes []workflow.Change
 	// Fields are the differing fields of changed tasks.
 	Fields []fieldChange
 }
 
-// fieldChange is a field of a task with its values in two definitions. Values are JSON, or "" if the field is missing.
+// fieldChange has the values of a field in two definitions, as JSON, or "" if it is missing.
 type fieldChange struct{ Task, Field, Before, After string }
 
 func migration(e workflow.Migrated, from string, before, after *workflow.Definition) Migration {
@@ -196,8 +197,8 @@ func fieldChanges(before, after *workflow.Definition, plan []workflow.Change) (a
 	return all
 }
 
-// fieldsOf returns the fields of a task by their paths. The fields of the task's own step have no
-// prefix, as in a manifest.
+// fieldsOf returns the fields of a task by their paths. As in a manifest, fields of the task's own
+// step have no prefix.
 func fieldsOf(d *workflow.Definition, name string) map[string]string {
 	fields := make(map[string]string)
 	i := slices.IndexFunc(d.Tasks, func(t workflow.Task) bool { return t.Name == name })
@@ -221,7 +222,7 @@ func fieldsOf(d *workflow.Definition, name string) map[string]string {
 func flatten(fields map[string]string, prefix string, object any) {
 	text, err := json.Marshal(object)
 	if err != nil {
-		return // never: it was decoded from JSON
+		return // cannot happen: it was decoded from JSON
 	}
 	var members map[string]json.RawMessage
 	if json.Unmarshal(text, &members) != nil {

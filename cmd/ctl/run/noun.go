@@ -27,7 +27,7 @@ type Options struct {
 	WrapLog func(aggregate.Log) aggregate.Log
 }
 
-// Commands returns the commands about runs, by their verbs.
+// Commands returns the commands about runs, by verb.
 func Commands(env *cli.Env, o Options) kit.Verbs {
 	n := newNoun()
 	return kit.Verbs{
@@ -97,8 +97,7 @@ func data(list []*Run, one bool) any {
 	return map[string]any{"items": items}
 }
 
-// withLogDetails returns a run as the log has it. If the log cannot be reached, it returns the run
-// as the resource has it.
+// withLogDetails returns a run as the log has it, or unchanged if the log cannot be reached.
 func withLogDetails(ctx context.Context, p *session, r *Run) *Run {
 	if r.State != nil || r.ID == "" {
 		return r
@@ -128,7 +127,6 @@ func describe(_ context.Context, p *session, r *Run) ([]string, error) {
 	return lines, nil
 }
 
-// updates returns a line for each task, and one for the run.
 func updates(r *Run) []kit.Update {
 	var out []kit.Update
 	for _, t := range r.Status.Tasks {

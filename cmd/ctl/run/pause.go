@@ -111,11 +111,12 @@ func (d *deps) resume(ctx context.Context, at *session, f *Fold) error {
 	return nil
 }
 
-// driveLocal opens the folder of a run again, so that other processes read it through this one, and drives the run.
+// driveLocal drives a run in this process. It opens the folder again, so that other processes can
+// read it through this one.
 func (d *deps) driveLocal(ctx context.Context, at *session, f *Fold, format *cli.Format, parallel int, begin func(context.Context, *local, *Fold) error) (*Run, error) {
 	if !d.Flags.Local {
-		// The folder may belong to a stopped daemon. The runs of a daemon may need kinds or
-		// permissions that only the daemon has.
+		// The folder may belong to a stopped daemon, whose runs may need kinds or permissions that
+		// only the daemon has.
 		return nil, cli.Usagef("no process has the log in %s open: add --local if its runs are local runs; to resume the runs of a daemon, start the daemon", at.Log.Where)
 	}
 	if f.State.Finished() {
@@ -162,7 +163,8 @@ func Resume(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string
 	})
 }
 
-// withSeen calls fn with the current resource of the run that the user saw, and with the run as the log has it.
+// withSeen calls fn with the current resource of the run that the user saw, and with the run from
+// the log.
 func (d *deps) withSeen(ctx context.Context, seen *kit.Seen, name string, fn func(at *session, w *v1alpha1.WorkflowRun, f *Fold) error) error {
 	at, err := kit.InCluster(d.Kit, d.noun)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"scute.dev/workflow"
 )
 
-// report is a run in JSON, for programs. Its fields are stable, and all of them are always present.
+// report is a run in JSON, for programs. Its fields are stable and always present.
 type report struct {
 	Name       string            `json:"name"`
 	Phase      v1alpha1.RunPhase `json:"phase"`
@@ -21,7 +21,6 @@ type report struct {
 	Tasks      []taskReport      `json:"tasks"`
 }
 
-// taskReport is one task of a report.
 type taskReport struct {
 	Name       string             `json:"name"`
 	Kind       string             `json:"kind"`
@@ -35,7 +34,6 @@ type taskReport struct {
 	Output     json.RawMessage    `json:"output"`
 }
 
-// report returns the run for programs.
 func (r *Run) report() report {
 	out := report{
 		Name: r.Name, Phase: r.Phase(), RunID: r.ID,
@@ -78,8 +76,8 @@ func (f *Fold) Documents(k *kit.Kit) []kit.Document {
 	return []kit.Document{d}
 }
 
-// PageCommands returns the commands of nextCommands for a page, which only knows the location of
-// the log: no daemon continues a run in a folder.
+// PageCommands returns the commands that show and continue a run. A page knows only the location of
+// the log, so it takes each run in a folder for a local one.
 func PageCommands(k *kit.Kit, r *Run) []string {
 	shown := *r
 	shown.Local = k.Flags.Dir != ""
@@ -106,7 +104,7 @@ func (*Fold) Err() error { return nil }
 // Object returns the report of the run.
 func (f *Fold) Object() (name string, object any) { return "run", f.Refresh().report() }
 
-// Content returns the visible state of the run: its definition, and the status of the run and of each task.
+// Content returns the visible state of the run: its definition, its status and its tasks.
 func (f *Fold) Content() any {
 	r := f.Refresh()
 	return struct {

@@ -28,7 +28,7 @@ type runOptions struct {
 	Format   cli.Format
 }
 
-// NewCmdRun returns the command `run -f FILE`.
+// NewCmdRun returns `run -f FILE`.
 func NewCmdRun(env *cli.Env, options Options) *cobra.Command {
 	o := &runOptions{deps: &deps{noun: newNoun(), Options: options}}
 	cmd := &cobra.Command{
@@ -111,7 +111,7 @@ func (o *runOptions) validate() (v1alpha1.FailurePolicy, error) {
 	return o.defaultPolicy(o.Policy)
 }
 
-// setNamespace sets the namespace of the run to that of the manifest, or of -n, or to "default".
+// setNamespace uses the namespace of the manifest, else -n, else "default" for a local run.
 func (o *runOptions) setNamespace(w *v1alpha1.WorkflowRun) error {
 	if o.Flags.Namespace != "" && w.Namespace != "" && o.Flags.Namespace != w.Namespace {
 		return cli.Usagef("-n is %s and metadata.namespace is %s: remove one of the two", o.Flags.Namespace, w.Namespace)
@@ -125,7 +125,7 @@ func (o *runOptions) setNamespace(w *v1alpha1.WorkflowRun) error {
 	return nil
 }
 
-// readManifest reads a manifest. If it cannot be decoded, readManifest prints its problems and returns an error.
+// readManifest prints the problems of a manifest that cannot be decoded, and returns an error.
 func (d *deps) readManifest(file string) (*v1alpha1.WorkflowRun, []workflow.Problem, error) {
 	w, problems, err := Manifest(file, d.Env.In)
 	switch {
@@ -146,8 +146,8 @@ func (d *deps) definition(ctx context.Context, env *manifest.Env, namespace stri
 	return to, d.report(mergeProblems(problems, more))
 }
 
-// report prints the problems of a manifest, one a line, and returns an error; or only the warnings
-// if it has no problems.
+// report prints the problems of a manifest and returns an error. Without problems it prints the
+// warnings.
 func (d *deps) report(problems []workflow.Problem) error {
 	refused, prefix, n := hasErrors(problems), "warning: ", 0
 	if refused {

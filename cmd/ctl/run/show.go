@@ -14,10 +14,8 @@ import (
 	"scute.dev/cmd/ctl/kit"
 )
 
-// output shows runs.
 type output struct{ kit.View }
 
-// row returns the row of a run in a table. The ID and the message are shown only with -o wide.
 func row(of kit.View, r *Run) kit.Row {
 	v, s := output{of}, r.Status
 	done, took := fmt.Sprintf("%d/%d", s.Counts.Succeeded, s.Counts.Tasks), v.elapsed(timeOf(s.StartedAt), timeOf(s.FinishedAt), cli.Span)
@@ -27,7 +25,7 @@ func row(of kit.View, r *Run) kit.Row {
 	}
 }
 
-// statusLines returns the part of a description that changes while the run is in progress.
+// statusLines returns the part of a description that changes.
 func (v output) statusLines(r *Run) []string {
 	s := r.Status
 	out := append([]string{v.Field("Phase", v.Word(string(r.Phase())))}, v.Times(s.StartedAt, s.FinishedAt, span)...)
@@ -47,7 +45,7 @@ func (v output) until(t time.Time) string {
 	return "passed " + exactly
 }
 
-// counts returns a progress bar, followed by the counts that are not zero.
+// counts returns a progress bar and the counts that are not zero.
 func (v output) counts(c v1alpha1.TaskCounts) string {
 	as := cli.Cyan
 	if c.Succeeded+c.Ignored+c.Skipped == c.Tasks {

@@ -19,23 +19,22 @@ import (
 // Run is the state of a run.
 type Run struct {
 	Namespace, Name string
-	// ID in the log; "" for a resource that no daemon has started yet.
+	// ID is the ID in the log, or "" if no daemon has started the run.
 	ID string
-	// Status has the most important tasks. The method Tasks returns all tasks.
+	// Status has only the most important tasks. The method Tasks returns all.
 	Status v1alpha1.WorkflowRunStatus
-	// State is the state after all events of the log; nil if only the resource could be read.
+	// State is nil if only the resource could be read.
 	State *workflow.State
-	// History of the tasks; nil if only the resource could be read.
+	// History is nil if only the resource could be read.
 	History *history
-	// Seq is the sequence of the last commit in State.
-	Seq uint64
-	// CreatedAt is the time at which the run was requested.
+	Seq     uint64
+	// CreatedAt is when the run was requested.
 	CreatedAt time.Time
-	// Local reports whether the run is in the log of a folder that no other process has open.
+	// Local is true if the run is in the log of a folder that no other process has open.
 	Local bool
 }
 
-// Tasks returns all tasks, or the tasks in the status of the resource if the log was not read.
+// Tasks returns all tasks, or those in the status if the log was not read.
 func (r *Run) Tasks() []v1alpha1.TaskStatus {
 	if r.State == nil {
 		return r.Status.Tasks
@@ -60,18 +59,18 @@ func isFinished(p v1alpha1.RunPhase) bool {
 	return p == v1alpha1.RunSucceeded || p == v1alpha1.RunDegraded || p == v1alpha1.RunRolledBack || p == v1alpha1.RunFailed
 }
 
-// isIdle reports whether a run only continues after an operator's command, or not at all.
+// isIdle reports whether a run continues only after an operator's command, or not at all.
 func isIdle(p v1alpha1.RunPhase) bool {
 	return p == v1alpha1.RunPaused || p == v1alpha1.RunAborted || p == v1alpha1.RunRollbackFailed || p == v1alpha1.RunStranded || isFinished(p)
 }
 
-// refused reports whether the daemon refused the manifest and started nothing.
+// refused reports whether the daemon rejected the manifest and started nothing.
 func (r *Run) refused() bool { return r.ID == "" && r.Status.FinishedAt != nil }
 
 // isIdle reports whether the run was refused, or does not continue without an operator.
 func (r *Run) isIdle() bool { return r.refused() || r.ID != "" && isIdle(r.Phase()) }
 
-// Fold builds the state of a run from its commits.
+// Fold is a run, computed from its commits.
 type Fold struct {
 	Run
 	// Last is the last event in State.
@@ -87,7 +86,7 @@ func NewFold(id string) *Fold {
 	}
 }
 
-// Apply applies a commit. On an error nothing has changed.
+// Apply applies a commit. An error leaves the state unchanged.
 func (f *Fold) Apply(r eventlog.Record) error {
 	if r.Seq <= f.Seq {
 		return nil
@@ -113,7 +112,7 @@ func (f *Fold) Apply(r eventlog.Record) error {
 	return nil
 }
 
-// Refresh updates the status and returns the run. The run belongs to the fold and changes with it.
+// Refresh updates the status and returns the run, which changes with the fold.
 func (f *Fold) Refresh() *Run {
 	f.Namespace, f.Name = f.State.Namespace, f.State.Name
 	f.Status = workflow.Status(f.State)
@@ -121,7 +120,7 @@ func (f *Fold) Refresh() *Run {
 	return &f.Run
 }
 
-// keyOf returns the namespace and the name in an id: namespace/name/rest.
+// keyOf returns the namespace and name of an ID: namespace/name/rest.
 func keyOf(id string) types.NamespacedName {
 	parts := strings.SplitN(id, "/", 3)
 	if len(parts) < 3 {
@@ -142,7 +141,6 @@ func (f *Fold) Items() []*Run {
 	return []*Run{&r}
 }
 
-// fold reads one run by its id.
 func fold(ctx context.Context, log *connect.Log, id string) (*Fold, error) {
 	records, err := log.Read(ctx, eventlog.Aggregate{Kind: eventlog.KindRun, ID: id}, 0)
 	if err != nil {
@@ -157,7 +155,6 @@ func fold(ctx context.Context, log *connect.Log, id string) (*Fold, error) {
 	return f, nil
 }
 
-// fromResource returns the run of a WorkflowRun.
 func fromResource(o runtime.Object) *Run {
 	w, _ := o.(*v1alpha1.WorkflowRun) // New and NewList return nothing else
 	return &Run{Namespace: w.Namespace, Name: w.Name, ID: w.Status.RunID, Status: w.Status, CreatedAt: w.CreationTimestamp.Time}

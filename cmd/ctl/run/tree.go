@@ -17,8 +17,8 @@ import (
 	"scute.dev/workflow"
 )
 
-// tree returns a table of tasks. With detail the rows of a task's needs, hooks, attempts (if there
-// are several) and decisions follow its row.
+// tree returns a table of tasks. With detail, a task's needs, hooks, attempts and decisions follow
+// its row.
 func (v output) tree(r *Run, tasks []v1alpha1.TaskStatus, detail bool) []string {
 	columns := func(row ...string) []string {
 		if detail {
@@ -50,7 +50,8 @@ func (v output) tree(r *Run, tasks []v1alpha1.TaskStatus, detail bool) []string 
 	return lines
 }
 
-// elapsed returns how long something took, or has taken so far if end is zero. It returns "" if it has not started.
+// elapsed returns how long something took, or has taken so far if end is zero. It returns "" if it
+// has not started.
 func (v output) elapsed(start, end time.Time, format func(time.Duration) string) string {
 	switch {
 	case start.IsZero():
@@ -71,8 +72,8 @@ func (v output) since(r *Run, at time.Time) string {
 
 func timeOf(t *metav1.Time) time.Time { return ptr.Deref(t, metav1.Time{}).Time }
 
-// addBranches adds the rows below a task: its needs, the attempts of its steps and undos, and the
-// decisions. The only attempt of the task's own step is in the row of the task.
+// addBranches adds the rows below a task: needs, attempts of steps and undos, and decisions. It
+// omits the only attempt of the task's own step, which is in the task's row.
 func (v output) addBranches(t *cli.Table, r *Run, task *v1alpha1.TaskStatus, needs []workflow.Need) {
 	type branch struct{ what, phase, tries, started, took, detail string }
 	var all []branch
@@ -132,7 +133,7 @@ func needWords(needs []workflow.Need) string {
 	return strings.Join(words, ", ")
 }
 
-// describe returns the description of a run, without its timeline.
+// describe omits the timeline.
 func (v output) describe(r *Run) []string {
 	out := v.Head("Run", r.Namespace, r.Name, "run", r.ID)
 	if r.State != nil && r.State.IsDefined() {
@@ -150,7 +151,7 @@ func (v output) describe(r *Run) []string {
 	return append(out, v.decisionTables(r)...)
 }
 
-// decisionTables returns tables of the decisions about the run as a whole, and of its handlers.
+// decisionTables also returns the handlers of the run's failure.
 func (v output) decisionTables(r *Run) []string {
 	if r.History == nil {
 		return nil
@@ -166,7 +167,7 @@ func (v output) decisionTables(r *Run) []string {
 	return append(v.Section("Handlers of the run's failure", handlers), v.Section("Decisions about the run", decisions)...)
 }
 
-// line formats a fact of a run as one line: time, task, and the fact.
+// line formats a fact of a run as one line: time, task, and fact.
 func line(e kit.Event) string {
 	line := cli.Exact(e.Time) + "  " + cmp.Or(e.Line.About, "run") + "  " + e.Line.Name
 	if e.Line.Detail != "" {

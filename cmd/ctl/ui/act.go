@@ -18,7 +18,7 @@ import (
 // formBytes limits the size of a form.
 const formBytes = 64 << 10
 
-// actPath is the path of actions, the only one that accepts forms.
+// actPath is the only path that accepts forms.
 const actPath = "/act"
 
 // confirm serves the page on which the user confirms an action.
@@ -61,7 +61,6 @@ func (h *handler) act(w http.ResponseWriter, r *http.Request) {
 	h.showResult(w, ask, said, err)
 }
 
-// showResult serves the result of an action.
 func (h *handler) showResult(w http.ResponseWriter, ask kit.Action, said []string, wrong error) {
 	body, err := h.site.Confirm(page.Confirmation{Action: ask, Said: said, Err: wrong})
 	h.write(w, outcome(wrong), body, err)
@@ -95,10 +94,9 @@ func outcome(err error) int {
 	}
 }
 
-// errInvalidRequest reports a request for an action that does not exist or is incomplete.
+// errInvalidRequest means that the requested action does not exist or is incomplete.
 var errInvalidRequest = errors.New("this action is not possible")
 
-// parseAction parses the requested action from the parameters of its address.
 func parseAction(q url.Values) (kit.Action, error) {
 	a := kit.Action{Do: q.Get("do"), Kind: q.Get("kind"), Namespace: q.Get("namespace"), Name: q.Get("name"), ID: q.Get("id")}
 	switch _, known := actions()[a.Do+" "+a.Kind]; {
@@ -110,12 +108,11 @@ func parseAction(q url.Values) (kit.Action, error) {
 	return a, nil
 }
 
-// answer is the content of the submitted form.
 type answer struct {
-	// reason is recorded with the action if the resource has a field for it.
+	// reason is recorded if the resource has a field for it.
 	reason string
-	// duration is the duration, for example 2h; "" means unlimited.
+	// duration is for example 2h; "" means unlimited.
 	duration string
-	// choice is the index of the chosen option. It is not the option's text because browsers change line ends.
+	// choice is the index of the chosen option, not its text, because browsers change line ends.
 	choice string
 }

@@ -17,12 +17,11 @@ import (
 	"scute.dev/cmd/ctl/run"
 )
 
-// action is an operation on one resource.
 type action struct {
 	effect string
-	// reason: a reason may be given. needed: a reason is required. timed: a duration may be given.
+	// reason and timed allow a reason and a duration. needed requires a reason.
 	reason, needed, timed bool
-	// command is the equivalent scutectl command without the name, "" if there is none.
+	// command is the equivalent scutectl command without its name argument, or "".
 	command string
 	object  func() client.Object
 	perform performFunc
@@ -80,7 +79,6 @@ func actions() map[string]action {
 	}
 }
 
-// performFunc does an action with a resource that was seen.
 type performFunc = func(context.Context, *kit.Kit, *kit.Seen, string, answer) error
 
 func withReason(fn func(_ context.Context, _ *kit.Kit, _ *kit.Seen, name, reason string) error) performFunc {

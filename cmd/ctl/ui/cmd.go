@@ -29,11 +29,11 @@ type options struct {
 	From     string
 	Port     int
 	ReadOnly bool
-	// Key and Checkpoint are used to prove events.
+	// Key and Checkpoint are for proofs of events.
 	Key, Checkpoint string
 }
 
-// NewCmd returns the command `scutectl ui`.
+// NewCmd returns `scutectl ui`.
 func NewCmd(env *cli.Env) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
@@ -102,8 +102,8 @@ func (o *options) run(ctx context.Context) error {
 	return nil // an interruption is not an error
 }
 
-// desk returns the actions of the pages; nil with --read-only, for a folder or an export, and
-// without a management cluster.
+// desk returns the actions of the pages, or nil if they permit none: with --read-only, for a folder
+// or an export, and without a management cluster.
 func (o *options) desk() *desk {
 	if o.ReadOnly || o.From != "" || o.Flags.Dir != "" {
 		return nil
@@ -114,7 +114,7 @@ func (o *options) desk() *desk {
 	return newDesk(o.Kit)
 }
 
-// logKit returns the kit with the clock of the log. The clock of an export stops with its last
+// logKit returns the kit with the clock of the log. The clock of an export stops at its last
 // commit, because later changes are unknown.
 func (o *options) logKit(f *feed.Feed) *kit.Kit {
 	if o.From == "" {
@@ -126,7 +126,6 @@ func (o *options) logKit(f *feed.Feed) *kit.Kit {
 	return &k
 }
 
-// serve serves the pages until ctx ends.
 func (o *options) serve(ctx context.Context, f *feed.Feed) error {
 	site, err := page.New(f, o.logKit(f), o.where())
 	if err != nil {

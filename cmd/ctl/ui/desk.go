@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// actionTimeout is the timeout of one action: the connection to the log, and a few calls.
+	// actionTimeout includes the connection to the log, and a few calls.
 	actionTimeout = time.Minute
 	// maxAttempts limits the attempts at an action whose resource was updated concurrently.
 	maxAttempts = 5
-	// maxReasonLength is the maximum number of characters of a reason. It is the limit of the resources.
+	// maxReasonLength is in characters, and is the limit of the resources.
 	maxReasonLength = 512
-	// maxForms is the number of sent forms that are remembered.
+	// maxForms is how many sent forms are remembered.
 	maxForms = 256
 )
 
@@ -34,13 +34,12 @@ const (
 type desk struct {
 	kit  *kit.Kit
 	sem  chan struct{}
-	sent []string // the forms whose actions were performed, oldest first; guarded by sem
+	sent []string // forms whose actions were performed, oldest first; guarded by sem
 }
 
 func newDesk(k *kit.Kit) *desk { return &desk{kit: k, sem: make(chan struct{}, 1)} }
 
-// offer reads the resource and returns the offer of an action. It returns the error of the API
-// server if the request is refused.
+// offer reads the resource and describes the action on it.
 func (d *desk) offer(ctx context.Context, ask kit.Action) (*page.Offer, error) {
 	action := actions()[ask.Do+" "+ask.Kind]
 	k := d.kitFor(ask.Namespace, &bytes.Buffer{})
@@ -59,7 +58,7 @@ func (d *desk) offer(ctx context.Context, ask kit.Action) (*page.Offer, error) {
 	o.Kind = o.Kind[strings.LastIndexByte(o.Kind, '.')+1:]
 	var id string
 	o.State, o.Message, id = stateOf(object)
-	if err := o.Check(object, id); err != nil { // the name now belongs to another object
+	if err := o.Check(object, id); err != nil { // the name may belong to another object now
 		return nil, err
 	}
 	if policy, ok := object.(*v1alpha1.RepairPolicy); ok && ask.Do == "resume" {
@@ -73,11 +72,10 @@ func (d *desk) offer(ctx context.Context, ask kit.Action) (*page.Offer, error) {
 	return o, nil
 }
 
-// do performs the offered action once, and returns the command's output. seen and form are from the
-// offer. If the resource has changed since, the action is refused. If the form was sent before, it
-// is refused too, because pausing a run in the log does not change its resource. do ignores
-// cancellation of ctx; otherwise a disconnecting browser (a double click) would leave the outcome
-// unknown.
+// do performs the offered action once, and returns the command's output. It refuses the action if
+// the resource has changed since the offer, or if the form was sent before: pausing a run in the
+// log does not change its resource. It ignores the cancellation of ctx, because a disconnecting
+// browser (a double click) would otherwise leave the outcome unknown.
 func (d *desk) do(ctx context.Context, ask kit.Action, seen kit.Seen, form string, a answer) (said []string, err error) {
 	action := actions()[ask.Do+" "+ask.Kind]
 	seen.ID = ask.ID
@@ -104,7 +102,7 @@ func (d *desk) do(ctx context.Context, ask kit.Action, seen kit.Seen, form strin
 		var out bytes.Buffer
 		err = action.perform(ctx, d.kitFor(ask.Namespace, &out), &seen, ask.Name, a)
 		said = strings.FieldsFunc(out.String(), func(r rune) bool { return r == '\n' })
-		if !apierrors.IsConflict(err) { // if the status was updated concurrently, seen is compared with the resource again
+		if !apierrors.IsConflict(err) { // after a concurrent status update, seen is compared with the resource again
 			break
 		}
 	}
@@ -114,7 +112,8 @@ func (d *desk) do(ctx context.Context, ask kit.Action, seen kit.Seen, form strin
 	return said, err
 }
 
-// kitFor returns a kit for running a command with the same connection flags. The command's output is written to out.
+// kitFor returns a kit that runs a command with the same connection flags, and writes its output to
+// out.
 func (d *desk) kitFor(namespace string, out *bytes.Buffer) *kit.Kit {
 	env, flags := *d.kit.Env, *d.kit.Flags
 	env.In, env.Out, env.Err, env.Color = strings.NewReader(""), out, out, cli.ColorNever

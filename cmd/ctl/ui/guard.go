@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// guard admits requests with the token that name this server as host. It thus refuses pages of
-// other sites and DNS rebinding.
+// guard admits requests that have the token and name this server as the host. This blocks pages of
+// other sites, and DNS rebinding.
 type guard struct {
 	token string
 	// hosts are the names of the server, with the port.
 	hosts []string
-	// formPath is the only path that accepts forms, "" if none does.
+	// formPath is the only path that accepts forms; "" means none.
 	formPath string
 	next     http.Handler
 }
@@ -39,8 +39,8 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// form admits a form sent by a page of this server, according to Origin: a page of another site
-// cannot forge this header in a browser.
+// form admits a form if its Origin is this server. A page of another site cannot forge this header
+// in a browser.
 func (g *guard) form(w http.ResponseWriter, r *http.Request) {
 	from := r.Header.Get("Sec-Fetch-Site")
 	switch {
@@ -54,7 +54,7 @@ func (g *guard) form(w http.ResponseWriter, r *http.Request) {
 }
 
 // isOwnRequest reports whether a request names this server and is not from a page of another site.
-// Links of other sites are allowed because the browser sends no cookie with them.
+// Links of other sites are allowed, because the browser sends no cookie with them.
 func (g *guard) isOwnRequest(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	switch {
@@ -71,7 +71,7 @@ func (g *guard) matchesToken(token string) bool {
 	return token != "" && subtle.ConstantTimeCompare([]byte(token), []byte(g.token)) == 1
 }
 
-// cookie returns the name of the cookie. It contains the port because all ports of a host share their cookies.
+// cookie contains the port, because all ports of a host share their cookies.
 func (g *guard) cookie(r *http.Request) string {
 	_, port, _ := strings.Cut(r.Host, ":")
 	return "scute-ui-" + port
@@ -91,7 +91,7 @@ func (g *guard) admit(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, (&url.URL{Path: "/" + strings.TrimLeft(r.URL.Path, "/"), RawQuery: q.Encode()}).String(), http.StatusSeeOther)
 }
 
-// policy is the Content-Security-Policy: a page loads files only from this server and runs no inline script.
+// policy lets a page load files only from this server, and run no inline script.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // protect sets the headers of every response: no other site may embed it, read it or see its

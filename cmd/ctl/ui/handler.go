@@ -10,8 +10,8 @@ import (
 	"scute.dev/ui/page"
 )
 
-// newHandler returns a handler that serves a site to clients with the token, and performs actions
-// with the desk unless it is nil. hosts are the names of the server, with its port.
+// newHandler serves a site to clients with the token. Actions are enabled unless desk is nil. hosts
+// are the names of the server, with its port.
 func newHandler(site *page.Site, f *feed.Feed, desk *desk, token string, hosts ...string) (http.Handler, error) {
 	h := &handler{site: site, feed: f, desk: desk}
 	mux, err := h.routes()
@@ -35,7 +35,6 @@ type handler struct {
 	desk *desk
 }
 
-// routes registers the pages and the files that they load.
 func (h *handler) routes() (*http.ServeMux, error) {
 	assets, err := static()
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 const (
 	// minInterval is the minimum time between two messages to a page, so that a fast-growing log is
 	// not rendered at each commit.
-	minInterval = 250 * time.Millisecond
-	// keepAliveInterval is the interval of keep-alive comments.
+	minInterval       = 250 * time.Millisecond
 	keepAliveInterval = 20 * time.Second
-	// writeTimeout is the write timeout of a message. A page that does not read is disconnected, and reconnects later.
+	// writeTimeout applies to each message. A page that does not read is disconnected, and
+	// reconnects.
 	writeTimeout = 10 * time.Second
 )
 
@@ -58,7 +58,6 @@ func (h *handler) live(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// stream is an open connection.
 type stream struct {
 	w          http.ResponseWriter
 	controller *http.ResponseController
@@ -68,7 +67,7 @@ type stream struct {
 	keepAlive *time.Ticker
 }
 
-// wait waits until the log has grown and the pause is over, and sends a comment at each beat. It
+// wait waits until the log has grown and minInterval has passed, and sends keep-alive comments. It
 // reports whether the connection is open.
 func (s *stream) wait(r *http.Request, more <-chan struct{}) bool {
 	select {
@@ -86,7 +85,7 @@ func (s *stream) wait(r *http.Request, more <-chan struct{}) bool {
 	}
 }
 
-// message sends a part of a page as one event, unless it equals the last one.
+// message sends a part of a page, unless it equals the last one.
 func (s *stream) message(part []byte, seq uint64) error {
 	hash := sha256.Sum256(part)
 	if hash == s.sent {

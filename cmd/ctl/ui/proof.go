@@ -12,13 +12,11 @@ import (
 	"scute.dev/ui/page"
 )
 
-// proofPath is the path of the proofs of commits.
 const proofPath = "/proof"
 
-// proofTime is the timeout of a proof, which requires reading the log from its beginning.
+// proofTime is long because a proof reads the log from its beginning.
 const proofTime = 2 * time.Minute
 
-// proof serves the proof of a commit as a page or as a file.
 func (h *handler) proof(w http.ResponseWriter, r *http.Request) {
 	asked := r.URL.Query().Get("commit")
 	seq, err := strconv.ParseUint(asked, 10, 63)

@@ -12,7 +12,6 @@ import (
 	"scute.dev/ui/feed"
 )
 
-// where returns the location of the log in words.
 func (o *options) where() string {
 	return cmp.Or(o.From, o.Flags.Dir, eventlog.RedactURL(o.Flags.URL), "the log of the daemon in namespace "+o.Flags.ScuteNamespace)
 }
@@ -30,7 +29,6 @@ func (o *options) read(ctx context.Context, f *feed.Feed, caughtUp func()) error
 	return ctx.Err()
 }
 
-// load passes the commits of an export to the feed.
 func (o *options) load(ctx context.Context, f *feed.Feed) error {
 	file, err := os.Open(o.From)
 	if err != nil {
