@@ -172,13 +172,14 @@ func (c *Cluster) NamespaceUID(ctx context.Context, name string) (uid string, er
 
 const callTimeout = 30 * time.Second
 
+// NamespaceType returns the kind Namespace.
 func NamespaceType() Type {
 	return Type{Kind: "Namespace", Plural: "namespaces", Versions: []string{"v1"}}
 }
 
 const (
 	pageSize = 500
-	// maxPages limits a list to a million objects, because a faulty API server may never end it.
+	// maxPages limits a list to a million objects: a faulty API server may never end it.
 	maxPages = 2000
 	// pageShrinkFactor divides the page size after a page was too large. A page counts as at least
 	// minPageCount objects.

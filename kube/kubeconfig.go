@@ -85,7 +85,7 @@ const (
 	maxKeyBits = 8192
 	// maxDER is the largest certificate or key, in bytes.
 	maxDER = 64 << 10
-	// maxNesting limits the search for numbers in a key. Real keys need a few levels.
+	// maxNesting is the depth to which a key is searched. Real keys need a few levels.
 	maxNesting = 16
 )
 

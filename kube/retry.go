@@ -69,7 +69,7 @@ func ForEach[T any](ctx context.Context, limit int, items []T, work func(context
 	return cmp.Or(group.Wait(), ctx.Err())
 }
 
-// callbackError marks an error of the caller's callback, which must not be retried.
+// callbackError is never retried.
 type callbackError struct{ err error }
 
 func (s *callbackError) Error() string { return s.err.Error() }

@@ -156,7 +156,6 @@ func (c *Cluster) NamespacedTypes(ctx context.Context) ([]Type, error) {
 	return slices.DeleteFunc(types, func(t Type) bool { return !t.Namespaced || !t.Listable }), err
 }
 
-// servedTypes makes one or two requests with aggregated discovery.
 func (c *Cluster) servedTypes(ctx context.Context) ([]Type, error) {
 	var lists []*metav1.APIResourceList
 	var groups []*metav1.APIGroup

@@ -74,7 +74,6 @@ func (c *Cluster) Delete(ctx context.Context, t Type, namespace, name string, ui
 	return err == nil && answer.Kind == "Status", err
 }
 
-// sendAndDecode decodes a response with only the metadata of an object.
 func sendAndDecode(ctx context.Context, request *rest.Request, body []byte, into any) error {
 	result := request.SetHeader("Accept", acceptPartial).SetHeader("Content-Type", "application/json").Body(body).Do(ctx)
 	if err := result.Error(); err != nil { // Raw's error lacks the server's message

@@ -22,7 +22,7 @@ const (
 	// MustRollForward means that some objects exist only on the target, and none only at the
 	// source.
 	MustRollForward Verdict = "OnlyForward"
-	// NeedsOperator means that either direction would lose an object.
+	// NeedsOperator means that neither direction is known to keep every object.
 	NeedsOperator Verdict = "AskHuman"
 )
 

@@ -6,7 +6,7 @@ import (
 	"scute.dev/kube/object"
 )
 
-// transientTimeout limits how long a step before Verified may keep failing with transient errors.
+// transientTimeout limits transient failures of a step before Verified.
 const transientTimeout = 5 * time.Minute
 
 func later(a, b time.Time) time.Time {

@@ -259,7 +259,7 @@ func (s *State) decideResume(o ResumeRead, now time.Time) []Event {
 }
 
 // decideFailure starts a rollback if the failure is final or lasts too long. From Verified on, and
-// in a rollback, it retries until the last wait times out.
+// in a rollback, it retries forever, except in the last wait.
 func (s *State) decideFailure(o StepFailed, now time.Time) []Event {
 	o.Message = redact.Message(o.Message)
 	again := func() []Event {

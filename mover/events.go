@@ -51,7 +51,7 @@ type Finding struct {
 	Remedy   string   `json:"remedy"`
 }
 
-// Findings are the results of the preflight.
+// Findings are results of the preflight.
 type Findings []Finding
 
 // AddError adds an error.
@@ -168,8 +168,7 @@ type (
 		For   []ObjectReason `json:"for"`
 		Total int            `json:"total"`
 	}
-	// AllAcknowledged records that every object has acknowledged the pause and no objects are being
-	// added.
+	// AllAcknowledged records that every object has acknowledged the pause and the graph is stable.
 	AllAcknowledged struct{}
 	// PlanDrafted is a part of the plan, which takes effect with Planned. First starts a new draft.
 	PlanDrafted struct {

@@ -248,7 +248,6 @@ func (g *graph) class(c *node) *node {
 
 const clusterScopedReason = "it is cluster-scoped and other Clusters may use it"
 
-// include includes the roots that the selection names, and everything below them.
 func (g *graph) include() {
 	for _, c := range g.clusters {
 		if !g.isSelected(c) {

@@ -106,7 +106,7 @@ func (n *node) clusterAbove(depth int) string {
 	return ""
 }
 
-// isNear reports whether a user may expect an object to move with the selection.
+// isNear reports whether a user may expect the object to move.
 func (g *graph) isNear(n *node) bool {
 	if n.o.Ref.Namespace != g.sel.Namespace || pause.IsCluster(n.o.Ref) && !g.sel.All {
 		return false

@@ -18,7 +18,6 @@ type reference struct {
 	target *node
 }
 
-// resolve connects each object with the objects that its fields name.
 func (g *graph) resolve() {
 	for _, n := range g.nodes {
 		for _, r := range n.o.References {

@@ -69,7 +69,7 @@ func (g *graph) checkMissing(n *node, open *unresolvedReferences, m *Members) {
 	}
 }
 
-// ambiguousMessage is about a reference that several objects match. None of them is copied, because
+// ambiguousMessage reports a reference that several objects match. None of them is copied, because
 // they may belong to other users.
 func ambiguousMessage(found []*node) string {
 	const most = 10

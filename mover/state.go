@@ -62,10 +62,9 @@ type State struct {
 	Left     []ObjectReason
 
 	// Posted means that the target may have objects of the plan.
-	Posted  bool
-	Created map[object.Ref]types.UID
-	Adopted map[object.Ref]bool
-	// AllCreated means that the target has the whole plan, perhaps not verified yet.
+	Posted     bool
+	Created    map[object.Ref]types.UID
+	Adopted    map[object.Ref]bool
 	AllCreated bool
 	Deleted    map[object.Ref]bool
 	Removed    map[object.Ref]bool
@@ -77,19 +76,17 @@ type State struct {
 	// TransientFailure is why the last attempt failed; zero if it succeeded.
 	TransientFailure      TransientFailure
 	TransientFailureSince time.Time
-	// Lost is set while the log lacks the progress of the move.
-	Lost *LogLost
-	// Way is how an operator resolved a stranded move, until the move is rebuilt.
-	Way           Direction
-	Abandon       bool
-	Abort         bool
-	AbortReason   string
-	AbortRefused  bool
-	Failure       Failed
-	RollbackCause string
-	TargetCleared bool
-	PausesBack    bool
-	ResumedAt     time.Time
+	Lost                  *LogLost
+	Way                   Direction
+	Abandon               bool
+	Abort                 bool
+	AbortReason           string
+	AbortRefused          bool
+	Failure               Failed
+	RollbackCause         string
+	TargetCleared         bool
+	PausesBack            bool
+	ResumedAt             time.Time
 	// StillPausedTotal counts the objects that had not resumed when the move ended. Waiting has the
 	// first of them.
 	StillPausedTotal int

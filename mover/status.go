@@ -25,7 +25,7 @@ func Due(s *State) bool {
 	return s.Phase != "" && !s.Finished() && (s.Phase == PhasePending || Next(s) != None || s.Abort)
 }
 
-// Status returns the status of a Move without the fields that depend on the log.
+// Status returns the status of a Move, without its ID and log sequence.
 func Status(s *State) v1alpha1.MoveStatus {
 	out := v1alpha1.MoveStatus{
 		Phase: s.Phase, Stranded: s.TransientFailure.Stranded || s.Lost != nil, LogID: s.MarkLog, Counts: s.Counts,

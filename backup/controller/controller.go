@@ -99,7 +99,6 @@ func (r *Reconciler) isRecorded(b *v1alpha1.BackupSchedule, id string) (asked st
 // maxRequestLength bounds the annotation's value in the log, in bytes.
 const maxRequestLength = 128
 
-// missedReason means that the last time of the schedule passed without a backup.
 const missedReason = "Missed"
 
 // publish writes the view into the status. An invalid spec has no effect: the log's spec stays in

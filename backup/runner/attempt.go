@@ -39,7 +39,6 @@ func (d *drive) begin(ctx, bounded context.Context, step schedule.Step) error {
 	return d.record(ctx, schedule.Completed{Backup: backup})
 }
 
-// resume checks whether a backup is complete whose process ended.
 func (d *drive) resume(ctx, bounded context.Context) error {
 	running := *d.State.Running
 	spec := d.State.Spec

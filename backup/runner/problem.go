@@ -14,7 +14,6 @@ import (
 	"scute.dev/view"
 )
 
-// problemError is an error whose problem the log records.
 type problemError struct{ schedule.Problem }
 
 func (e *problemError) Error() string { return e.Text() }
@@ -22,7 +21,6 @@ func (e *problemError) Error() string { return e.Text() }
 // NewError returns an error whose problem is recorded unchanged.
 func NewError(p schedule.Problem) error { return &problemError{p} }
 
-// errTimeout means that an attempt exceeded spec.timeout.
 var errTimeout = errors.New("it took longer than spec.timeout")
 
 func wrapTimeout(bounded context.Context, err error) error {
@@ -32,7 +30,6 @@ func wrapTimeout(bounded context.Context, err error) error {
 	return err
 }
 
-// fieldOf converts a field of a destination to a field of the resource.
 func fieldOf(field string) string {
 	switch field {
 	case store.FieldBucket:
@@ -98,7 +95,7 @@ func resourceFinding(f mover.Finding) mover.Finding {
 	return f
 }
 
-// describeErrors returns the first errors among findings, and the remedy of the first one.
+// describeErrors returns the remedy of the first error as next.
 func describeErrors(list []mover.Finding) (message, next string) {
 	const first = 3
 	var parts []string

@@ -93,7 +93,6 @@ type removal struct {
 	found []schedule.Backup
 }
 
-// remove deletes a limited number of backups.
 func (r removal) remove(ctx context.Context, from store.Store) (removal, error) {
 	for _, a := range r.incomplete[:min(len(r.incomplete), maxRemovedPerEvent)] {
 		if !a.Superseded {

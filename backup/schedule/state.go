@@ -101,7 +101,7 @@ func (s *State) Apply(event Event, at time.Time) {
 	}
 }
 
-// configure stops tracking backups at an earlier destination.
+// configure stops tracking the backups at an earlier destination.
 func (s *State) configure(spec Spec, at time.Time) {
 	if spec.Schedule != s.Spec.Schedule || spec.TimeZone != s.Spec.TimeZone || spec.Suspend != s.Spec.Suspend {
 		s.Since = at

@@ -90,7 +90,6 @@ func (k *Keeper) getOrCreate(ctx context.Context, role embedded.Role) (*corev1.S
 	return found, nil
 }
 
-// waitForChange waits until a Secret has changed, at most for watchTimeout.
 func (k *Keeper) waitForChange(ctx context.Context, secret *corev1.Secret) error {
 	seconds := int64(watchTimeout.Seconds())
 	w, err := k.Client.Watch(ctx, metav1.ListOptions{

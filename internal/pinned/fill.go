@@ -112,7 +112,6 @@ func (*filler) encodesItself(t reflect.Type) bool {
 	return false
 }
 
-// number returns a small positive number that depends on the path.
 func number(path string) int64 {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(path))

@@ -34,7 +34,6 @@ func Message(message string) string {
 	return message
 }
 
-// fieldValue matches the text before the value of a rejected field.
 const fieldValue = `\b((?:Invalid|Unsupported|Duplicate) value:|Not found:) *`
 
 // Compile the expressions once: each logged error is searched, and compiling takes longer than

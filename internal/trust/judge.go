@@ -16,10 +16,9 @@ type Watermark struct {
 // Watermarks are all high-water marks outside of the log. The zero Watermark means that there is
 // none.
 type Watermarks struct {
-	// Lease is the high-water mark in the Lease. It is of the log that was used last.
+	// Lease is the mark in the Lease, of the log that was used last.
 	Lease Watermark
-	// Statuses is the high-water mark in the statuses of scute's resources: the highest sequence of
-	// the statuses that contain the ID of the log that is checked.
+	// Statuses is the highest sequence in the statuses of scute's resources that name the checked log.
 	Statuses Watermark
 	// Reconciled is when an operator last reconciled the log that was used last, or "".
 	Reconciled string

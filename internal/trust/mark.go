@@ -65,7 +65,6 @@ func highestOf(ctx context.Context, reader client.Reader, logID, kind string) (h
 	return highest, err
 }
 
-// sequence returns status.logSequence if the status names the log, otherwise 0.
 func sequence(object map[string]any, logID string) int64 {
 	id, _, err := unstructured.NestedString(object, "status", "logID")
 	if err != nil || id != logID {

@@ -19,8 +19,7 @@ const (
 	// maxValues bounds the strings, numbers, lists and objects of a text. A large text may have one
 	// for every bytesPerValue bytes; a CustomResourceDefinition has one for every 40 bytes.
 	maxValues, bytesPerValue = 100_000, 20
-	// maxDepth bounds the nesting of lists and objects.
-	maxDepth = 500
+	maxDepth                 = 500
 	// maxAliasGrowth is how many bytes aliases may add to a document.
 	maxAliasGrowth = 1 << 20
 	// maxDelimiters bounds countDelimiters, because the parser needs up to 800 bytes for a value
@@ -229,7 +228,6 @@ type measure struct {
 	integerKey           bool     // a key is an integer, whose text may change
 }
 
-// add stops at the limits.
 func (m *measure) add(v any) {
 	m.values++
 	if m.depth = max(m.depth, len(m.at)+1); m.depth > maxDepth || m.values > m.maxValues {
@@ -294,7 +292,6 @@ func countDelimiters(text []byte) (n int) {
 	return n
 }
 
-// countJSONValues fails if values are nested too deep.
 func countJSONValues(text []byte) (values int, err error) {
 	depth, quoted, escaped := 0, false, false
 	values = 1

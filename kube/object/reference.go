@@ -40,7 +40,7 @@ type referenceReader struct {
 	found []Reference
 }
 
-// read adds the references in a value. around is the map that has the value as a field, or nil.
+// read: around is the map that has the value as a field, or nil.
 func (r *referenceReader) read(path string, v any, around map[string]any) {
 	switch v := v.(type) {
 	case string:
@@ -146,12 +146,11 @@ func referenceAt(u *unstructured.Unstructured, of Ref, field string) *Ref {
 	return nil
 }
 
-// HasReference reports whether a field of the object names another object.
+// HasReference reports whether a field refers to another object.
 func (o Observed) HasReference(field string) bool {
 	return slices.ContainsFunc(o.References, func(r Reference) bool { return r.Field == field })
 }
 
-// isReferenceMap reports whether a map has only fields that references have.
 func isReferenceMap(v map[string]any) bool {
 	for key := range v {
 		switch key {
@@ -179,7 +178,6 @@ func subjectOf(path string) string {
 	return path
 }
 
-// kindOf returns Secret or ConfigMap if the subject ends with it, otherwise "".
 func kindOf(subject string) string {
 	subject = strings.ToLower(subject)
 	switch {

@@ -87,8 +87,6 @@ func replicas(u *unstructured.Unstructured, field string) *int64 {
 	}
 }
 
-// outdatedVersions returns a message for each machine that lacks the wanted version, and for each
-// older version in the status.
 func outdatedVersions(u *unstructured.Unstructured, want string, machines []*unstructured.Unstructured) []string {
 	if want == "" {
 		return nil
@@ -152,7 +150,6 @@ func sameTemplate(a, b *unstructured.Unstructured) bool {
 	return true
 }
 
-// controller returns the UID of the object's controller if it has the kind, otherwise "".
 func controller(u *unstructured.Unstructured, kind string) types.UID {
 	if ref := metav1.GetControllerOfNoCopy(u); ref != nil && ref.Kind == kind {
 		return ref.UID

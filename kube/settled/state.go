@@ -58,8 +58,6 @@ func (s State) Problems() []string {
 	}
 }
 
-// checkCluster checks a Cluster, its control plane and worker objects, and that no machine is in
-// deletion.
 func (s State) checkCluster() []string {
 	why := statusProblems(s.Object, clusterv1.ClusterAvailableCondition)
 	version := text(s.Object, "spec", "topology", "version")

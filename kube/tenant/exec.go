@@ -42,7 +42,6 @@ func (c *Cluster) Exec(ctx context.Context, namespace, pod, container string, co
 
 type execResult struct{ stdout, stderr, status limited }
 
-// read reads until all streams have ended.
 func (r *execResult) read(conn io.ReadWriteCloser) error {
 	defer conn.Close()
 	s, err := newSession(conn)

@@ -182,8 +182,6 @@ func (d *Dialer) releaseLimit(key string, of *connLimit) {
 	}
 }
 
-// newNetDialer returns a dialer for one connection, with checked addresses and a bounded number of
-// attempts.
 func (d *Dialer) newNetDialer() *net.Dialer {
 	connector := d.guard.Dialer(dialTimeout)
 	check, tries := connector.Control, atomic.Int32{}

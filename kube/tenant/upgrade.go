@@ -20,7 +20,6 @@ func (c *Cluster) pod(namespace, name, subresource string, query url.Values) (*u
 	return u, nil
 }
 
-// upgrade opens a subresource with SPDY, for streams of a protocol.
 func (c *Cluster) upgrade(ctx context.Context, u *url.URL, protocol string) (io.ReadWriteCloser, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), http.NoBody)
 	if err != nil {

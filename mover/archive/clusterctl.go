@@ -134,8 +134,6 @@ func clusterctlObject(file string, data []byte) (*unstructured.Unstructured, err
 	return u, nil
 }
 
-// checkComplete returns an error if an object would not be restored, or refers to one that is
-// missing.
 func checkComplete(dir string, members mover.Members, files int) error {
 	var errs []error
 	for _, left := range members.Excluded {

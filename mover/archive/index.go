@@ -16,7 +16,7 @@ type Index struct {
 	Version string    `json:"version"`
 	ID      string    `json:"id"`
 	TakenAt time.Time `json:"takenAt"`
-	// Program wrote the archive; it includes the version.
+	// Program includes the version.
 	Program string `json:"program,omitempty"`
 	Source  Source `json:"source"`
 	// Namespace and Clusters are the selection. All means that the whole namespace was selected.

@@ -2,5 +2,4 @@
 // by an event before it acts, so a replaced holder cannot append any more and stops.
 //
 // This package never contains rules of a move, or Kubernetes clients.
-// This package never contains rules of a move, or Kubernetes clients.
 package runner

@@ -145,7 +145,7 @@ func (d *drive) step(ctx context.Context, step mover.Step) error {
 	return d.conclude(ctx, step, outcome)
 }
 
-// conclude records the outcome of a step, and waits before the step is repeated.
+// conclude waits before the step is repeated.
 func (d *drive) conclude(ctx context.Context, step mover.Step, outcome mover.Outcome) error {
 	decided, err := d.decide(ctx, outcome)
 	if err != nil {

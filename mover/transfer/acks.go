@@ -12,7 +12,6 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// baseline records the pause state of every object before the pause, and the roots to pause.
 func (t *Transfer) baseline(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	if err := t.refreshAnnotations(ctx); err != nil {
 		return nil, err
@@ -85,7 +84,6 @@ func (t *Transfer) targetWriter(items []mover.Item) hold.Writer {
 	}
 }
 
-// kind returns a type of the source in the version that the server prefers.
 func (t *Transfer) kind(ref object.Ref) (kube.Type, error) {
 	typ, ok := t.sourceTypes[ref.GroupKind()]
 	if !ok {

@@ -36,7 +36,6 @@ type Backup struct {
 	stored map[object.Ref]storedObject
 }
 
-// storedObject is an object as last read.
 type storedObject struct {
 	uid, version string
 	content      string
@@ -195,7 +194,7 @@ func (b *Backup) compareStored(members mover.Members) (gone bool, todo []mover.M
 	return gone, todo, err
 }
 
-// fetch stores objects, and returns those that were deleted or whose content has changed.
+// fetch returns the objects that were deleted or whose content has changed.
 func (b *Backup) fetch(ctx context.Context, todo []mover.Member) (changed []object.Ref, err error) {
 	want := make([]wanted, 0, len(todo))
 	for _, m := range todo {

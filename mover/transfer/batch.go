@@ -17,7 +17,6 @@ const (
 // each calls work for every item, at most limit at once, and passes the results in batches to hand
 // in the caller's goroutine. The first error stops the work; results that are ready by then are
 // still passed.
-// still passed to hand.
 func each[T, R any](ctx context.Context, limit int, items []T, work func(context.Context, T) (R, error), hand func([]R) error) error {
 	return stream(ctx, limit, func(ctx context.Context, put func(T)) error {
 		for _, item := range items {

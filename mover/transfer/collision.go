@@ -35,7 +35,7 @@ func (t *Transfer) describeCollision(why string, have *unstructured.Unstructured
 // as a Secret that an earlier move copied. Nothing that represents infrastructure is adoptable.
 func isAdoptable(kept bool, ref object.Ref, want, have *unstructured.Unstructured) (bool, string) {
 	if mover.IsRecord(ref) {
-		// completeRecord adds missing bindings.
+		// completeRecord adds bindings.
 		return object.Observe(want).BoundCluster == object.Observe(have).BoundCluster, "it is bound to another Cluster"
 	}
 	if !kept && ref.Group != "" && !isClass(ref) && !isTemplate(ref) {

@@ -213,7 +213,7 @@ func (t *Transfer) adopt(ctx context.Context, item mover.Item, onto kube.Type, w
 	return createdObject{ref: item.Ref, uid: have.GetUID(), adopted: true}, nil
 }
 
-// completeRecord adds missing bindings to a record that the target's controller created first.
+// completeRecord adds missing bindings if the target's controller created the record first.
 func (t *Transfer) completeRecord(ctx context.Context, item mover.Item, onto kube.Type, want, have *unstructured.Unstructured) error {
 	if !mover.IsRecord(item.Ref) {
 		return nil

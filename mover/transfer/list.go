@@ -15,7 +15,6 @@ import (
 	"scute.dev/pause"
 )
 
-// isRemaining reports whether an item must still be deleted at the source.
 func isRemaining(s *mover.State, item mover.Item) bool {
 	return item.KeepReason == "" && !s.Deleted[item.Ref]
 }
@@ -49,7 +48,7 @@ func headsOf(have objects) heads {
 type sides struct {
 	copies, originals heads
 	roots             objects // of the source, with spec.paused
-	// unplanned would be deleted with the plan, but is not in it.
+	// unplanned is not in the plan but would be deleted with it.
 	unplanned []mover.ObjectReason
 }
 
@@ -119,8 +118,7 @@ type listing struct {
 	side      *kube.Cluster
 	typ       kube.Type
 	namespace string
-	// full lists entire objects instead of metadata.
-	full bool
+	full      bool
 }
 
 type listingKey struct{ side, kind, namespace string }

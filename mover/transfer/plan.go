@@ -12,7 +12,6 @@ import (
 	"scute.dev/pause"
 )
 
-// draft returns the plan: every object that moves, owners first.
 func (t *Transfer) draft(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	w, err := t.readForDraft(ctx, s.Spec)
 	if err != nil {
@@ -53,11 +52,10 @@ func (t *Transfer) readForDraft(ctx context.Context, spec mover.Spec) (*snapshot
 	return w, err
 }
 
-// survey is the result of one observation of a source that has acknowledged the pause.
 type survey struct {
 	items    []mover.Item
 	excluded []mover.ObjectReason
-	// active have an acknowledgement that no longer holds.
+	// active no longer acknowledge the pause.
 	active []mover.ObjectReason
 	// remediating began their remediation after the preflight.
 	remediating []mover.ObjectReason
@@ -144,7 +142,6 @@ func (t *Transfer) hashConfigMaps(ctx context.Context, members mover.Members, w 
 	})
 }
 
-// drift returns the objects of the source that were changed, created or deleted since the plan.
 func drift(plan, now []mover.Item) []mover.ObjectReason {
 	var found []mover.ObjectReason
 	planned := make(map[object.Ref]mover.Item, len(plan))

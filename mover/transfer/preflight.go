@@ -13,7 +13,6 @@ import (
 	"scute.dev/mover"
 )
 
-// scope is the input of the checks of a preflight.
 type scope struct {
 	*Transfer
 
@@ -41,7 +40,7 @@ type check struct {
 	run   func(*scope, context.Context) (findings, error)
 }
 
-// The checks run at the same time.
+// checks run at the same time.
 func checks() []check {
 	return []check{
 		{sourceHidden, (*scope).checkListing},
@@ -63,7 +62,7 @@ func checks() []check {
 	}
 }
 
-// preflight runs all checks before anything is changed, and returns all findings together.
+// preflight returns all findings together.
 func (t *Transfer) preflight(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	t.target, t.targetID = nil, ""
 	if err := t.connect(ctx, s.Spec, "", false); err != nil {
@@ -119,7 +118,6 @@ func (p *scope) reach(ctx context.Context) (unusable findings, err error) {
 	return unusable, nil
 }
 
-// run runs the checks whose needs are met.
 func (p *scope) run(ctx context.Context, known need, found findings) (findings, error) {
 	if p.target != nil {
 		if known |= targetReached; len(found) == 0 {
@@ -146,7 +144,7 @@ func (p *scope) run(ctx context.Context, known need, found findings) (findings, 
 
 type findings = mover.Findings
 
-// collect returns a hand function, as for each, that appends the results to found.
+// collect returns a hand function that appends the results to found.
 func collect[S ~[]E, E any](found *S) func([]S) error {
 	return func(batch []S) error {
 		*found = append(*found, slices.Concat(batch...)...)

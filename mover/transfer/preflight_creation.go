@@ -17,7 +17,6 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// checkCreation checks the permissions to create, and creates every object in a dry run.
 func (p *scope) checkCreation(ctx context.Context) (findings, error) {
 	verbs := []string{"get", "list", "create", "patch", "delete"}
 	if p.command {

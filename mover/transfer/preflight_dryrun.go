@@ -17,7 +17,6 @@ import (
 	"scute.dev/pause"
 )
 
-// access is a verb on a kind in a namespace.
 type access struct{ kind, namespace, verb string }
 
 // permissions are denied to the move.
@@ -71,7 +70,6 @@ func (p *scope) permissions(ctx context.Context, c *kube.Cluster, types map[stri
 	return denied, found, err
 }
 
-// checkRemoval checks the permissions to delete at the source, and deletes in a dry run.
 func (p *scope) checkRemoval(ctx context.Context) (findings, error) {
 	denied, found, err := p.permissions(ctx, p.Source, p.sourceTypes, "source", "get", "list", "patch", "delete")
 	if err != nil {

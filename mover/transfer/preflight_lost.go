@@ -40,7 +40,6 @@ func (p *scope) checkLost(ctx context.Context) (found findings, err error) {
 	return found, err
 }
 
-// addLoss adds an error, or a warning if the user accepts the loss.
 func addLoss(f *findings, spec mover.Spec, ref object.Ref, what, remedy string) {
 	if slices.Contains(spec.AcceptLoss, ref.GroupKind()) {
 		f.AddWarning(ref.String(), "it will be lost, as accepted: "+what, "abort if it is still needed")

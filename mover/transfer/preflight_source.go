@@ -46,7 +46,6 @@ func (p *scope) checkListing(ctx context.Context) (found findings, err error) {
 	return found, nil
 }
 
-// clustersOf returns the names of the Clusters in the namespace, and of the selected ones.
 func clustersOf(w *snapshot, spec mover.Spec) (all, selected []string) {
 	chooses := selection(spec).ClusterFilter()
 	for _, o := range w.objects {
@@ -81,7 +80,6 @@ func (p *scope) checkSelection(context.Context) (found findings, err error) {
 	return found, nil
 }
 
-// checkObjects returns findings about objects in a state that cannot be moved.
 func (p *scope) checkObjects(context.Context) (found findings, err error) {
 	for _, m := range p.members.Objects {
 		field, kind := m.Ref.String(), m.Ref.GroupKind()
@@ -122,7 +120,7 @@ func (p *scope) checkObjects(context.Context) (found findings, err error) {
 	return found, nil
 }
 
-// unfitFindings is about objects that are being provisioned or deleted: the target would provision
+// unfitFindings reports objects that are being provisioned or deleted: the target would provision
 // them again, or bring them back.
 func unfitFindings(m mover.Member) (found findings) {
 	field, leaves := m.Ref.String(), m.KeepReason == ""
@@ -141,7 +139,7 @@ func unfitFindings(m mover.Member) (found findings) {
 	return found
 }
 
-// inProgressFindings is about unfinished upgrades and in-place updates. The management cluster that
+// inProgressFindings reports unfinished upgrades and in-place updates. The management cluster that
 // began one calls its hooks and keeps its progress in a status, which does not move.
 func inProgressFindings(m mover.Member) (found findings) {
 	if m.Cluster != nil && m.Cluster.Upgrading != "" {
@@ -154,7 +152,7 @@ func inProgressFindings(m mover.Member) (found findings) {
 	return found
 }
 
-// holderFindings is about roots that another move, a Pause or a task of a run holds. A move must be
+// holderFindings reports roots that another move, a Pause or a task of a run holds. A move must be
 // the only holder, because a root that it finds paused stays paused on the target.
 func (t *Transfer) holderFindings(m mover.Member) (found findings) {
 	if backup, ok := hold.RestoredBackup(m.MoveID); ok {
@@ -183,8 +181,6 @@ func (t *Transfer) hasOwnAnnotation(members mover.Members) bool {
 	return slices.ContainsFunc(members.Objects, func(m mover.Member) bool { return pause.IsRoot(m.Ref) && holderOf(m) == t.holder() })
 }
 
-// checkGraph returns the findings of the object graph, and a warning for each dropped owner
-// reference.
 func (p *scope) checkGraph(context.Context) (findings, error) {
 	found := slices.Concat(p.members.Findings, p.members.AddressFindings, p.members.InUseFindings)
 	for _, d := range p.members.DroppedOwners {
@@ -193,8 +189,6 @@ func (p *scope) checkGraph(context.Context) (findings, error) {
 	return found, nil
 }
 
-// checkDefinitions is about definitions that are not served or have an invalid acknowledgement
-// timeout.
 func (p *scope) checkDefinitions(context.Context) (found findings, err error) {
 	_, wrong := p.ackTimeouts(subjects(p.members))
 	for _, err := range wrong {
@@ -212,7 +206,7 @@ func (t *Transfer) unservedFindings(side string) (found findings) {
 	return found
 }
 
-// checkDependents is about objects that stay but whose owner moves: the garbage collector would
+// checkDependents reports objects that stay but whose owner moves: the garbage collector would
 // delete them. It also warns about other objects that stay. An object with an error is reported
 // once.
 func (p *scope) checkDependents(context.Context) (found findings, err error) {

@@ -32,7 +32,6 @@ func (t *Transfer) fieldFor(ofMove, ofCommand string) string {
 
 func (t *Transfer) targetField() string { return t.fieldFor(targetField, "target") }
 
-// retryAdvice returns how a user retries after a refusal.
 func (t *Transfer) retryAdvice() string {
 	return t.fieldFor("create another Move", "run the command again")
 }
@@ -97,7 +96,6 @@ func (p *scope) checkKinds(context.Context) (found findings, err error) {
 	return found, nil
 }
 
-// checkProviders compares the versions of the providers in both clusters.
 func (p *scope) checkProviders(ctx context.Context) (found findings, err error) {
 	var want, have map[string]string
 	both, asking := errgroup.WithContext(ctx)
@@ -144,7 +142,7 @@ func inventory(ctx context.Context, c *kube.Cluster) (map[string]string, error) 
 	return found, err
 }
 
-// compareProviders is about providers that are older on the target. A provider that the target does
+// compareProviders reports providers that are older on the target. A provider that the target does
 // not record may still be installed: checkKinds checks its kinds.
 func (t *Transfer) compareProviders(want, have map[string]string) (found findings) {
 	const remedy = "compare the versions yourself: the target needs the versions of the source, or newer ones"
@@ -244,8 +242,6 @@ func (p *scope) checkWithheld(ctx context.Context) (findings, error) {
 		"it does not move, and the existing object on the target is used: ", shareAdvice+" to move it")
 }
 
-// checkMissing checks that the target has the objects that members refer to and that are not
-// copied.
 func (p *scope) checkMissing(ctx context.Context) (findings, error) {
 	return p.checkOnTarget(ctx, p.members.Missing,
 		"it was not found on the target: ", "create it on the target, or correct the field",

@@ -32,7 +32,6 @@ const (
 	clusterSelector = clusterv1.ClusterNameLabel
 )
 
-// wanted is an object to read, and the type in the version to read.
 type wanted struct {
 	typ kube.Type
 	ref object.Ref
@@ -96,7 +95,6 @@ func readEach[R any](ctx context.Context, t *Transfer, c *kube.Cluster, want []w
 	}, hand)
 }
 
-// group is the wanted objects of one kind, version and namespace.
 type group struct {
 	listing
 

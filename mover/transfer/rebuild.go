@@ -22,8 +22,6 @@ type traces struct {
 	byUID   map[types.UID]object.Ref // of copies
 }
 
-// traces reads the members at the source, and the objects on the target with the move's
-// annotations.
 func (t *Transfer) traces(ctx context.Context, s *mover.State) (found traces, err error) {
 	if found.members, _, err = t.members(ctx, s.Spec, everyKind); err != nil {
 		return found, err
@@ -220,7 +218,6 @@ func missingCluster(spec mover.Spec, members mover.Members) (name string, missin
 	return "of namespace " + spec.Namespace, len(there) == 0
 }
 
-// emptiedReason returns why the source is incomplete, or "".
 func (t *Transfer) emptiedReason(ctx context.Context, s *mover.State) (string, error) {
 	there, err := t.listPresent(ctx, t.Source, s.Plan)
 	if err != nil {

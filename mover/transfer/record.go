@@ -63,7 +63,6 @@ func readRecord(ctx context.Context, c *kube.Cluster, index *archive.Index) (rec
 	return r, err
 }
 
-// checkPermitted checks that the record can be written, before anything is created.
 func (r *record) checkPermitted(ctx context.Context, f *findings) error {
 	for _, verb := range []string{"create", "patch"} {
 		allowed, err := r.cluster.IsAllowed(ctx, verb, configMaps(), "", r.ref.Namespace)
@@ -126,7 +125,6 @@ func (r *record) claim(ctx context.Context) error {
 	return nil
 }
 
-// readOwned returns errTakenOver if another process has taken over the restore.
 func (r *record) readOwned(ctx context.Context) (*unstructured.Unstructured, error) {
 	u, err := r.read(ctx)
 	if err != nil {

@@ -281,9 +281,9 @@ func (r *Restore) create(ctx context.Context) error {
 	return fmt.Errorf("%d objects on the target differ from the backup; everything stays paused: %s", len(differences), mover.Summary(differences))
 }
 
-// awaitAcks waits until the target's controllers have acknowledged each copy whose original was
-// acknowledged. A controller that resumes while its cache lacks a Machine would create a
-// replacement.
+// awaitAcks waits until the target's controllers have acknowledged the pause of each copy whose
+// original had acknowledged one. A controller that resumes while its cache lacks a Machine would
+// create a replacement.
 func (r *Restore) awaitAcks(ctx context.Context) error {
 	waiting, cancel := context.WithTimeout(ctx, r.AckTimeout)
 	defer cancel()
@@ -315,7 +315,6 @@ func (r *Restore) poll(ctx context.Context, phase RestorePhase, look func(contex
 	return pending, err
 }
 
-// findCopies reads the UIDs of copies that an earlier process created.
 func (r *Restore) findCopies(ctx context.Context) error {
 	there, err := r.t.listPresent(ctx, r.Target, r.state.Plan)
 	if err != nil {

@@ -118,7 +118,6 @@ func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 	return cmp.Or(err, cmp.Or(failed...))
 }
 
-// pollResume reads every pending object once, and returns which have resumed.
 func (t *Transfer) pollResume(ctx context.Context, s *mover.State) (mover.ResumeRead, error) {
 	var waiting []mover.Item
 	for _, item := range s.Plan {
@@ -211,7 +210,6 @@ func (t *Transfer) removeCopy(ctx context.Context, item mover.Item, have *unstru
 	return remove(ctx, t.target, typ, item.Ref, have.GetUID(), headOf(have))
 }
 
-// restoreSource restores the pause states and triggers the controllers that acknowledged the pause.
 func (t *Transfer) restoreSource(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	if err := t.checkUnpause(ctx, s); err != nil {
 		return nil, err

@@ -25,7 +25,7 @@ func strandedError(found []mover.ObjectReason, what, next string) error {
 	return &waitError{message: what + ": " + mover.Summary(found), next: next, stranded: true}
 }
 
-// keepLogAdvice is for clusters that are ahead of the log.
+// keepLogAdvice returns what to do if the clusters are ahead of the log.
 func keepLogAdvice(s mover.Spec) string {
 	return "do not unpause or delete anything by hand. If the event log was restored from a backup, restore the newer log; if there is none, run " +
 		mover.ResolveCommand(s, mover.Forward) + ", which deletes the rest at the source and resumes the target if the target has every object"
@@ -50,7 +50,6 @@ func (t *Transfer) checkOriginals(s *mover.State, source, copies objects) error 
 			"itself")
 }
 
-// incompleteReason returns why the source lacks the complete planned object, or "".
 func incompleteReason(item mover.Item, have *unstructured.Unstructured) string {
 	if have == nil {
 		return "it no longer exists at the source"

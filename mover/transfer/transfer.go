@@ -62,7 +62,7 @@ type Transfer struct {
 	touches hold.Touches
 	// allAcked means that the last listing had no pending acknowledgement.
 	allAcked bool
-	// pausedSnapshot shows all objects paused and acknowledged. It is kept until the plan is made.
+	// pausedSnapshot shows all objects paused; it is kept until the plan is made.
 	pausedSnapshot *snapshot
 	// verified means that this process has read all copies with their annotations, and removed none
 	// yet.
@@ -97,8 +97,7 @@ func finalError(next, format string, args ...any) error {
 // step has changed nothing.
 type waitError struct {
 	message, next string
-	// stranded means that a cluster differs from the log.
-	stranded bool
+	stranded      bool
 }
 
 func (e *waitError) Error() string { return e.message }
@@ -213,7 +212,6 @@ func (t *Transfer) perform(ctx context.Context, s *mover.State, step mover.Step,
 	}
 }
 
-// needsTarget is false for steps before the first copy.
 func needsTarget(step mover.Step) bool {
 	switch step {
 	case mover.RecordBaseline, mover.PauseSource, mover.AwaitAcks, mover.DraftPlan, mover.RestoreSource, mover.AbandonTarget:
@@ -271,7 +269,6 @@ func movableTypes(ctx context.Context, c *kube.Cluster) (known map[string]kube.T
 	return types, unserved, nil
 }
 
-// typeOf returns the type of a planned object in the planned version.
 func (t *Transfer) typeOf(side *kube.Cluster, ref object.Ref, version string) (kube.Type, error) {
 	types := t.sourceTypes
 	if side == t.target {
