@@ -148,7 +148,7 @@ func (l *Log) handleAPIError(ctx context.Context, c Commit, handleAPIError *jets
 	case codeTooLarge:
 		return Receipt{}, fmt.Errorf("%w: %w", ErrTooLarge, handleAPIError)
 	default:
-		if handleAPIError.Code == 403 { // by the listener of an embedded log
+		if handleAPIError.Code == 403 { // from the listener of an embedded log
 			return Receipt{}, fmt.Errorf("%w: %w", ErrPermission, handleAPIError)
 		}
 		return Receipt{}, fmt.Errorf("%w: %w", ErrUnavailable, handleAPIError)

@@ -21,7 +21,7 @@ type ExternalOptions struct {
 	Token string
 	// TokenFrom returns the token for each connection, if the token may change; nil uses Token.
 	TokenFrom func() string
-	// Dialer opens the connections, for a server that the network does not reach; nil is the network.
+	// Dialer opens the connections if the network does not reach the server; nil uses the network.
 	Dialer nats.CustomDialer
 	// TLS configures the trusted CA and the client certificate.
 	TLS TLSFiles

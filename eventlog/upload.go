@@ -17,7 +17,6 @@ import (
 )
 
 const (
-	// uploadChunk is in bytes.
 	uploadChunk = 64 << 10
 	// uploadTimeout bounds one chunk, and uploadEnd the server's work after the last one.
 	uploadTimeout = time.Minute
@@ -80,7 +79,7 @@ func checkVersion(version string) error {
 	return nil
 }
 
-// chunkWriter is a writer that sends data to the server, and waits until the server has stored it.
+// chunkWriter sends data to the server, and waits until the server has stored each chunk.
 type chunkWriter struct {
 	ctx     context.Context //nolint:containedctx // an io.Writer has no other way to be bounded
 	nc      *nats.Conn

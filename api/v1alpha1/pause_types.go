@@ -178,7 +178,7 @@ type PauseCluster struct {
 	// +optional
 	Acknowledged int `json:"acknowledged,omitempty"`
 	// Pending is the number of objects that have not acknowledged the pause. status.waitingFor
-	// lists the first of them of all clusters.
+	// lists some of them, for all clusters together.
 	// +optional
 	Pending int `json:"pending,omitempty"`
 }

@@ -60,9 +60,8 @@ type RepairNotice struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Value string `json:"value,omitempty"`
-	// LeadTime is how long before it stops the machine is replaced. The value of the annotation
-	// must be the time at which the machine stops, such as 2026-01-31T18:00:00Z. Without leadTime
-	// the notice takes effect at once.
+	// LeadTime is how long before its stop a machine is replaced. The value of the annotation must be the time
+	// of the stop, such as 2026-01-31T18:00:00Z. Without leadTime the notice takes effect at once.
 	// +optional
 	LeadTime *Duration `json:"leadTime,omitempty"`
 }

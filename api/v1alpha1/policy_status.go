@@ -99,7 +99,7 @@ type PastRemediation struct {
 	Method string `json:"method,omitempty"`
 	// Outcome is the final phase.
 	Outcome RemediationPhase `json:"outcome"`
-	// Replacement is the name of the machine that was created to replace the machine.
+	// Replacement is the name of the machine that replaced the machine, or was created to replace it.
 	// +optional
 	Replacement string `json:"replacement,omitempty"`
 	// Message describes the result in one sentence.

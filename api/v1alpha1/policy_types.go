@@ -46,9 +46,9 @@ type RepairPolicySpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	Notices []RepairNotice `json:"notices,omitempty"`
 
-	// HealthCheck creates and owns a MachineHealthCheck for each selected control plane, which uses
-	// scute and has a limit of (N-1)/2 for N machines. Default: true. If false, create a
-	// MachineHealthCheck with a templateRef to a SurgeRemediationTemplate.
+	// HealthCheck creates and owns a MachineHealthCheck for each selected control plane. It uses
+	// scute for remediation, unless more than (N-1)/2 of N machines are unhealthy. Default: true.
+	// If false, create a MachineHealthCheck with a templateRef to a SurgeRemediationTemplate.
 	// +optional
 	// +kubebuilder:default=true
 	HealthCheck *bool `json:"healthCheck,omitempty"`
@@ -112,8 +112,8 @@ type RepairPolicySpec struct {
 	// +optional
 	Removal RepairRemoval `json:"removal,omitzero"`
 
-	// MaxAttempts is the maximum number of replacements for one machine, and along a chain of
-	// replacements that fail one after the other.
+	// MaxAttempts is the maximum number of replacements for one machine. If a replacement fails and
+	// is replaced itself, the whole chain of replacements counts.
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=1
@@ -130,7 +130,7 @@ const (
 	// MethodRolloutSurge makes only the unhealthy machine outdated. The rollout of the owner then
 	// creates a new machine before it deletes this one.
 	MethodRolloutSurge RepairMethod = "RolloutSurge"
-	// MethodSurge increases replicas, and restores them as soon as the new machine exists.
+	// MethodSurge increases the replicas of the owner, and restores them as soon as the new machine exists.
 	MethodSurge RepairMethod = "Surge"
 	// MethodRelaxedSurge allows both surges with relaxed preflight checks of the owner, for a
 	// machine whose kubelet is dead.
@@ -150,7 +150,7 @@ type RepairPolicyLimits struct {
 	AtOnce int32 `json:"atOnce,omitempty"`
 	// WorkersAtOnce is the maximum number of concurrent remediations of the machines of one
 	// MachineDeployment, or of one MachineSet without a MachineDeployment. Each surge adds one
-	// machine to it. They are also counted for atOnce.
+	// machine to it. These remediations also count for atOnce.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
@@ -224,8 +224,8 @@ type RepairTimeouts struct {
 
 // RepairEtcd configures regular checks of etcd, and the defragmentation of its databases.
 type RepairEtcd struct {
-	// Interval is the time between two checks of a control plane's etcd, for example 1h. Its
-	// leader, learners, alarms and database sizes are recorded when they change.
+	// Interval is the time between two checks of a control plane's etcd, for example 1h. Changes of
+	// its leader, learners, alarms and database sizes are recorded.
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m')",message="must be at least 1m"
 	Interval Duration `json:"interval"`
 	// Defragmentation defragments databases with much free space. Without it, they are only reported.

@@ -210,7 +210,8 @@ type SurgeRemediationTemplateResource struct {
 	Spec SurgeRemediationSpec `json:"spec,omitzero"`
 }
 
-// SurgeRemediationTemplate is the templateRef of a MachineHealthCheck whose machines scute remediates.
+// SurgeRemediationTemplate makes scute remediate the machines of each MachineHealthCheck whose
+// templateRef refers to it.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:categories=scute;cluster-api

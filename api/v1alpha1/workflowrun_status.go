@@ -133,7 +133,8 @@ type TaskStatus struct {
 	Verdict Verdict `json:"verdict,omitempty"`
 	// Attempts is the number of started attempts.
 	Attempts int `json:"attempts"`
-	// Question is how often the task has begun to wait for an operator's decision; 0 if it does not wait now.
+	// Question is the number of the current wait for an operator's decision, beginning with 1; 0 if
+	// the task does not wait now.
 	// +optional
 	Question int `json:"question,omitempty"`
 	// StartedAt is when the first attempt started.

@@ -6,8 +6,8 @@ import (
 )
 
 // AdoptedAnnotation on a WorkflowRun is the digest of the events that clients wrote to the log
-// about its run, such as changed inputs, outputs and definitions. The daemon starts no task of the
-// run until the annotation has this value.
+// about its run, such as changed inputs, outputs and definitions. If there are such events, the
+// daemon starts no task of the run without this annotation.
 const AdoptedAnnotation = "scute.dev/adopted"
 
 // WorkflowRunSpec is a run: either the tasks of a graph, or a named workflow with its parameters. Only suspend can be

@@ -14,8 +14,8 @@ type Options struct {
 	// Dir is the log's folder, which is created if it does not exist. Only one process at a time may have it open.
 	Dir string
 	// Listen is the address where other processes can reach the log, for example "127.0.0.1:4222";
-	// "" is none. Without an Access or a Token there is no authentication, so the address must not
-	// be reachable for untrusted clients.
+	// "" is none. Without an Access or a Token there is no authentication, so untrusted clients
+	// must not reach the address.
 	Listen string
 	// Token is the token that other processes must present; "" requires none. A client with the
 	// token may do everything.

@@ -28,7 +28,7 @@ type Consumer struct {
 	// SaveInterval is how often the position is saved, and so bounds how much is delivered again
 	// after a crash; 0 is 5 s.
 	SaveInterval time.Duration
-	// Logger receives ignored messages, and saves that failed; nil is none.
+	// Logger receives warnings about skipped messages and failed saves; nil is none.
 	Logger *slog.Logger
 }
 

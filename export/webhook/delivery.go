@@ -87,7 +87,8 @@ func (d *Delivery) wait(ctx context.Context) bool {
 	}
 }
 
-// recordDelivered receives the sequence after which the delivery starts first, and then each delivered one.
+// recordDelivered records the sequence up to which all events were accepted. The first call has the
+// sequence after which the delivery starts.
 func (d *Delivery) recordDelivered(seq uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
