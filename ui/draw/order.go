@@ -63,7 +63,6 @@ func (g *layered) sort(layer, by int, neighbors [][]int) {
 	slices.SortStableFunc(g.layers[layer], func(a, b int) int { return cmp.Compare(mean[a], mean[b]) })
 }
 
-// crossings counts the pairs of edges that cross.
 func (g *layered) crossings() (n int) {
 	for l := 1; l < len(g.layers); l++ {
 		at := g.positions(l)

@@ -85,7 +85,6 @@ func (s *Site) Confirm(c Confirmation) ([]byte, error) {
 	return render("act.html", p)
 }
 
-// backTo returns the page of an action's object.
 func backTo(a kit.Action) string {
 	switch a.Kind {
 	case "run", "move", "pause":

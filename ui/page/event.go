@@ -33,7 +33,6 @@ type eventPage struct {
 	Commands    []string
 }
 
-// eventLink returns the page of an event, at the moment of its commit.
 func eventLink(seq uint64, index int) string {
 	return "/event?" + url.Values{"at": {strconv.FormatUint(seq, 10)}, "n": {strconv.Itoa(index)}}.Encode()
 }

@@ -39,7 +39,6 @@ func span(d time.Duration) string {
 
 func fit(letters int, s string) string { return cli.Fit(cli.Clean(s), letters) }
 
-// sentencePart is a part of a sentence. Commands are rendered as code.
 type sentencePart struct {
 	Text    string
 	Command bool

@@ -34,7 +34,6 @@ type ganttTask struct {
 	Tries      []attemptBar
 }
 
-// gantt shows the attempts of a run's tasks over time.
 type gantt struct {
 	Width, Height, Names int
 	Rows                 []ganttTask
@@ -68,7 +67,6 @@ func (v *view) gantt(r *runs.Run, names []string) (g gantt, drawn bool) {
 	return g, true
 }
 
-// extent returns when the first attempt began and the last one ended.
 func extent(r *runs.Run, names []string, now time.Time) (begin, end time.Time) {
 	for _, name := range names {
 		for _, a := range r.History.Task(name).Attempts {

@@ -6,7 +6,6 @@ import (
 	"scute.dev/ui/feed"
 )
 
-// holder is a Pause that holds a cluster.
 type holder struct {
 	chip
 	Name, Link string

@@ -30,8 +30,7 @@ type Site struct {
 
 	// Actions enables actions on pages of the present.
 	Actions bool
-	// NoCommands omits commands because none can read this log, for example an export on standard
-	// input.
+	// NoCommands omits commands because none can read this log, for example an export.
 	NoCommands bool
 	// Prover creates the proofs of commits. If it is nil, there are none.
 	Prover *audit.Prover

@@ -199,7 +199,6 @@ func (v *view) Kinds() []choice {
 	return all
 }
 
-// rowsPerPage is the default size of a page of a long list.
 const rowsPerPage = 50
 
 // longList is shown in pages of Rows. Param is the query parameter with the page number, and Anchor

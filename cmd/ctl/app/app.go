@@ -165,7 +165,6 @@ func rejectUnknownArgs(root *cobra.Command) {
 	}
 }
 
-// verbs returns a command for each verb, with its nouns as subcommands.
 func verbs(nouns ...kit.Verbs) (out []*cobra.Command) {
 	for _, v := range []struct{ verb, short string }{
 		{"get", "List resources, or show the named ones"},

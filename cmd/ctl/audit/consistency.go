@@ -71,7 +71,6 @@ func (o *options) consistency(ctx context.Context, older, newer string) error {
 	return cli.SilentExit(exitViolated)
 }
 
-// readCheckpoint reads the newest checkpoint of a file.
 func (o *options) readCheckpoint(ctx context.Context, file string) (*published, error) {
 	with := *o
 	with.checkpoint = file

@@ -60,7 +60,6 @@ func (o *options) prove(ctx context.Context, event string) error {
 	return err
 }
 
-// each reads the log once.
 func (o *options) each(ctx context.Context, fn func(eventlog.Record) error) error {
 	src, err := o.source(ctx)
 	if err != nil {
@@ -69,7 +68,6 @@ func (o *options) each(ctx context.Context, fn func(eventlog.Record) error) erro
 	return errors.Join(src.each(ctx, fn), src.close())
 }
 
-// find returns the sequence of the commit with an event.
 func (o *options) find(ctx context.Context, id string) (uint64, error) {
 	if o.export == "-" {
 		return 0, cli.Usagef("standard input can be read only once: give the sequence of the commit instead of an ID")

@@ -26,7 +26,6 @@ func NewProver(k *kit.Kit, key, checkpoint, export string) *Prover {
 	return &Prover{o: &options{Kit: k, key: key, checkpoint: checkpoint, export: export}}
 }
 
-// commits are a log's commits, from the first one on.
 type commits interface {
 	Head() uint64
 	Replay(after, until uint64, fn func(eventlog.Record) error) error

@@ -33,8 +33,7 @@ type auditReport struct {
 
 type verification struct {
 	Checked, Violated bool
-	// Why is the reason why the log was not verified.
-	Why string
+	Why               string
 	// Size is the number of commits that the checkpoint covers, and Beyond of those after it.
 	Size, Beyond uint64
 	// Key signed the checkpoint. KeyFromCluster is true if the auditor did not supply it.
@@ -43,7 +42,6 @@ type verification struct {
 	Findings       []string
 }
 
-// story is the events of one move, run or machine.
 type story struct {
 	Aggregate eventlog.Aggregate
 	Clusters  []string

@@ -14,7 +14,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 )
 
-// publicKeys are the flags that name the recipients of an encrypted backup.
 type publicKeys struct {
 	Recipients []string
 	Files      []string

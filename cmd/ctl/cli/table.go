@@ -11,8 +11,7 @@ type Table struct {
 	Header []string
 	Rows   [][]string
 	// Wrap is how many of the last columns may wrap.
-	Wrap int
-	// Indent is the prefix of each line.
+	Wrap   int
 	Indent string
 }
 

@@ -30,8 +30,7 @@ type Flags struct {
 	// server repairs a folder that it opens.
 	Examine        bool
 	ScuteNamespace string
-	// LogTimeout is the timeout for connecting to the log.
-	LogTimeout time.Duration
+	LogTimeout     time.Duration
 }
 
 // New returns Flags with the defaults.

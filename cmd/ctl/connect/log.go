@@ -18,7 +18,6 @@ import (
 // Log is an open event log.
 type Log struct {
 	*eventlog.Log
-	// Where describes the location of the log.
 	Where string
 	// Static is true if the log is a folder that this process has locked. Others can append only
 	// through Serve.

@@ -31,8 +31,7 @@ type result struct {
 	Level   level  `json:"level"`
 	Subject string `json:"subject"`
 	Message string `json:"message"`
-	// Remedy is what to do about a warning or a problem.
-	Remedy string `json:"remedy,omitempty"`
+	Remedy  string `json:"remedy,omitempty"`
 }
 
 func ok(subject, format string, args ...any) result {

@@ -56,7 +56,6 @@ const (
 	remedyStillPaused = "make the controller watch the Cluster's spec.paused, and set condition Paused to False when the pause ends"
 )
 
-// survey counts the objects of a cluster by kind.
 func survey(below []pause.Subject) []providerKind {
 	by := make(map[string]*providerKind)
 	for _, o := range below {
@@ -118,7 +117,6 @@ func (k *providerKind) recordAnswer(s v1alpha1.PauseKind) {
 	}
 }
 
-// describePending describes the first pending object of a kind, with the reason.
 func describePending(kind string, status v1alpha1.PauseStatus) string {
 	for _, w := range status.WaitingFor {
 		if strings.HasPrefix(w.Object, kind+" ") {

@@ -33,7 +33,6 @@ type inventory struct {
 	found []result
 }
 
-// checkRemediations checks policies, and leftovers of remediations.
 func checkRemediations(ctx context.Context, v *diagnosis) {
 	const subject = "machines"
 	objects, err := remediation.Read(ctx, v.cluster, "")
@@ -153,7 +152,6 @@ func (l *inventory) orphans() {
 	}
 }
 
-// recent reports whether a time is less than startTimeout ago.
 func recent(now time.Time, at *metav1.Time) bool { return at != nil && now.Sub(at.Time) < startTimeout }
 
 // stalled reports remediations that wait for an operator or a daemon, except those that orphans

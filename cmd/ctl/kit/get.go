@@ -9,7 +9,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 )
 
-// listOptions are shared by get and watch.
 type listOptions[T any] struct {
 	*Kit
 	noun          *Noun[T]

@@ -69,7 +69,7 @@ type Noun[T any] struct {
 	// Describe returns the description without the timeline. p.Log is nil if the log could not be
 	// reached.
 	Describe func(ctx context.Context, p *Session[T], t T) ([]string, error)
-	// These are parts of the help.
+	// GetLong, DescribeLong and WatchLong are parts of the help.
 	GetLong, DescribeLong, WatchLong string
 
 	// StatusLines returns what a terminal shows for a followed object, and Updates the texts for a

@@ -91,5 +91,4 @@ func parsePosition(event string) (seq uint64, index int, ok bool) {
 	return seq, index, err == nil && index >= 0
 }
 
-// errFound ends a replay.
 var errFound = errors.New("found")

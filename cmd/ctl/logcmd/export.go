@@ -95,7 +95,6 @@ var csvHeader = []string{
 	"sequence", "index", "time", "kind", "aggregate", "clusters", "machines", "type", "actor", "fact", "detail", "id", "causation",
 }
 
-// writer returns a function that writes a commit in the format of -o, and one that ends the output.
 func (o *exportOptions) writer(log *connect.Log, head uint64) (write func(eventlog.Record) error, end func() error, err error) {
 	subjects := kit.NewSubjects()
 	switch o.Format.Value {

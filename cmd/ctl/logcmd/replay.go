@@ -168,7 +168,6 @@ func (o *replayOptions) replayOne(ctx context.Context, log *connect.Log, aggrega
 		"State         sha256 "+a.Hash))
 }
 
-// census is what a replay counts.
 type census struct {
 	Head       uint64            `json:"head"`
 	Commits    uint64            `json:"commits"`

@@ -21,7 +21,6 @@ func newCmdStatus(env *cli.Env) *cobra.Command {
 	return d.command(env, cmd, func(ctx context.Context, _ []string) error { return d.status(ctx) }, "json", "yaml", "jsonpath=...")
 }
 
-// status describes a log without its events.
 type status struct {
 	Where      string `json:"where"`
 	ID         string `json:"id"`

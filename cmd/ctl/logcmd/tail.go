@@ -54,7 +54,6 @@ Exit status: 0 if an event was shown, 1 if none was.`
 	return cmd
 }
 
-// newTail returns the common part of tail and grep.
 func newTail(env *cli.Env, use, short string) (*tailOptions, *cobra.Command) {
 	o, cmd := &tailOptions{}, &cobra.Command{Use: use, Short: short}
 	o.Kit = kit.New(env, cmd, "")

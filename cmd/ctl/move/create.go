@@ -113,7 +113,6 @@ func (o *createOptions) validate() error {
 	return nil
 }
 
-// secret returns the Secret and the key with the target's kubeconfig.
 func (o *createOptions) secret() (name, key string) {
 	if o.ToKubeconfig != "" {
 		return o.Name + "-target", secretKey

@@ -27,7 +27,6 @@ import (
 	"scute.dev/view"
 )
 
-// pausedCluster is a Cluster with everything that keeps it paused.
 type pausedCluster struct {
 	Namespace string        `json:"namespace"`
 	Name      string        `json:"name"`

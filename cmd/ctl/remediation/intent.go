@@ -34,7 +34,7 @@ type intent struct {
 	seen   *kit.Seen
 }
 
-// newCmdIntent adds flags, the flags of the example, to the example.
+// newCmdIntent returns the command of a request. flags are those of its example.
 func newCmdIntent(env *cli.Env, n *noun, verb, flags, short, long string) (*cobra.Command, *intent) {
 	o := &intent{noun: n, verb: verb}
 	cmd := &cobra.Command{

@@ -53,7 +53,6 @@ func (o *Objects) cluster(namespace, name string) *clusterv1.Cluster {
 	return &o.Clusters[i]
 }
 
-// join returns a machine with its mark and its remediation.
 func (o *Objects) join(c *clusterv1.Cluster, m *clusterv1.Machine) *machine {
 	kind, name := replacerOf(m)
 	out := &machine{Namespace: m.Namespace, Cluster: c.Name, Owner: strings.TrimSpace(kind + " " + name), Name: m.Name}

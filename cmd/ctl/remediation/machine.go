@@ -13,7 +13,6 @@ import (
 	"scute.dev/remediator"
 )
 
-// machine is a machine as shown to the user.
 type machine struct {
 	Namespace string `json:"namespace"`
 	Cluster   string `json:"cluster"`

@@ -23,7 +23,6 @@ type logStatus struct {
 
 // machineSource reads machines from the objects of a cluster, and from the log of its daemon.
 type machineSource struct {
-	// Flags of the command.
 	cluster   string
 	all, live bool
 

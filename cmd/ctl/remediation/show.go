@@ -35,7 +35,6 @@ func (v output) members(q *v1alpha1.QuorumStatus) string {
 	return v.Paint.Text(kit.Tolerance(q.Tolerates), fmt.Sprintf("%d/%d", q.Responding, q.Voters))
 }
 
-// bar renders the phases of a replacement in one line.
 func (v output) bar(r *v1alpha1.SurgeRemediation) string {
 	s := r.Status
 	path := []v1alpha1.RemediationPhase{

@@ -92,8 +92,8 @@ func foldToAppend(ctx context.Context, at *session, id string) (*Fold, error) {
 	return f, nil
 }
 
-// submit writes an operator's command to the log. All errors except those of the connection are
-// refusals by the engine.
+// submit writes an operator's command to the log. Any error but that of the connection is a
+// kit.RefusedError.
 func (d *deps) submit(ctx context.Context, at *session, f *Fold, in workflow.Input) (actor string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()

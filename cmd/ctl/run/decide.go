@@ -27,7 +27,6 @@ type decideOptions struct {
 // actions are for a waiting task.
 func actions() []string { return workflow.PossibleActions(false, true) }
 
-// undoActions are for a task whose undo failed.
 func undoActions() []string {
 	return []string{string(workflow.ActRetryUndo), string(workflow.ActMarkUndone), string(workflow.ActAbandon)}
 }

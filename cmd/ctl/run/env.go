@@ -25,8 +25,6 @@ import (
 
 const policyVariable = "SCUTE_DEFAULT_FAILURE_POLICY"
 
-// defaultPolicy returns the failure policy of the flag, or of the environment variable if the flag
-// is empty.
 func (d *deps) defaultPolicy(flag string) (v1alpha1.FailurePolicy, error) {
 	name, value := "--default-failure-policy", flag
 	if value == "" {

@@ -62,7 +62,6 @@ func (h *history) task(name string) *TaskHistory {
 	return h.tasks[name]
 }
 
-// of returns the attempts of a step, or of its undo.
 func (t *TaskHistory) of(step string, undo bool) (list []*Attempt) {
 	for i := range t.Attempts {
 		if a := &t.Attempts[i]; a.Step == step && a.Undo == undo {
@@ -170,7 +169,6 @@ func failureOutcome(c workflow.Cause) string {
 	}[c], "failed")
 }
 
-// pauseOutcome returns the outcome of an attempt after which the task waits for an operator.
 func pauseOutcome(why workflow.PauseReason) string {
 	return cmp.Or(map[workflow.PauseReason]string{workflow.ReasonApproval: awaitingApproval, workflow.ReasonUnknown: "unknown"}[why], "failed")
 }

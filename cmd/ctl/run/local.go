@@ -186,7 +186,6 @@ func (l *local) drive(ctx context.Context, id string, format *cli.Format, begin 
 	return r, finish(l.Kit, r, format)
 }
 
-// trustVar adds --trust-folder.
 func (d *deps) trustVar(f *pflag.FlagSet) {
 	f.BoolVar(&d.trust, "trust-folder", false, "Drive runs of a folder that was not created by this user, on this machine, at this path. Local runs")
 }

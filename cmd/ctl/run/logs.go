@@ -17,7 +17,6 @@ import (
 	"scute.dev/cmd/ctl/cli"
 )
 
-// printed writes the output of a task's commands and Jobs, by attempt.
 func printed(_ context.Context, p *session, r *Run, task string) error {
 	if p.Flags.Dir == "" {
 		return cli.Usagef("--task needs --local or --log: what commands print is kept in the folder of the log")

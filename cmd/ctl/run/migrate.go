@@ -128,7 +128,6 @@ func (d *deps) checkEdited(r *Run, to *workflow.Definition, file string) error {
 	return cli.SilentExit(cli.ExitUsage)
 }
 
-// planLines returns a table of the plan, and one of the changed fields.
 func (d *deps) planLines(plan []workflow.Change, before, after *workflow.Definition) []string {
 	v := d.View()
 	t := cli.Table{Header: []string{"TASK", "CHANGE", "ACTION", "NOTE"}, Wrap: 1}
@@ -162,8 +161,7 @@ type Migration struct {
 	From, To string
 	// Changes omits unchanged tasks that are kept or have not run.
 	Changes []workflow.Change
-	// Fields are the differing fields of changed tasks.
-	Fields []fieldChange
+	Fields  []fieldChange
 }
 
 // fieldChange has the values of a field in two definitions, as JSON, or "" if it is missing.
@@ -179,7 +177,6 @@ func migration(e workflow.Migrated, from string, before, after *workflow.Definit
 	return m
 }
 
-// fieldChanges returns the differing fields of the tasks that a plan lists as changed.
 func fieldChanges(before, after *workflow.Definition, plan []workflow.Change) (all []fieldChange) {
 	for _, c := range plan {
 		if c.Kind != workflow.Changed {

@@ -101,7 +101,6 @@ func (o *resumeOptions) resumeRun(ctx context.Context, at *session, f *Fold) err
 	return at.Follow(ctx, key(&f.Run), &o.Format)
 }
 
-// resume records that the daemon may continue a run.
 func (d *deps) resume(ctx context.Context, at *session, f *Fold) error {
 	actor, err := d.submit(ctx, at, f, workflow.ResumeRun{Reason: d.Reason})
 	if err != nil {

@@ -26,9 +26,8 @@ type Run struct {
 	// State is nil if only the resource could be read.
 	State *workflow.State
 	// History is nil if only the resource could be read.
-	History *history
-	Seq     uint64
-	// CreatedAt is when the run was requested.
+	History   *history
+	Seq       uint64
 	CreatedAt time.Time
 	// Local is true if the run is in the log of a folder that no other process has open.
 	Local bool
@@ -73,7 +72,6 @@ func (r *Run) isIdle() bool { return r.refused() || r.ID != "" && isIdle(r.Phase
 // Fold is a run, computed from its commits.
 type Fold struct {
 	Run
-	// Last is the last event in State.
 	Last    workflow.Event
 	catalog *eventlog.Catalog[workflow.Event]
 }

@@ -50,8 +50,7 @@ func (v output) tree(r *Run, tasks []v1alpha1.TaskStatus, detail bool) []string 
 	return lines
 }
 
-// elapsed returns how long something took, or has taken so far if end is zero. It returns "" if it
-// has not started.
+// elapsed returns "" if start is zero. If end is zero, it counts until now.
 func (v output) elapsed(start, end time.Time, format func(time.Duration) string) string {
 	switch {
 	case start.IsZero():

@@ -15,7 +15,6 @@ import (
 	"scute.dev/ui/page"
 )
 
-// formBytes limits the size of a form.
 const formBytes = 64 << 10
 
 // actPath is the only path that accepts forms.
@@ -37,7 +36,6 @@ func (h *handler) confirm(w http.ResponseWriter, r *http.Request) {
 	h.write(w, http.StatusOK, body, err)
 }
 
-// act performs a confirmed action.
 func (h *handler) act(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, formBytes)
 	if err := r.ParseForm(); err != nil {

@@ -108,7 +108,6 @@ func hold(ctx context.Context, k *kit.Kit, s *kit.Seen, name string, a answer) e
 	return remediation.Hold(ctx, k, s, name, a.reason, length)
 }
 
-// stateOf returns the phase and message of a resource, and its ID in the log.
 func stateOf(o client.Object) (state, message, id string) {
 	switch o := o.(type) {
 	case *v1alpha1.WorkflowRun:

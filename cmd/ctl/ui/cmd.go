@@ -26,10 +26,9 @@ const shutdown = 2 * time.Second
 
 type options struct {
 	*kit.Kit
-	From     string
-	Port     int
-	ReadOnly bool
-	// Key and Checkpoint are for proofs of events.
+	From            string
+	Port            int
+	ReadOnly        bool
 	Key, Checkpoint string
 }
 

@@ -26,8 +26,7 @@ import (
 
 const (
 	finalSealTimeout = 5 * time.Second
-	// witnessTimeout applies to each call to a witness.
-	witnessTimeout = 10 * time.Second
+	witnessTimeout   = 10 * time.Second
 	// keyRetryInterval is the interval between attempts to open the signing key and the seals.
 	keyRetryInterval = 10 * time.Second
 )

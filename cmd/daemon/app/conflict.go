@@ -55,7 +55,7 @@ func remediationsForMove(b remediations.Ongoing, driven bool) []transfer.Remedia
 	return list
 }
 
-// enqueueAfterMove enqueues the owners that waited for a move when the move has ended.
+// enqueueAfterMove enqueues the owners that waited for a move, if it has ended.
 func (d *daemon) enqueueAfterMove(feed *remediation.EventSource, move string) {
 	select {
 	case <-d.projector.CaughtUp():

@@ -182,9 +182,9 @@ func (l *lease) Create(ctx context.Context, record resourcelock.LeaderElectionRe
 	return err
 }
 
-// Update implements resourcelock.Interface. It never overwrites the Lease of another process: when
-// leader election releases the Lease after a failed renewal, and when it renews the Lease without
-// having read what write has read since. A release stops this process from acting in any case.
+// Update implements resourcelock.Interface. It never overwrites another process's Lease, which
+// leader election could do when it releases the Lease after a failed renewal, or renews it without
+// reading it. A release stops this process from acting even if it fails.
 func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -233,7 +233,7 @@ func (l *lease) leaseDuration(spec coordinationv1.LeaseSpec) time.Duration {
 	return time.Duration(*spec.LeaseDurationSeconds) * time.Second
 }
 
-// annotate adds what describes the holder, and the high-water mark if the log is trusted.
+// annotate adds the annotations of the holder, and the high-water mark if the log is trusted.
 func (l *lease) annotate(o *coordinationv1.Lease) {
 	if o.Annotations == nil {
 		o.Annotations = make(map[string]string)

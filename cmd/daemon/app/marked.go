@@ -23,10 +23,9 @@ import (
 type watermarkLog struct {
 	aggregate.Log
 	raiseWatermark func(ctx context.Context, seq uint64) error
-	// tenure decides whether this process may append.
-	tenure  *tenure
-	appends *appends
-	acked   atomic.Uint64
+	tenure         *tenure
+	appends        *appends
+	acked          atomic.Uint64
 }
 
 // irreversibleEvents are the types of events after which the mark must be raised first.

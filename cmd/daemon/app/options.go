@@ -179,7 +179,6 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// shares reports whether a namespace is in ShareCredentialsWith.
 func (o Options) shares(namespace string) bool {
 	return slices.Contains(o.ShareCredentialsWith, namespace) || slices.Contains(o.ShareCredentialsWith, "*")
 }

@@ -18,7 +18,6 @@ import (
 	pauses "scute.dev/pause/runner"
 )
 
-// pauseSlots limits the pauses in progress.
 const pauseSlots = 4
 
 func newPauses(source *kube.Cluster, log aggregate.Log, incarnation string, logger *slog.Logger) *pauses.Runner {

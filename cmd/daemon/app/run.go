@@ -36,8 +36,8 @@ func Run(ctx context.Context, o Options) error {
 	ctrllog.SetLogger(logr.FromSlogHandler(handler))
 	klog.SetSlogLogger(logger) // client-go's log lines, in the same format
 
-	// With a memory limit, the garbage collector runs more often before the kernel kills the
-	// process.
+	// With a memory limit, the garbage collector runs more often before the kernel would kill the
+	// process at the limit of the container.
 	if _, err := memlimit.Set(); err != nil {
 		logger.Warn("the memory limit of the container is unknown: after a burst of work the daemon may run out of memory", "error", err)
 	}
