@@ -36,8 +36,8 @@ func (c *Cluster) IsAllowed(ctx context.Context, verb string, t Type, subresourc
 // AggregateLabel is on the ClusterRoles that the chart aggregates into the daemon's ClusterRole.
 const AggregateLabel = "scute.dev/aggregate-to-daemon"
 
-// GrantCommand returns the kubectl command that grants the daemon what a move needs on kinds, of
-// which there must be one.
+// GrantCommand returns the kubectl command that grants the daemon the verbs that a move needs.
+// kinds must not be empty.
 func GrantCommand(kinds []Type) string {
 	resources := make([]string, len(kinds))
 	for i, t := range kinds {

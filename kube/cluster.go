@@ -81,8 +81,8 @@ func (c *Cluster) Resource(t Type, namespace string) dynamic.ResourceInterface {
 	return r.Namespace(namespace)
 }
 
-// List calls fn for each object of a kind, page by page; "" lists all namespaces. Requests are
-// retried, fn is not.
+// List calls fn for each object of a kind, page by page. An empty namespace lists all namespaces.
+// Requests are retried, fn is not.
 func (c *Cluster) List(ctx context.Context, t Type, namespace string, fn func(*unstructured.Unstructured) error) error {
 	return c.ListLabelled(ctx, t, namespace, "", fn)
 }

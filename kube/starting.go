@@ -29,9 +29,9 @@ func confirmDenials(c *rest.Config) error {
 	return nil
 }
 
-// denialConfirmer checks /readyz after a denial, because an API server that has just started denies
-// everything until it has read its roles. That includes the check itself, as does an API server
-// without public access to /readyz, so the denial counts after a timeout.
+// denialConfirmer checks /readyz after a denial: an API server that has just started denies
+// everything, even this check, until it has read its roles. An API server without public access to
+// /readyz always denies the check, so the denial counts after a timeout.
 type denialConfirmer struct {
 	next   http.RoundTripper
 	readyz *url.URL

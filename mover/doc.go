@@ -2,7 +2,7 @@
 // computes which objects belong to a cluster (graph), the order in which they are created (plan),
 // what has happened so far (State, Apply), and what follows from it (Decide, Next).
 //
-//	outcome -> Decide(state, outcome, now) -> []Event -> the log -> Apply -> Next(state) -> a step to perform -> outcome ...
+//	outcome -> Decide(state, outcome, now) -> []Event -> the log -> Apply -> Next(state) -> a step -> outcome ...
 //
 // Every function is deterministic and total: no clock, no I/O, no goroutine. A State is the result
 // of applying events, so a move that is killed at any instant continues from the log. Package

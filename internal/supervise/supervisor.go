@@ -217,8 +217,8 @@ func (d *Drivers) Sleep(ctx context.Context, wait time.Duration, news <-chan uin
 	}
 }
 
-// Subscribe returns the sequence of the newest commit about an ID in news. Each ID has at most one
-// listener.
+// Subscribe returns a channel that receives the sequence of the newest commit about an ID. Each ID
+// has at most one listener.
 func (d *Drivers) Subscribe(id string) (news <-chan uint64, stop func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -264,8 +264,7 @@ func pauseHolders(annotations map[string]string) (held map[string]string) {
 	return held
 }
 
-// boundCluster: a binding without spec.clusterName, from an older version, has the name of its
-// Cluster.
+// boundCluster returns the name of a binding that lacks spec.clusterName, as older ones do.
 func boundCluster(u *unstructured.Unstructured) string {
 	name, _, _ := unstructured.NestedString(u.Object, "spec", "clusterName")
 	return cmp.Or(name, u.GetName())

@@ -12,7 +12,7 @@ import (
 )
 
 // Reference is a field that names another object. Group and Kind of Ref are empty if the field
-// lacks them; Namespace is then that of the referring object.
+// lacks them. If it lacks a namespace, Namespace is that of the referring object.
 type Reference struct {
 	Field string
 	Ref   Ref
@@ -40,7 +40,7 @@ type referenceReader struct {
 	found []Reference
 }
 
-// read: around is the map that has the value as a field, or nil.
+// read adds the references in v. around is the map that has v as a field, or nil.
 func (r *referenceReader) read(path string, v any, around map[string]any) {
 	switch v := v.(type) {
 	case string:

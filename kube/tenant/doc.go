@@ -1,4 +1,4 @@
-// Package tenant connects to clusters of tenants, with limits against hostile answers. The owner of
+// Package tenant connects to clusters of tenants, with limits against hostile responses. The owner of
 // a cluster decides what its API server, kubelets and etcd answer, and may want to harm the daemon:
 // to fill its memory, to delay it, or to have it send requests to addresses that only the daemon
 // can reach. The remediator makes all connections to workload clusters with this package. Each
@@ -14,7 +14,7 @@
 //
 //	d := tenant.New(g)                                // shared by all callers
 //	c, err := d.Cluster("fleet/prod", config)         // config from kube.ParseKubeconfig
-//	c.Answers(ctx)                                    // checks its API server
+//	c.Ping(ctx)                                       // checks its API server
 //	c.Reader(ctx)                                     // reads its objects, over connections that are reused
 //	c.Forward(ctx, "kube-system", "etcd-n1", 2379)    // a port of a pod, through its kubelet
 //	c.Exec(ctx, "kube-system", "etcd-n1", "etcd", "etcdctl", "version")

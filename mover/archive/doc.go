@@ -4,5 +4,6 @@
 // list is not an archive. The package also reads the folders that clusterctl move --to-directory
 // writes.
 //
-// This package never contains Kubernetes clients, or rules about which objects belong to a cluster (package mover).
+// This package never contains Kubernetes clients, or rules about which objects belong to a cluster
+// (package mover).
 package archive

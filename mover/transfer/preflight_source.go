@@ -17,8 +17,8 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// checkListing reports all kinds that may not be listed, for example of a provider that the chart's
-// values lack, and the command that grants the permission.
+// checkListing reports all kinds that may not be listed, for example because the chart's values
+// lack their provider, and the command that grants the permission.
 func (p *scope) checkListing(ctx context.Context) (found findings, err error) {
 	var hidden []kube.Type
 	err = each(ctx, p.workers(), slices.Collect(maps.Values(p.sourceTypes)), func(ctx context.Context, typ kube.Type) ([]kube.Type, error) {
