@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// order has edges that only the undo follows: between the tasks that a migration has removed and
+// order holds the edges that exist only for undos: between the tasks that a migration removed and
 // their neighbors in the earlier graph.
 type order struct{ children, parents map[int][]int }
 
-// applyMigrated rebuilds the graph, and carries over the state that the plan keeps. A removed task
-// that has something to undo stays in the graph, without edges, so that a rollback undoes it.
+// applyMigrated rebuilds the graph and carries over the state that the plan keeps. A removed task
+// with something to undo stays in the graph, without edges, so that a rollback can undo it.
 func (s *State) applyMigrated(e Migrated, at time.Time) {
 	old := *s
 	tasks := s.parts
@@ -54,14 +54,14 @@ func (s *State) applyMigrated(e Migrated, at time.Time) {
 			s.startEdges(i, began)
 		}
 	}
-	if s.ended == nil && !s.paused { // otherwise the resume does it
+	if s.ended == nil && !s.paused { // a resume does it otherwise
 		s.reacquireHolds(at)
 	}
 	s.keepUndoOrder(&old)
 	s.carryHandlers(&old)
 }
 
-// carryHandlers copies the runs of handlers that the definition still has, by name.
+// carryHandlers matches handlers by name.
 func (s *State) carryHandlers(old *State) {
 	s.handlers, s.handling = nil, 0
 	for _, h := range old.handlers {
@@ -76,7 +76,8 @@ func (s *State) carryHandlers(old *State) {
 	}
 }
 
-// withRemoved returns the steps of a task of another definition, and the removed hooks that have something to undo.
+// withRemoved returns the steps of a task of the new definition t, together with the removed hooks
+// that still have something to undo.
 func (s *State) withRemoved(t *Task) []Step {
 	i, ok := s.index(t.Name)
 	if !ok {
@@ -97,7 +98,7 @@ func (s *State) withRemoved(t *Task) []Step {
 	return slices.Concat(before, t.Steps, after)
 }
 
-// shiftDeadline returns a deadline whose length has changed, counted from its beginning.
+// shiftDeadline keeps the deadline's starting point and changes its length.
 func shiftDeadline(at time.Time, was, is Duration, now time.Time) time.Time {
 	switch {
 	case is == 0:
@@ -109,7 +110,6 @@ func shiftDeadline(at time.Time, was, is Duration, now time.Time) time.Time {
 	}
 }
 
-// carryTask copies a task's state to the new graph.
 func (s *State) carryTask(i int, was *Task, old *taskState, c Change, at time.Time) {
 	t := &s.tasks[i]
 	t.startedAt, t.attempts, t.questions, t.message, t.pauseReason = old.startedAt, old.attempts, old.questions, old.message, old.pauseReason
@@ -139,7 +139,7 @@ func (s *State) carryTask(i int, was *Task, old *taskState, c Change, at time.Ti
 		s.setAwaitingApproval(i, old.awaitingApproval, old.expiresAt)
 		s.setPhase(i, phase, old.verdict, at)
 		t.pausedAt = old.pausedAt
-	default: // all of its steps run, or run again
+	default: // run all of its steps, or run them again
 		t.pauseReason, t.message = "", ""
 		for n := range t.steps {
 			t.steps[n].done, t.steps[n].firstAttempt, t.steps[n].with = false, 0, nil
@@ -154,7 +154,7 @@ func (s *State) carryTask(i int, was *Task, old *taskState, c Change, at time.Ti
 	}
 }
 
-// carryEdges copies the timeouts of the edges that still exist.
+// carryEdges copies the timeouts of edges that exist in both definitions.
 func (s *State) carryEdges(i int, old *State, from int) {
 	for n, need := range s.def[i].Needs {
 		was := slices.Index(old.def[from].Needs, need)
@@ -172,8 +172,8 @@ func (s *State) carryEdges(i int, old *State, from int) {
 	}
 }
 
-// keepUndoOrder records the order in which removed tasks are undone: by the edges of the earlier
-// graph, unless the new graph has the opposite order.
+// keepUndoOrder makes removed tasks follow the undo order of the earlier graph, unless the new
+// graph has the opposite order.
 func (s *State) keepUndoOrder(old *State) {
 	s.removedOrder = order{make(map[int][]int), make(map[int][]int)}
 	add := func(parent, kid string) {
@@ -205,7 +205,7 @@ func (s *State) keepUndoOrder(old *State) {
 	}
 }
 
-// isBelow reports whether the task to is reachable from the task from in the order of undos.
+// isBelow reports whether to is reachable from from in the undo order.
 func (s *State) isBelow(from, to int) bool {
 	seen := map[int]bool{from: true}
 	for queue := []int{from}; len(queue) > 0; queue = queue[1:] {

@@ -7,7 +7,7 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// ClaimedBy returns the process that claimed the run last.
+// ClaimedBy returns the process that last claimed the run.
 func (s *State) ClaimedBy() string { return s.Holder }
 
 // Apply applies an event. It never fails: it ignores an event that does not fit the state.
@@ -40,15 +40,16 @@ func (s *State) Apply(e Event, at time.Time) {
 	}
 }
 
-// stopClocks stops the clocks while only an operator can make the run continue. A Resumed event
-// contains how long they were stopped.
+// stopClocks excludes the time since the last event from all deadlines if only an operator could
+// make the run continue. A Resumed event carries its own shift.
 func (s *State) stopClocks(e Event, at time.Time) {
 	if _, resumed := e.(Resumed); !resumed && s.phaseCounts[taskPaused] > 0 && !s.paused && s.awaitsOperator() {
 		s.shiftDeadlines(at.Sub(s.lastAt))
 	}
 }
 
-// isWellFormed reports whether Build could have created a list of tasks, as far as this package relies on it.
+// isWellFormed guards Apply against a log that Build did not write: it checks only what this
+// package relies on.
 func isWellFormed(tasks []Task) bool {
 	for i := range tasks {
 		if len(tasks[i].Steps) == 0 || tasks[i].Stage < StagePre || tasks[i].Stage > StagePost {
@@ -145,18 +146,17 @@ func (s *State) applyResumed(e Resumed, at time.Time) {
 		case !ok:
 		case s.tasks[i].phase == taskSucceeded && s.def[i].Always:
 			s.reopenAll(i, at)
-		default: // a failed or interrupted task continues with its current step; released holds are acquired again, and released again at the end
+		default: // a failed or interrupted task continues with its current step; released holds are acquired, and released at the end, once more
 			s.reopen(i, at)
 		}
 	}
-	for i := range s.holding.all() { // releases that were in progress start again at the end
+	for i := range s.holding.all() { // a release that was in progress starts again at the end
 		s.tasks[i].undoAttempts = 0
 		s.setUndo(i, undoNone)
 	}
 	s.verify = true
 }
 
-// reopenAll resets all steps of a task, so that they are performed again.
 func (s *State) reopenAll(i int, at time.Time) {
 	for n := range s.tasks[i].steps {
 		s.tasks[i].steps[n].done = false
@@ -165,7 +165,7 @@ func (s *State) reopenAll(i int, at time.Time) {
 }
 
 // applyStop applies a verdict on the run. The first verdict is final, except that an aborted run
-// may be rolled back; the failure handlers were called for the abort then.
+// may still be rolled back. The failure handlers were already called for the abort then.
 func (s *State) applyStop(v *stop) {
 	switch {
 	case s.stopping == nil:
@@ -176,7 +176,6 @@ func (s *State) applyStop(v *stop) {
 	s.stopping, s.verify = v, false
 }
 
-// callHandlers starts the failure handlers, for a task or for the run.
 func (s *State) callHandlers(task string, cause Cause, message string) {
 	if s.firstError == "" && cause != CauseOperator {
 		s.firstError = because(task, message)
@@ -228,7 +227,7 @@ func (s *State) applyTask(e Event, at time.Time) {
 		case CauseLost:
 			t.lost++
 		case CauseCancelled:
-			t.lost = 0 // the process ended regularly
+			t.lost = 0 // the process shut down in an orderly way
 		default:
 			t.failures++
 			t.lost, t.recreate = 0, s.def[i].Steps[t.step].Retry.Recreate
@@ -283,7 +282,6 @@ func (s *State) applyTask(e Event, at time.Time) {
 	}
 }
 
-// applyStepSucceeded starts the next step of a task.
 func (s *State) applyStepSucceeded(i int, output json.RawMessage, at time.Time) {
 	t := &s.tasks[i]
 	s.completeStep(t, output)
@@ -296,8 +294,8 @@ func (s *State) completeStep(t *taskState, output json.RawMessage) {
 	s.outputs = s.outputs || output != nil
 }
 
-// recordOutput stores the output that an attempt recorded before it failed. Without an output it
-// keeps that of an earlier attempt.
+// recordOutput stores the output of an attempt that failed. Without an output, the output of an
+// earlier attempt stays.
 func (s *State) recordOutput(i int, step string, output json.RawMessage) {
 	if output != nil {
 		n := s.stepIndex(i, step)
@@ -332,7 +330,6 @@ func (s *State) applyStarted(i int, e TaskStarted, at time.Time) {
 	s.setPhase(i, taskRunning, "", at)
 }
 
-// applyDecided applies an operator's decision about a task that waits for it.
 func (s *State) applyDecided(i int, e Decided, at time.Time) {
 	t := &s.tasks[i]
 	switch e.Action {
@@ -369,7 +366,7 @@ func (s *State) applyDecided(i int, e Decided, at time.Time) {
 	}
 }
 
-// taskOf returns the name of the task that an event is about; "" if it is about the run.
+// taskOf returns "" for an event about the run.
 func taskOf(e Event) string {
 	if e, ok := e.(interface{ task() string }); ok {
 		return e.task()

@@ -14,39 +14,36 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// KindInfo describes a kind of task for Build.
+// KindInfo describes a task kind to Build.
 type KindInfo struct {
-	// Validate checks inputs; the Field of a problem is relative to `with`. May be nil.
+	// Validate checks inputs; a problem's Field is relative to `with`. May be nil.
 	Validate func(with json.RawMessage) []Problem
-	// Holds is the value of Step.Holds.
-	Holds bool
-	// Interactive is set if a step of the kind waits for an operator. A failure handler or an undo
-	// cannot be of such a kind.
+	Holds    bool
+	// Interactive is set if a step of the kind waits for an operator. Such a kind cannot be a
+	// failure handler or an undo.
 	Interactive bool
 	// Releases returns the task whose hold a step with these inputs releases, or "". May be nil.
 	Releases func(with json.RawMessage) string
-	// Type returns the type of all objects that a step with these inputs applies, as Kind or
-	// Kind.group; "" if there are several types, or they are not known. It is nil if the kind
-	// applies no objects.
+	// Type returns the type of the objects that a step with these inputs applies, as Kind or
+	// Kind.group. It returns "" if there are several types or they are unknown. It is nil if the
+	// kind applies no objects.
 	Type func(with json.RawMessage) string
-	// Irreversible reports whether the kind has no inverse for these inputs: a rollback keeps the
-	// effect of such a step unless it has its own undo. May be nil.
+	// Irreversible reports whether the kind has no inverse for these inputs. A rollback keeps the
+	// effect of such a step unless the step has its own undo. May be nil.
 	Irreversible func(with json.RawMessage) bool
 }
 
-// Options are the arguments of Build beside the manifest.
+// Options are the arguments of Build besides the manifest.
 type Options struct {
 	Namespace, Name string
-	// DefaultPolicy is the failure policy of the daemon or of scutectl; "" is Abort.
+	// DefaultPolicy is the failure policy set by the daemon's or scutectl's flag; "" means Abort.
 	DefaultPolicy v1alpha1.FailurePolicy
-	// Kind returns a kind by its name.
-	Kind func(name string) (KindInfo, bool)
+	Kind          func(name string) (KindInfo, bool)
 }
 
-// Build converts a manifest, which the schema of its resource permits, to a definition. It sets all
-// defaults, and resolves all policies (of the task, the type of its objects, its kind, the
-// workflow, the default). It returns all problems at once, and no definition if one of them is not
-// a warning.
+// Build converts a manifest that passed its resource's schema to a definition. It sets all defaults
+// and resolves all policies (precedence: task, object type, kind, workflow, default). It returns
+// all problems at once, and no definition if a problem is more than a warning.
 func Build(spec *v1alpha1.WorkflowRunSpec, o Options) (*Definition, []Problem) {
 	b := &builder{
 		spec: spec, o: o, kinds: make(map[string]*v1alpha1.KindPolicy), used: make(map[string]bool), names: make(map[string]int),
@@ -70,12 +67,12 @@ type builder struct {
 	spec        *v1alpha1.WorkflowRunSpec
 	o           Options
 	kinds       map[string]*v1alpha1.KindPolicy
-	used        map[string]bool // the entries for types of objects that a task applies
-	names       map[string]int  // the indices of tasks in the definition, by name
-	fields      []string        // the fields of tasks, by index
-	steps       [][]string      // the fields of the steps of tasks, by indices
-	keptEffects []Problem       // effects that a rollback keeps: reported only if a policy can roll back
-	parents     [][]int         // the indices of the tasks that each task needs
+	used        map[string]bool // policy entries that match the type of an applied object
+	names       map[string]int  // task indices by name
+	fields      []string        // the manifest field of each task
+	steps       [][]string      // the manifest fields of each task's steps
+	keptEffects []Problem       // effects that a rollback keeps; reported only if some policy can roll back
+	parents     [][]int         // for each task, the indices of the tasks it needs
 	problems    []Problem
 }
 
@@ -120,8 +117,8 @@ func (b *builder) definition() *Definition {
 	return d
 }
 
-// unusedPolicies warns of entries of spec.policies that name neither a kind of task nor the type of
-// an object that a task applies. It refuses entries that cannot name a type.
+// unusedPolicies warns about entries of spec.policies that match neither a task kind nor the type
+// of an applied object. It rejects entries that cannot be a type.
 func (b *builder) unusedPolicies() {
 	for i, p := range b.spec.Policies {
 		field := fmt.Sprintf("spec.policies[%d].kind", i)
@@ -135,8 +132,8 @@ func (b *builder) unusedPolicies() {
 	}
 }
 
-// policies returns the entries of spec.policies for the type of a step's objects, which takes
-// precedence, and for the kind of the step.
+// policies returns the entries of spec.policies for the type of a step's objects and for its kind.
+// The type takes precedence.
 func (b *builder) policies(spec *v1alpha1.StepSpec) (ofType, ofKind *v1alpha1.KindPolicy) {
 	if info, ok := b.o.Kind(spec.Kind); ok && info.Type != nil {
 		full := info.Type(rawJSON(spec.With))
@@ -150,7 +147,6 @@ func (b *builder) policies(spec *v1alpha1.StepSpec) (ofType, ofKind *v1alpha1.Ki
 	return ofType, b.kinds[spec.Kind]
 }
 
-// checkHandler adds problems for settings that a failure handler cannot have.
 func (b *builder) checkHandler(h *v1alpha1.HookSpec, field string) {
 	for _, f := range []struct {
 		name string
@@ -162,7 +158,8 @@ func (b *builder) checkHandler(h *v1alpha1.HookSpec, field string) {
 	}
 }
 
-// checkNotInteractive adds a problem if a step that is not part of a task waits for an operator.
+// checkNotInteractive adds a problem if the kind waits for an operator. Only tasks and their own
+// hooks can do that.
 func (b *builder) checkNotInteractive(task, field, kind string) {
 	if info, ok := b.o.Kind(kind); ok && info.Interactive {
 		b.addError(task, field, kind+" waits for an operator, which only tasks and their own hooks can do",
@@ -170,7 +167,6 @@ func (b *builder) checkNotInteractive(task, field, kind string) {
 	}
 }
 
-// runPolicy returns the policy of the workflow, and its source.
 func (b *builder) runPolicy() (v1alpha1.FailurePolicy, string) {
 	switch {
 	case b.spec.FailurePolicy != "":
@@ -182,7 +178,7 @@ func (b *builder) runPolicy() (v1alpha1.FailurePolicy, string) {
 	}
 }
 
-// hooks adds hooks as sequential tasks of a separate stage.
+// hooks adds run hooks as sequential tasks of a separate stage.
 func (b *builder) hooks(d *Definition, stage Stage, field, prefix string, hooks []v1alpha1.HookSpec) {
 	for i := range hooks {
 		spec := &v1alpha1.TaskSpec{StepSpec: hooks[i].StepSpec}
@@ -195,7 +191,6 @@ func (b *builder) hooks(d *Definition, stage Stage, field, prefix string, hooks 
 	}
 }
 
-// isReserved reports whether a name begins with a prefix of names that Build generates.
 func isReserved(name string) bool {
 	return strings.HasPrefix(name, "pre/") || strings.HasPrefix(name, "post/") || strings.HasPrefix(name, "onFailure/")
 }
@@ -219,7 +214,7 @@ func (b *builder) task(d *Definition, spec *v1alpha1.TaskSpec, field string) {
 		names := make(map[string]bool)
 		for i := range list {
 			at := fmt.Sprintf("%s.%s[%d]", field, where, i)
-			b.checkUnique(names, list[i].Name, spec.Name, at, "another hook of this task has this name") // the log identifies steps by their names
+			b.checkUnique(names, list[i].Name, spec.Name, at, "another hook of this task has this name") // the log identifies steps by name
 			add(at, where+"/"+list[i].Name, &list[i].StepSpec)
 		}
 	}
@@ -270,7 +265,6 @@ func (b *builder) need(task, field string, n v1alpha1.Need) Need {
 	return out
 }
 
-// step builds a step, with the policy of its kind and the defaults.
 func (b *builder) step(task, field, name string, spec *v1alpha1.StepSpec) Step {
 	if task == "" {
 		task = spec.Name
@@ -342,7 +336,6 @@ func (b *builder) undo(task, field string, spec *v1alpha1.StepSpec) *Undo {
 	return undo
 }
 
-// validate adds the problems of inputs; field is the prefix of their fields.
 func (b *builder) validate(info KindInfo, with json.RawMessage, task, field string) {
 	if info.Validate == nil {
 		return

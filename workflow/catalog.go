@@ -2,7 +2,7 @@ package workflow
 
 import "scute.dev/eventlog"
 
-// NewCatalog returns the catalog of the events of a run.
+// NewCatalog returns the catalog of run events.
 func NewCatalog() *eventlog.Catalog[Event] {
 	return eventlog.NewCatalog(eventlog.KindRun,
 		eventlog.Define[Event, Defined]("defined", 1),

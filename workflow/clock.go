@@ -7,12 +7,12 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// alarm is the time at which something about a task is due. It is checked again at that time, and
+// alarm is the time at which something about a task is due. When it fires it is checked again, and
 // ignored if it no longer applies.
 type alarm struct {
 	at   time.Time
 	task int
-	kind int // of an edge, its number; or one of the constants below
+	kind int // the index of an edge, or one of the negative constants below
 }
 
 const (
@@ -22,7 +22,7 @@ const (
 	alarmExpiry = -3
 )
 
-// clock is a heap of alarms; the earliest is first.
+// clock is a min-heap of alarms by time.
 type clock []alarm
 
 func (c clock) Len() int { return len(c) }
@@ -49,10 +49,8 @@ func (s *State) addAlarm(at time.Time, task, kind int) {
 	heap.Push(s.clock(kind), alarm{at, task, kind})
 }
 
-// clock returns the alarms of a kind.
 func (s *State) clock(kind int) *clock { return &s.clocks[max(-kind, 0)] }
 
-// nextAlarm returns the earliest alarm of a kind.
 func (s *State) nextAlarm(kind int) (next alarm, ok bool) {
 	if c := *s.clock(kind); len(c) > 0 {
 		return c[0], true
@@ -60,7 +58,6 @@ func (s *State) nextAlarm(kind int) (next alarm, ok bool) {
 	return next, false
 }
 
-// isStale reports whether an alarm no longer applies.
 func (s *State) isStale(a alarm) bool {
 	t := &s.tasks[a.task]
 	switch a.kind {
@@ -76,7 +73,7 @@ func (s *State) isStale(a alarm) bool {
 	}
 }
 
-// dropStale removes stale alarms until the earliest alarm is not stale.
+// dropStale removes stale alarms from the top of each heap.
 func (s *State) dropStale() {
 	for i := range s.clocks {
 		for c := &s.clocks[i]; len(*c) > 0 && s.isStale((*c)[0]); {
@@ -85,8 +82,8 @@ func (s *State) dropStale() {
 	}
 }
 
-// clockTime returns the time at which the clocks stopped, or the current time if they run.
-// Deadlines that are computed from it are shifted when the clocks start again.
+// clockTime returns the time at which the clocks stopped, or at if they run. Deadlines computed
+// from it are shifted when the clocks start again.
 func (s *State) clockTime(at time.Time) time.Time {
 	if s.ended != nil && !s.endedAt.After(at) {
 		at = s.endedAt
@@ -97,7 +94,7 @@ func (s *State) clockTime(at time.Time) time.Time {
 	return at
 }
 
-// shiftDeadlines moves all deadlines by d, the time for which the clocks stood still.
+// shiftDeadlines moves all deadlines by d, the time for which the clocks were stopped.
 func (s *State) shiftDeadlines(d time.Duration) {
 	if d <= 0 {
 		return
@@ -139,19 +136,17 @@ func (s *State) shiftDeadlines(d time.Duration) {
 	}
 }
 
-// clocksRun reports whether the clocks run: the run is neither stopped nor paused, and does not
-// wait for an operator as a whole.
+// clocksRun returns false while the run is stopping, is paused, or waits for an operator as a
+// whole.
 func (s *State) clocksRun() bool {
 	return s.stopping == nil && !s.paused && !s.awaitsOperator()
 }
 
-// awaitsOperator reports whether the run as a whole waits for an operator. It returns false for an
-// approval, which is part of the plan.
+// awaitsOperator returns false for an approval: it is part of the plan, so the clocks keep running.
 func (s *State) awaitsOperator() bool {
 	return s.approvals == 0 && CurrentPhase(s) == v1alpha1.RunPaused
 }
 
-// setAwaitingApproval records that a task waits for an approval, or no longer waits. The clocks run meanwhile.
 func (s *State) setAwaitingApproval(i int, asking bool, until time.Time) {
 	t := &s.tasks[i]
 	switch {
@@ -166,7 +161,8 @@ func (s *State) setAwaitingApproval(i int, asking bool, until time.Time) {
 	}
 }
 
-// edgesIdle reports whether no timeout of an edge runs, except for edges from a task that waits for an approval.
+// edgesIdle reports whether no edge timeout is running, ignoring edges from tasks that wait for an
+// approval.
 func (s *State) edgesIdle() bool {
 	for _, a := range *s.clock(alarmEdge) {
 		if !s.isStale(a) && !s.tasks[s.tasks[a.task].edges[a.kind].parent].awaitingApproval {
@@ -176,16 +172,14 @@ func (s *State) edgesIdle() bool {
 	return true
 }
 
-// delayPassed reports whether the delay before another attempt has passed. It also returns true if
-// the clock is behind the time of the failure. The clock was then set back, or the failure was
-// recorded on another machine, and the delay must not become longer.
+// delayPassed returns true also if now is before the time of the failure. Then the clock was set
+// back, or another machine recorded the failure, and the delay must not become longer.
 func (s *State) delayPassed(a alarm, now time.Time) bool {
 	return !a.at.After(now) || now.Before(s.tasks[a.task].retryFrom)
 }
 
-// deadlineAt returns when the run reaches its deadline; zero if never. It returns zero when all
-// tasks have ended: the deadline does not bound the release of holds, and it does not roll back
-// tasks that succeeded.
+// deadlineAt returns zero if there is no deadline or all tasks have ended: the deadline does not
+// limit the release of holds, and must not roll back tasks that succeeded.
 func (s *State) deadlineAt() time.Time {
 	if s.stageRemaining == [3]int{} {
 		return time.Time{}
@@ -193,8 +187,8 @@ func (s *State) deadlineAt() time.Time {
 	return s.deadline
 }
 
-// NextAt returns when Decide will return events although nothing else happens; zero if never. The
-// time is in the past for an effect that is due and waits for a free slot.
+// NextAt returns when Decide will next return events without any other input; zero means never. The
+// time is in the past for an effect that is due but waits for a free slot.
 func NextAt(s *State) time.Time {
 	var at time.Time
 	sooner := func(t time.Time) {

@@ -66,7 +66,6 @@ func (s *State) abort(in AbortRun) ([]Event, error) {
 	}
 }
 
-// resume returns the events with which a stopped run continues.
 func (s *State) resume(in ResumeRun, now time.Time) ([]Event, error) {
 	var since time.Time
 	switch {
@@ -88,13 +87,13 @@ func (s *State) resume(in ResumeRun, now time.Time) ([]Event, error) {
 	case CurrentPhase(s) == v1alpha1.RunPaused:
 		return nil, fmt.Errorf("%s waits for an operator: %s", view.First(s.waitingTasks()), s.decisionAdvice())
 	default:
-		return nil, nil // it runs already
+		return nil, nil // it is already running
 	}
 	e := Resumed{Reason: in.Reason}
 	if stood := now.Sub(since); stood > 0 && !since.IsZero() {
 		e.Shift = Duration(stood)
 	}
-	if s.stopping != nil && s.stopping.cause == CauseDeadline { // the deadline starts again: otherwise the resume would have no effect
+	if s.stopping != nil && s.stopping.cause == CauseDeadline { // restart the deadline: otherwise the run would be stopped again at once
 		e.Shift = max(e.Shift, Duration(now.Sub(s.deadline))+s.Deadline)
 	}
 	var once []Event
@@ -105,10 +104,11 @@ func (s *State) resume(in ResumeRun, now time.Time) ([]Event, error) {
 		}
 		e.Rerun = append(e.Rerun, s.def[i].Name)
 	}
-	return append(once, e), nil // in this order, so that no task stays interrupted if only some events are stored
+	return append(once, e), nil // in this order, so that no task stays interrupted if only a prefix is stored
 }
 
-// rerun returns the tasks that run again when the run is resumed. A paused task waits for a decision instead.
+// rerun returns the tasks that run again on resume. A paused task is not one of them: it waits for
+// a decision.
 func (s *State) rerun() []int {
 	again := make(map[int]bool)
 	for i := range s.tasks {
@@ -129,8 +129,8 @@ func (s *State) rerun() []int {
 	return slices.Sorted(slices.Values(slices.Concat(slices.Collect(maps.Keys(again)), s.neededHolds(again))))
 }
 
-// holdReleased reports whether the end of the run released the task's hold, or began to, and no
-// other task had released it before.
+// holdReleased reports whether the end of the run released the task's hold, or began to. It returns
+// false if another task had already released it.
 func (s *State) holdReleased(i int) bool {
 	t := &s.tasks[i]
 	for n := range s.def[i].Steps {
@@ -234,7 +234,6 @@ func (s *State) unknownTask(name string) error {
 	return fmt.Errorf("the run has no task %q; its tasks are %s", name, view.First(names))
 }
 
-// waitingTasks returns the names of the tasks that wait for a decision.
 func (s *State) waitingTasks() (names []string) {
 	for i := range s.tasks {
 		t := &s.tasks[i]

@@ -8,8 +8,8 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// Decide returns the events that follow from an input, in order. It does not change the state. An
-// error refuses an operator's command, and says which commands are possible. Callers call it with a
+// Decide returns the events that follow from an input, in order, without changing the state. An
+// error rejects an operator's command and names the possible commands. Callers repeat it with a
 // Tick until it returns no events.
 func Decide(s *State, in Input, now time.Time) ([]Event, error) {
 	if !s.IsDefined() {
@@ -61,7 +61,7 @@ func Decide(s *State, in Input, now time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// stillGone returns the elements whose steps are still done, each task once.
+// stillGone drops tasks that no longer count as succeeded, and duplicates.
 func (s *State) stillGone(list []Gone) []Gone {
 	var gone []Gone
 	for _, g := range list {
@@ -86,7 +86,7 @@ func (s *State) verifiedEvent(gone []Gone) Event {
 	return e
 }
 
-// runningTask returns the task whose attempt is in flight.
+// runningTask returns the task if exactly this attempt is in flight.
 func (s *State) runningTask(task, step string, attempt int) (int, bool) {
 	i, ok := s.index(task)
 	if !ok || s.tasks[i].phase != taskRunning || s.lost.has(i) || s.tasks[i].attempt() != attempt || s.def[i].Steps[s.tasks[i].step].Name != step {
@@ -114,7 +114,8 @@ func (s *State) actDone(in ActDone, now time.Time) []Event {
 	return append(s.expiredEdges(i, now), TaskSucceeded{Task: in.Task, Step: in.Step, Output: in.Output})
 }
 
-// expiredEdges returns events for the edges of a task that have timed out, so that its end does not satisfy them.
+// expiredEdges returns events for the outgoing edges of a task that have timed out, so that the end
+// of the task does not satisfy them.
 func (s *State) expiredEdges(i int, now time.Time) []Event {
 	if !s.clocksRun() {
 		return nil
@@ -128,7 +129,6 @@ func (s *State) expiredEdges(i int, now time.Time) []Event {
 	return events
 }
 
-// actFailed returns the events that follow from an attempt that did not succeed.
 func (s *State) actFailed(in ActFailed, now time.Time) []Event {
 	i, ok := s.runningTask(in.Task, in.Step, in.Attempt)
 	if !ok {
@@ -143,8 +143,8 @@ func (s *State) actFailed(in ActFailed, now time.Time) []Event {
 	return s.retryOrFail(i, in, now)
 }
 
-// awaitOperator returns the event with which a step waits for an operator, until its attempt, or
-// all attempts, would have timed out.
+// awaitOperator returns the event that makes a step wait for an operator. The question expires when
+// the attempt, or all attempts together, would have timed out.
 func (s *State) awaitOperator(i int, in ActAwaitsOperator, now time.Time) Event {
 	t := &s.tasks[i]
 	until := t.timeoutAt
@@ -157,7 +157,7 @@ func (s *State) awaitOperator(i int, in ActAwaitsOperator, now time.Time) Event 
 	return TaskPaused{Task: in.Task, Step: in.Step, Reason: ReasonApproval, Message: in.Message, ClocksRun: true, ExpiresAt: until}
 }
 
-// expireQuestion returns the events with which a step fails that nobody has decided about in time.
+// expireQuestion fails a step whose question nobody answered in time.
 func (s *State) expireQuestion(i int, now time.Time) []Event {
 	t, d := &s.tasks[i], &s.def[i]
 	return s.retryOrFail(i, ActFailed{
@@ -166,7 +166,6 @@ func (s *State) expireQuestion(i int, now time.Time) []Event {
 	}, now)
 }
 
-// retryOrFail returns another attempt, or the verdict of the task's policy.
 func (s *State) retryOrFail(i int, in ActFailed, now time.Time) []Event {
 	t, step := &s.tasks[i], &s.def[i].Steps[s.tasks[i].step]
 	if !in.Final && t.failures < step.Retry.Max {
@@ -179,8 +178,8 @@ func (s *State) retryOrFail(i int, in ActFailed, now time.Time) []Event {
 	return s.failPermanently(i, in, now)
 }
 
-// outcomeUnknown returns the event for an attempt with an unknown outcome: another attempt, which
-// does not count, or a failure if the task may run only once.
+// outcomeUnknown returns the event for an attempt with an unknown outcome: a retry that does not
+// count, or a pause if the task may run at most once.
 func (s *State) outcomeUnknown(i int, cause Cause, message string, now time.Time) Event {
 	t, d := &s.tasks[i], &s.def[i]
 	step := d.Steps[t.step].Name
@@ -197,8 +196,8 @@ func atMostOnceMessage(message string) string {
 	return message + "; its outcome is unknown, and the task may run at most once"
 }
 
-// failPermanently returns the verdict on a task whose attempts are used up, after events for the
-// edges that it can no longer satisfy.
+// failPermanently expires the edges that timed out before it returns the verdict, so that the
+// failure cannot satisfy them.
 func (s *State) failPermanently(i int, in ActFailed, now time.Time) []Event {
 	return append(s.expiredEdges(i, now), s.verdict(i, in, now)...)
 }
@@ -224,7 +223,6 @@ func (s *State) verdict(i int, in ActFailed, now time.Time) []Event {
 	return []Event{failed}
 }
 
-// blockingEvent returns the verdict on the run that follows from the failure of a task.
 func (s *State) blockingEvent(i int, cause Cause, message string) Event {
 	if s.def[i].Policy == v1alpha1.Rollback {
 		return s.rollback(s.def[i].Name, cause, message)
@@ -232,9 +230,9 @@ func (s *State) blockingEvent(i int, cause Cause, message string) Event {
 	return Aborted{Task: s.def[i].Name, Cause: cause, Message: message}
 }
 
-// isHandled reports whether a branch of the graph handles the failure, and the task, its kind and
-// the type of its objects have no policy. A branch that was skipped, or whose edge has timed out,
-// does not handle it.
+// isHandled reports whether a branch of the graph handles the failure. A failure policy on the
+// task, its kind or its object type takes precedence over branches. A branch that was skipped, or
+// whose edge has timed out, does not handle it.
 func (s *State) isHandled(i int, now time.Time) bool {
 	if s.def[i].ownPolicyText() != "" {
 		return false
@@ -251,7 +249,7 @@ func (s *State) isHandled(i int, now time.Time) bool {
 	return false
 }
 
-// rollback returns the verdict Rollback, or Abort if a point of no return has been passed.
+// rollback returns Aborted instead if a point of no return has been passed.
 func (s *State) rollback(task string, cause Cause, message string) Event {
 	if passed := s.passedPointOfNoReturn(); passed != "" {
 		return Aborted{Task: task, Cause: cause, Message: fmt.Sprintf("%s; not rolled back: %s is a point of no return", message, passed)}
@@ -259,7 +257,6 @@ func (s *State) rollback(task string, cause Cause, message string) Event {
 	return RollbackStarted{Task: task, Cause: cause, Message: message}
 }
 
-// passedPointOfNoReturn returns a task that is a point of no return and has started, or "".
 func (s *State) passedPointOfNoReturn() string {
 	for i := range s.def {
 		if s.def[i].PointOfNoReturn && s.tasks[i].steps[s.def[i].OwnStep()].started && !s.tasks[i].steps[s.def[i].OwnStep()].undone {

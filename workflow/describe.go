@@ -7,7 +7,7 @@ import (
 	"scute.dev/view"
 )
 
-// Describe returns an event of a run in words, without inputs, outputs and the data of an undo.
+// Describe renders an event in words. It omits inputs, outputs and undo data.
 func Describe(e Event) view.Line {
 	switch e := e.(type) {
 	case Defined:
@@ -95,7 +95,7 @@ func runTask(e Event) view.Line {
 	}
 }
 
-// consequence returns what a failure means for the run.
+// consequence describes how a failure affects the run.
 func consequence(e TaskFailed) string {
 	switch {
 	case e.Verdict == v1alpha1.VerdictIgnored:
@@ -109,7 +109,6 @@ func consequence(e TaskFailed) string {
 	}
 }
 
-// step returns the name of a task, with the name of the hook for a step of a hook.
 func step(task, step string) string {
 	if step == "" {
 		return task
@@ -142,7 +141,8 @@ func gone(list []Gone) string {
 	return repeating("", names)
 }
 
-// question returns the question that a decision answers. For a decision of an earlier version it returns the attempt.
+// question falls back to the attempt for decisions of earlier versions, which do not name a
+// question.
 func question(e Decided) string {
 	switch {
 	case e.Question > 0:

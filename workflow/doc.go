@@ -3,14 +3,14 @@
 //
 //	outcome or command -> Decide(state, input, now) -> []Event -> the log -> Apply -> effects to perform -> outcome ...
 //
-// An outcome is the result of a task, and a verdict is its meaning for the other tasks. Edges
-// depend on verdicts only. Apply updates which tasks are ready in time proportional to the edges of
-// the event's task, so that a decision costs the same in a run of a hundred tasks and of a hundred
+// An outcome is the result of a task; a verdict is what the outcome means for the other tasks.
+// Edges depend only on verdicts. Apply tracks which tasks are ready in time proportional to the
+// edges of the event's task, so a decision costs the same with a hundred tasks and with a hundred
 // thousand.
 //
-// Every function here is deterministic and total: no clock, no I/O, no goroutine. Package
-// workflow/runner drives runs, workflow/task has the effects, workflow/manifest converts manifests
-// to definitions, and workflow/lifecycle has the six named workflows.
+// Every function is deterministic and total: no clock, no I/O, no goroutines. Package
+// workflow/runner drives runs, workflow/task contains the effects, workflow/manifest converts
+// manifests to definitions, and workflow/lifecycle contains the six named workflows.
 //
-// This package never contains a client of Kubernetes or NATS, files, randomness, or the time of day.
+// This package never contains Kubernetes or NATS clients, files, randomness, or the time of day.
 package workflow

@@ -8,7 +8,7 @@ import (
 	"scute.dev/view"
 )
 
-// load builds the graph of a definition, with all tasks pending.
+// load builds the graph of a definition with all tasks pending.
 func (s *State) load(tasks []Task) {
 	s.def = tasks
 	s.byName = make(map[string]int, len(tasks))
@@ -26,7 +26,7 @@ func (s *State) load(tasks []Task) {
 		for n, need := range tasks[i].Needs {
 			parent, ok := s.byName[need.Task]
 			if !ok {
-				parent = i // Build refuses it; if a log contains it, the task waits for itself
+				parent = i // Build rejects it; if a log contains it anyway, the task waits for itself
 			}
 			t.edges = append(t.edges, edge{parent: parent})
 			s.children[parent] = append(s.children[parent], child{i, n})
@@ -37,7 +37,6 @@ func (s *State) load(tasks []Task) {
 	s.openStages()
 }
 
-// edgeCounts returns the numbers of edges that are required or optional like a need.
 func (t *taskState) edgeCounts(need Need) *[edgeUnsatisfiable + 1]int {
 	if need.Optional {
 		return &t.optional
@@ -45,7 +44,8 @@ func (t *taskState) edgeCounts(need Need) *[edgeUnsatisfiable + 1]int {
 	return &t.required
 }
 
-// openStages starts the next stage when all tasks of the stage before have ended.
+// openStages evaluates the tasks of the current stage, and starts the next stage when all of them
+// have ended.
 func (s *State) openStages() {
 	for {
 		for i := range s.def {
@@ -60,7 +60,7 @@ func (s *State) openStages() {
 	}
 }
 
-// evaluate updates whether a task may start, or can never start.
+// evaluate updates whether a task is ready, or can never start.
 func (s *State) evaluate(i int) {
 	t := &s.tasks[i]
 	ready, unmeetable := false, false
@@ -82,13 +82,13 @@ func (s *State) setEdge(c child, to edgeState) {
 	counts := t.edgeCounts(s.def[c.task].Needs[c.need])
 	counts[e.state]--
 	counts[to]++
-	if e.state = to; to == edgeOpen { // its timeout starts again with the task that runs again
+	if e.state = to; to == edgeOpen { // its timeout starts again when the parent runs again
 		e.expires = time.Time{}
 	}
 	s.evaluate(c.task)
 }
 
-// edgeStateOf returns the state of an edge for the state of its parent.
+// edgeStateOf returns the state of an edge for its parent t.
 func edgeStateOf(on v1alpha1.On, t *taskState) edgeState {
 	good := func(yes bool) edgeState {
 		if yes {
@@ -108,7 +108,8 @@ func edgeStateOf(on v1alpha1.On, t *taskState) edgeState {
 	}
 }
 
-// setPhase sets the phase of a task, and updates its edges. A final phase has a verdict.
+// setPhase updates everything derived from the phase: counts, edges, stages and clocks. A final
+// phase needs a verdict.
 func (s *State) setPhase(i int, to taskPhase, verdict v1alpha1.Verdict, at time.Time) {
 	t := &s.tasks[i]
 	was := t.ended()
@@ -153,18 +154,17 @@ func (s *State) setPhase(i int, to taskPhase, verdict v1alpha1.Verdict, at time.
 	}
 }
 
-// awaitsDecision reports whether the task waits for an operator's decision.
 func (t *taskState) awaitsDecision() bool {
 	return t.phase == taskPaused || t.phase == taskInterrupted || t.phase == taskFailed && t.verdict == v1alpha1.VerdictBlocking
 }
 
-// ended reports whether the next stage may start as far as this task is concerned. A failure that
-// blocks the run does not end it, because it is retried.
+// ended reports whether the task lets the next stage start. A failure that blocks the run does not
+// count as an end, because the task runs again on resume.
 func (t *taskState) ended() bool {
 	return isFinal(t.phase) && t.verdict != v1alpha1.VerdictBlocking
 }
 
-// closeStages closes the stages after one, so that they wait for it again.
+// closeStages makes later stages wait for this stage again.
 func (s *State) closeStages(stage Stage) {
 	if s.stage <= stage {
 		return
@@ -183,7 +183,8 @@ func (s *State) propagate(i int) {
 	}
 }
 
-// startEdges starts the timeouts of a task's edges, at its first start. Timeouts that have started continue.
+// startEdges starts the timeouts of the outgoing edges at the task's first start. Running timeouts
+// continue.
 func (s *State) startEdges(i int, at time.Time) {
 	for _, c := range s.children[i] {
 		s.startEdge(c, at)
@@ -198,7 +199,7 @@ func (s *State) startEdge(c child, at time.Time) {
 	}
 }
 
-// renewEdges starts the timeouts of a task's expired edges again.
+// renewEdges restarts the timeouts of a task's expired incoming edges.
 func (s *State) renewEdges(i int, at time.Time) {
 	for n := range s.tasks[i].edges {
 		e := &s.tasks[i].edges[n]
@@ -215,12 +216,13 @@ func (s *State) renewEdges(i int, at time.Time) {
 	}
 }
 
-// pauseClocks stops the timeouts of a task's edges while it waits for an operator.
+// pauseClocks stops the timeouts of a task's outgoing edges while it waits for an operator, and
+// restarts them afterwards.
 func (s *State) pauseClocks(i int, pause bool, at time.Time) {
 	t := &s.tasks[i]
 	if pause {
 		if t.pausedAt.IsZero() {
-			t.pausedAt = s.clockTime(at) // this makes the alarms of its edges stale
+			t.pausedAt = s.clockTime(at) // makes the alarms of its edges stale
 		}
 		return
 	}
@@ -237,7 +239,7 @@ func (s *State) pauseClocks(i int, pause bool, at time.Time) {
 	}
 }
 
-// reopen makes a task pending again, and the tasks that were skipped because of its verdict.
+// reopen makes a task pending again, together with the tasks that were skipped because of it.
 func (s *State) reopen(i int, at time.Time) {
 	t := &s.tasks[i]
 	if t.ended() {
@@ -246,7 +248,7 @@ func (s *State) reopen(i int, at time.Time) {
 	t.failures, t.lost, t.recreate, t.pauseReason, t.message, t.planned, t.skipsChildren = 0, 0, t.recreate && t.phase != taskSucceeded, "", "", false, false
 	t.totalAt = time.Time{}
 	if t.undo != undoNone && !s.isRollingBack() {
-		t.steps[t.undoStep].done = false // it is unknown how far the release has progressed
+		t.steps[t.undoStep].done = false // it is unknown how far the release got
 		s.setUndo(i, undoNone)
 	}
 	t.step = s.firstStep(i)
@@ -259,7 +261,7 @@ func (s *State) reopen(i int, at time.Time) {
 	}
 }
 
-// firstStep returns the first step of a task that must be performed, or the last step if there is none.
+// firstStep returns the last step if none must be performed.
 func (s *State) firstStep(i int) int {
 	last := 0
 	for n := range s.tasks[i].steps {
@@ -273,8 +275,8 @@ func (s *State) firstStep(i int) int {
 	return last
 }
 
-// mustPerform reports whether a step must be performed: it has not succeeded yet, or its hold was
-// released, or the release has begun.
+// mustPerform returns true if a step has not succeeded yet, or if it holds something whose release
+// has happened or begun.
 func (s *State) mustPerform(i, n int) bool {
 	step := &s.tasks[i].steps[n]
 	if s.def[i].Steps[n].removed {
@@ -283,8 +285,8 @@ func (s *State) mustPerform(i, n int) bool {
 	return !step.done || s.def[i].Steps[n].Holds && step.started && step.undone
 }
 
-// nextStep returns the step that follows the current one, or -1 after the last. It returns an
-// earlier step if that must be performed again.
+// nextStep returns -1 after the last step. It returns an earlier step if that step must be
+// performed again.
 func (s *State) nextStep(i int) int {
 	for n := range s.tasks[i].steps {
 		if n != s.tasks[i].step && s.mustPerform(i, n) {
@@ -294,7 +296,8 @@ func (s *State) nextStep(i int) int {
 	return -1
 }
 
-// skipReason returns why a task can never start, and whether the graph plans this.
+// skipReason returns why a task can never start. planned reports whether the graph intends this,
+// such as for the branch not taken.
 func (s *State) skipReason(i int) (reason string, planned bool) {
 	t := &s.tasks[i]
 	planned = true
@@ -335,8 +338,8 @@ func (s *State) edgeReason(need Need, e *edge) (reason string, planned bool) {
 	}
 }
 
-// setRerunning records that an ended task runs again, or that it has ended again. Until then no
-// later task starts, even if all tasks in between have ended and do not run again.
+// setRerunning records that an ended task runs again, or that it has ended again. In between no
+// descendant starts, even if all tasks on the path have ended and do not rerun.
 func (s *State) setRerunning(i int, again bool) {
 	t := &s.tasks[i]
 	was := t.isBehind()
@@ -346,7 +349,7 @@ func (s *State) setRerunning(i int, again bool) {
 	}
 }
 
-// isBehind reports whether the task or one of its ancestors runs again.
+// isBehind reports whether the task or one of its ancestors is rerunning.
 func (t *taskState) isBehind() bool { return t.rerunning || t.behind > 0 }
 
 func (s *State) notifyDescendants(i int, behind bool) {

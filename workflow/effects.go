@@ -7,25 +7,25 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// EffectKind is the kind of an effect.
+// EffectKind identifies the kind of an effect.
 type EffectKind uint8
 
-// The effects.
+// The kinds of effects.
 const (
-	EffectAct    EffectKind = iota // an attempt at a step
-	EffectUndo                     // an attempt to undo a step
-	EffectHandle                   // a handler of failures
-	EffectVerify                   // a check of all steps that have succeeded
+	EffectAct    EffectKind = iota // one attempt at a step
+	EffectUndo                     // one attempt to undo a step
+	EffectHandle                   // one call of a failure handler
+	EffectVerify                   // a check of all steps that succeeded
 )
 
-// EffectID identifies an effect of a run.
+// EffectID identifies an effect within a run.
 type EffectID struct {
 	Kind    EffectKind
-	Task    string // "" for a handler of the run and for EffectVerify
-	Step    string // or the name of the handler
+	Task    string // "" for a handler of the whole run and for EffectVerify
+	Step    string // for EffectHandle the name of the handler
 	Attempt int
-	// Execution is the same for all attempts of a step until one has succeeded or the step was
-	// undone, and for all attempts of a handler of one failure.
+	// Execution is the same for all attempts until the step succeeds or is undone, and for all
+	// attempts of a handler at one failure. Idempotency keys depend on it.
 	Execution int
 }
 
@@ -33,34 +33,33 @@ type EffectID struct {
 type Effect struct {
 	EffectID
 	Spec *Step
-	// With are the inputs, before outputs of other tasks are filled in.
+	// With holds the inputs before outputs of other tasks are substituted.
 	With json.RawMessage
-	// TaskKind is the kind of the task's own step, if the effect is a step of a task.
+	// TaskKind is the kind of the task's own step, also when Spec is a hook.
 	TaskKind string
 	// Recreate is set if the objects of the failed attempt must be deleted first.
 	Recreate bool
-	// TimeoutAt is when the attempt times out, and TotalAt is when all attempts together time out.
-	// Zero means never.
+	// TimeoutAt ends this attempt, and TotalAt all attempts together. Zero means no timeout.
 	TimeoutAt, TotalAt time.Time
 	Undo               json.RawMessage
 	Output             json.RawMessage
-	// Cause and the fields below describe the failure for a handler. A failure of a task includes
-	// its kind and the attempt.
+	// The fields below describe the failure to a handler. FailedKind and FailedAttempt are set if a
+	// task failed.
 	Cause         Cause
 	Message       string
 	FailedKind    string
 	FailedAttempt int
 }
 
-// Effects returns the effects that are in flight according to the log, and the verification if it
-// is due. The driver starts the effects that it does not perform yet, and cancels the effects that
-// it performs and that are not returned.
+// Effects returns the effects in flight according to the log, and the verification if it is due.
+// The driver starts those that it does not perform yet, and cancels those that are no longer
+// returned.
 func Effects(s *State) []Effect {
 	if s.ended != nil || s.Stranded != "" {
 		return nil
 	}
 	var list []Effect
-	if s.stopping == nil { // a stop cancels these effects
+	if s.stopping == nil { // a stop cancels them
 		for i := range s.running.all() {
 			if !s.lost.has(i) {
 				list = append(list, s.actEffect(i))
@@ -115,8 +114,8 @@ func (s *State) handlerEffect(h handling) Effect {
 	return e
 }
 
-// EachStep calls fn for the steps that have started and were not undone, including steps of tasks
-// that a migration has removed. done reports whether the step and its task have succeeded.
+// EachStep calls fn for each step that has started and was not undone, including steps of tasks
+// that a migration removed. done reports whether both the step and its task have succeeded.
 func EachStep(s *State, fn func(e Effect, done bool)) {
 	for i := range s.tasks {
 		t := &s.tasks[i]
@@ -128,7 +127,8 @@ func EachStep(s *State, fn func(e Effect, done bool)) {
 	}
 }
 
-// Output returns the output of an ended task. A failed or ignored task may have recorded an output before it failed.
+// Output returns the output of a task that has ended. A failed or ignored task has one if it
+// recorded it before the failure.
 func (s *State) Output(task string) json.RawMessage {
 	i, ok := s.index(task)
 	if !ok {
@@ -145,7 +145,7 @@ func (s *State) output(i int) json.RawMessage {
 	return t.steps[s.def[i].OwnStep()].output
 }
 
-// LatestOutput returns the latest output of a task, in any phase.
+// LatestOutput returns the latest output of a task in any phase.
 func (s *State) LatestOutput(task string) json.RawMessage {
 	i, ok := s.index(task)
 	if !ok {
@@ -154,14 +154,14 @@ func (s *State) LatestOutput(task string) json.RawMessage {
 	return s.tasks[i].steps[s.def[i].OwnStep()].output
 }
 
-// IsPartial reports whether the result of Recorded is from a failed attempt, and may be incomplete.
+// IsPartial reports whether the output is from a failed attempt and may be incomplete.
 func (s *State) IsPartial(task string) bool {
 	i, ok := s.index(task)
 	return ok && s.tasks[i].steps[s.def[i].OwnStep()].partial
 }
 
-// Inputs returns the outputs of all direct and indirect dependencies of a task, and for a hook
-// after the task also the task's output.
+// Inputs returns the outputs of all direct and indirect dependencies. For a hook after the task,
+// they include the task's own output.
 func (s *State) Inputs(task, step string) map[string]json.RawMessage {
 	i, ok := s.index(task)
 	if !ok || !s.outputs {
@@ -171,7 +171,7 @@ func (s *State) Inputs(task, step string) map[string]json.RawMessage {
 	if out := s.LatestOutput(task); out != nil && s.stepIndex(i, step) > s.def[i].OwnStep() {
 		inputs[task] = out
 	}
-	seen := make([]bool, len(s.tasks)) // a slice is faster than a map, and each attempt of a large run needs it
+	seen := make([]bool, len(s.tasks)) // a slice: faster than a map, and each attempt of a large run allocates it
 	seen[i] = true
 	queue := []int{i}
 	for n := 0; n < len(queue); n++ {
@@ -190,8 +190,8 @@ func (s *State) Inputs(task, step string) map[string]json.RawMessage {
 	return inputs
 }
 
-// Due reports whether a run has something to do at a time without an operator. A run that waits for
-// an approval is due again when a timeout ends.
+// Due reports whether a run can continue now without an operator. A run that waits for an approval
+// is due again when a timeout ends.
 func Due(s *State, now time.Time) bool {
 	switch CurrentPhase(s) {
 	case v1alpha1.RunPending, v1alpha1.RunRunning, v1alpha1.RunPartiallyPaused, v1alpha1.RunRollingBack:
@@ -237,14 +237,15 @@ func CurrentPhase(s *State) v1alpha1.RunPhase {
 	}
 }
 
-// idle reports whether nothing continues without an operator. A pending deadline does not count as
-// work.
+// idle reports whether nothing can continue without an operator. A deadline that has not passed
+// does not count as work.
 func (s *State) idle() bool {
 	return s.inFlight() == 0 && len(s.handlers) == 0 && s.ready.n == 0 && s.unmeetable.n == 0 && len(*s.clock(alarmRetry)) == 0 &&
 		(len(*s.clock(alarmEdge)) == 0 || s.approvals > 0 && s.edgesIdle()) && !s.verify && s.undoable.n == 0 && len(*s.clock(alarmUndo)) == 0
 }
 
-// CurrentInputs returns the kind and the inputs of a task's current step, before outputs of other tasks are filled in.
+// CurrentInputs returns the kind and the inputs of a task's current step, before outputs of other
+// tasks are substituted.
 func (s *State) CurrentInputs(task string) (kind string, with json.RawMessage, ok bool) {
 	i, ok := s.index(task)
 	if !ok {

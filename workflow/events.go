@@ -7,18 +7,18 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// Event is an event about a run.
+// Event is an event of a run.
 type Event interface{ event() }
 
-// Cause is the cause of a failure.
+// Cause classifies a failure.
 type Cause string
 
-// The causes.
+// The causes of failures.
 const (
 	CauseError     Cause = "error"
-	CauseTimeout   Cause = "timeout"   // of one attempt, or of all of them
-	CauseLost      Cause = "lost"      // its process ended, and the outcome is unknown
-	CauseCancelled Cause = "cancelled" // the run stopped it
+	CauseTimeout   Cause = "timeout"   // of one attempt, or of all attempts together
+	CauseLost      Cause = "lost"      // the process died, and the outcome is unknown
+	CauseCancelled Cause = "cancelled" // the run cancelled the attempt
 	CauseDeadline  Cause = "deadline"  // of the run
 	CauseOperator  Cause = "operator"
 )
@@ -26,18 +26,18 @@ const (
 // PauseReason is why a task waits for an operator.
 type PauseReason string
 
-// The reasons.
+// The reasons for a pause.
 const (
-	ReasonFailed   PauseReason = "failed"   // it failed for good, and its policy is Pause
+	ReasonFailed   PauseReason = "failed"   // it failed permanently, and its policy is Pause
 	ReasonApproval PauseReason = "approval" // its kind asks for a decision
-	ReasonUnknown  PauseReason = "unknown"  // it may run only once, and the result is unknown
+	ReasonUnknown  PauseReason = "unknown"  // it may run at most once, and its outcome is unknown
 	ReasonHeld     PauseReason = "held"     // an operator held it
 )
 
 // Action is an operator's decision about a task.
 type Action string
 
-// The decisions.
+// The actions.
 const (
 	ActRetry          Action = "retry"
 	ActIgnore         Action = "ignore"
@@ -50,74 +50,77 @@ const (
 	ActAbandon        Action = "abandon"
 )
 
-// StepKeys is the form of the idempotency keys: they differ by step, and between the step and its undo.
+// StepKeys is the current form of idempotency keys: they differ by step, and between a step and its
+// undo.
 const StepKeys = 1
 
-// Events about a run.
+// The events of a run as a whole.
 type (
-	// Defined has a part of a definition's tasks. The parts 0 to Of-1 precede the Started or Migrated that uses them.
+	// Defined carries a part of a definition's tasks. Parts 0 to Of-1 precede the Started or
+	// Migrated that uses them.
 	Defined struct {
 		Part  int    `json:"part"`
 		Of    int    `json:"of"`
 		Tasks []Task `json:"tasks"`
 	}
-	// Started starts a run with a definition.
 	Started struct {
 		Header
 		Hash     string    `json:"hash"`
 		Deadline time.Time `json:"deadlineAt,omitzero"`
-		// KeyForm is the form of the idempotency keys, which is StepKeys.
+		// KeyForm is StepKeys; logs of earlier versions lack it.
 		KeyForm int `json:"keyForm,omitempty"`
-		// Origin is a part of the keys of a local run: the ID of the log in which it was started.
-		// The IDs of local runs are counted from 1 in each log, so they are not unique.
+		// Origin is the ID of the log in which a local run was started. It is part of the run's
+		// idempotency keys, because each log numbers its local runs from 1.
 		Origin string `json:"origin,omitempty"`
 	}
-	// Claimed has the process that drives the run from now on.
+	// Claimed records the process that drives the run from now on.
 	Claimed struct {
 		Holder string `json:"holder"`
 	}
-	// Stranded means that the process with the claim does not know a kind that the run needs.
+	// Stranded means that the claiming process does not know a kind that the run needs.
 	Stranded struct {
 		Reason string `json:"reason"`
 	}
-	// Paused means that no further effect starts. Effects in flight end.
+	// Paused means that no further effect starts. Effects in flight continue to their end.
 	Paused struct {
 		Reason string `json:"reason,omitempty"`
 	}
-	// Resumed resumes a run that was paused, aborted, or whose process died.
+	// Resumed continues a run that was paused or aborted, or whose process died.
 	Resumed struct {
 		Reason string `json:"reason,omitempty"`
 		// Shift is how long the clocks were stopped.
 		Shift Duration `json:"shift,omitzero"`
-		// Rerun are the tasks that run again: failed and interrupted tasks, tasks that always run
-		// again, tasks whose hold is needed again, and tasks that release it.
+		// Rerun lists the tasks that run again: failed and interrupted tasks, tasks with always,
+		// tasks whose hold is needed again, and the tasks that release those holds.
 		Rerun []string `json:"rerun,omitempty"`
 	}
-	// Verified means that the steps that succeeded before a resume were checked. Gone are the tasks
-	// that must run again.
+	// Verified records the check, after a resume, of the tasks that had succeeded. The tasks in
+	// Gone must run again.
 	Verified struct {
 		Gone []Gone `json:"gone,omitempty"`
-		// Rerun are the tasks with released holds that the tasks in Gone need, and the tasks that release them.
+		// Rerun lists tasks whose released holds the tasks in Gone need, and the tasks that release
+		// them.
 		Rerun []string `json:"rerun,omitempty"`
 	}
-	// Aborted means that no further effect starts, and effects in flight are cancelled.
+	// Aborted means that no further effect starts and effects in flight are cancelled.
 	Aborted struct {
 		Task    string `json:"task,omitempty"`
 		Cause   Cause  `json:"cause"`
 		Message string `json:"message,omitempty"`
 	}
-	// RollbackStarted means that effects in flight are cancelled, and then all steps of the run are undone.
+	// RollbackStarted means that effects in flight are cancelled, and then all steps are undone.
 	RollbackStarted struct {
 		Task    string `json:"task,omitempty"`
 		Cause   Cause  `json:"cause"`
 		Message string `json:"message,omitempty"`
 	}
-	// Ended means that the run has ended. Only an Aborted run can be resumed.
+	// Ended means that the run has ended. It can be resumed only if Phase is Aborted.
 	Ended struct {
 		Phase   v1alpha1.RunPhase `json:"phase"`
 		Message string            `json:"message,omitempty"`
 	}
-	// Migrated means that the run continues with another definition, whose parts precede this event.
+	// Migrated means that the run continues with another definition, whose parts precede this
+	// event.
 	Migrated struct {
 		Header
 		Hash string   `json:"hash"`
@@ -131,9 +134,10 @@ type Gone struct {
 	Reason string `json:"reason"`
 }
 
-// Events about a task.
+// The events of a task.
 type (
-	// TaskStarted means that an attempt at a step starts. It times out at TimeoutAt, and all attempts at TotalAt.
+	// TaskStarted means that an attempt at a step starts. TimeoutAt ends the attempt, and TotalAt
+	// all attempts.
 	TaskStarted struct {
 		Task      string    `json:"task"`
 		Step      string    `json:"step,omitempty"`
@@ -141,21 +145,20 @@ type (
 		TimeoutAt time.Time `json:"timeoutAt,omitzero"`
 		TotalAt   time.Time `json:"totalAt,omitzero"`
 	}
-	// UndoRecorded contains the record of what an attempt is about to change, and of the state
-	// before the change.
+	// UndoRecorded stores what an attempt is about to change, and the state before the change.
 	UndoRecorded struct {
 		Task    string          `json:"task"`
 		Step    string          `json:"step,omitempty"`
 		Undo    json.RawMessage `json:"undo,omitempty"`
 		Adopted bool            `json:"adopted,omitempty"`
 	}
-	// Progressed contains a sentence about what an attempt waits for.
+	// Progressed carries a sentence about what an attempt is waiting for.
 	Progressed struct {
 		Task    string `json:"task"`
 		Step    string `json:"step,omitempty"`
 		Message string `json:"message"`
 	}
-	// AttemptFailed means that another attempt follows at RetryAt.
+	// AttemptFailed means that the next attempt starts at RetryAt.
 	AttemptFailed struct {
 		Task    string    `json:"task"`
 		Step    string    `json:"step,omitempty"`
@@ -166,19 +169,19 @@ type (
 		// Output is what the attempt recorded before it failed.
 		Output json.RawMessage `json:"output,omitempty"`
 	}
-	// StepSucceeded means that the next step of the task follows.
+	// StepSucceeded means that the task continues with its next step.
 	StepSucceeded struct {
 		Task   string          `json:"task"`
 		Step   string          `json:"step,omitempty"`
 		Output json.RawMessage `json:"output,omitempty"`
 	}
-	// TaskSucceeded means that the last step of the task has succeeded.
+	// TaskSucceeded means that the last step of the task succeeded.
 	TaskSucceeded struct {
 		Task   string          `json:"task"`
 		Step   string          `json:"step,omitempty"`
 		Output json.RawMessage `json:"output,omitempty"`
 	}
-	// TaskFailed means that the task has failed for good.
+	// TaskFailed means that the task failed permanently.
 	TaskFailed struct {
 		Task    string                 `json:"task"`
 		Step    string                 `json:"step,omitempty"`
@@ -187,34 +190,31 @@ type (
 		Message string                 `json:"message,omitempty"`
 		Verdict v1alpha1.Verdict       `json:"verdict"`
 		Policy  v1alpha1.FailurePolicy `json:"policy"`
-		// SkipsChildren is set if the policy or a decision, and not the graph, skips the tasks that
-		// need this task's success.
-		SkipsChildren bool `json:"skipsChildren,omitempty"`
-		// Output is what the attempt recorded before it failed.
-		Output json.RawMessage `json:"output,omitempty"`
+		// SkipsChildren is set if the policy or a decision, rather than the graph, skips the tasks
+		// that need this one's success.
+		SkipsChildren bool            `json:"skipsChildren,omitempty"`
+		Output        json.RawMessage `json:"output,omitempty"`
 	}
-	// TaskPaused means that the task waits for an operator.
 	TaskPaused struct {
-		Task    string      `json:"task"`
-		Step    string      `json:"step,omitempty"`
-		Reason  PauseReason `json:"reason"`
-		Cause   Cause       `json:"cause,omitempty"`
-		Message string      `json:"message,omitempty"`
-		// Output is what the attempt recorded before it failed.
-		Output json.RawMessage `json:"output,omitempty"`
-		// ClocksRun is set if the task waits for an approval; the clocks run meanwhile. The task
-		// fails at ExpiresAt; zero if never.
+		Task    string          `json:"task"`
+		Step    string          `json:"step,omitempty"`
+		Reason  PauseReason     `json:"reason"`
+		Cause   Cause           `json:"cause,omitempty"`
+		Message string          `json:"message,omitempty"`
+		Output  json.RawMessage `json:"output,omitempty"`
+		// ClocksRun is set while the task waits for an approval: timeouts keep running. The task
+		// fails at ExpiresAt; zero means never.
 		ClocksRun bool      `json:"clocksRun,omitempty"`
 		ExpiresAt time.Time `json:"expiresAt,omitzero"`
 	}
-	// TaskSkipped means that the task will not run. Planned is set if the graph plans this, because
-	// another branch runs.
+	// TaskSkipped means that the task will not run. Planned is set if the graph intends this,
+	// because another branch runs.
 	TaskSkipped struct {
 		Task    string `json:"task"`
 		Reason  string `json:"reason"`
 		Planned bool   `json:"planned,omitempty"`
 	}
-	// TaskInterrupted means that the task was cancelled in flight, and runs again on resume.
+	// TaskInterrupted means that the task was cancelled in flight. It runs again on resume.
 	TaskInterrupted struct {
 		Task    string `json:"task"`
 		Step    string `json:"step,omitempty"`
@@ -226,36 +226,34 @@ type (
 		Task string `json:"task"`
 		Need string `json:"need"`
 	}
-	// TaskReleased means that an operator has released the task.
+	// TaskReleased means that an operator released a held task.
 	TaskReleased struct {
 		Task   string `json:"task"`
 		Reason string `json:"reason,omitempty"`
 	}
-	// Decided has an operator's decision.
 	Decided struct {
 		Task   string          `json:"task"`
 		Action Action          `json:"action"`
 		Output json.RawMessage `json:"output,omitempty"`
-		// With replaces the inputs of the step that is retried.
+		// With replaces the inputs of the retried step.
 		With   json.RawMessage `json:"with,omitempty"`
 		Reason string          `json:"reason,omitempty"`
-		// Attempt is the attempt that was decided about, in decisions of earlier versions.
+		// Attempt is set only in decisions of earlier versions, which had no Question.
 		Attempt int `json:"attempt,omitempty"`
-		// Question is the question that was answered, if the decision names it.
+		// Question is the number of the answered question, if the decision names one.
 		Question int `json:"question,omitempty"`
-		// StepOnly is set if only the step that asked was approved, for example a hook. The task
+		// StepOnly is set if only the waiting step was approved, for example a hook. The task
 		// continues with its next step.
 		StepOnly bool `json:"stepOnly,omitempty"`
 	}
-	// UndoStarted means that an attempt to undo a step starts.
 	UndoStarted struct {
 		Task    string `json:"task"`
 		Step    string `json:"step,omitempty"`
 		Attempt int    `json:"attempt"`
-		// Release is set if the hold of the step is released, and the run is not rolled back.
+		// Release is set if a hold is being released outside of a rollback.
 		Release bool `json:"release,omitempty"`
 	}
-	// UndoAttemptFailed means that another attempt follows at RetryAt.
+	// UndoAttemptFailed means that the next attempt to undo starts at RetryAt.
 	UndoAttemptFailed struct {
 		Task    string    `json:"task"`
 		Step    string    `json:"step,omitempty"`
@@ -263,12 +261,12 @@ type (
 		Message string    `json:"message"`
 		RetryAt time.Time `json:"retryAt"`
 	}
-	// Undone means that the step is undone, or that there was nothing to undo.
+	// Undone means that the step was undone, or that nothing had to be undone.
 	Undone struct {
 		Task    string `json:"task"`
 		Step    string `json:"step,omitempty"`
 		Release bool   `json:"release,omitempty"`
-		// NothingReason is why there was nothing to undo.
+		// NothingReason is why nothing had to be undone.
 		NothingReason string `json:"nothingReason,omitempty"`
 		// KeptReason is why the effect of the step was kept.
 		KeptReason string `json:"keptReason,omitempty"`
@@ -280,12 +278,13 @@ type (
 		Message string `json:"message"`
 		Release bool   `json:"release,omitempty"`
 	}
-	// HandlerStarted means that a failure handler runs for a task, or for the run.
+	// HandlerStarted means that a failure handler runs, for a task or for the run.
 	HandlerStarted struct {
 		Handler string `json:"handler"`
 		Task    string `json:"task,omitempty"`
 	}
-	// HandlerEnded means that a handler has ended. Its result does not replace the error that it handled.
+	// HandlerEnded means that a handler has ended. Its result does not replace the error that it
+	// handled.
 	HandlerEnded struct {
 		Handler string          `json:"handler"`
 		Task    string          `json:"task,omitempty"`

@@ -2,20 +2,20 @@ package workflow
 
 import "encoding/json"
 
-// Input is the input of a decision: a tick of the clock, the result of an effect, or an operator's command.
+// Input is an input of Decide: a tick, the outcome of an effect, or an operator's command.
 type Input interface{ input() }
 
-// Inputs from the driver of a run. Decide ignores an outcome that is not about an effect in flight.
+// Inputs from the driver of a run. Decide ignores the outcome of an effect that is not in flight.
 type (
-	// Tick requests the events that follow from the state and the time. Parallel bounds the effects in flight.
-	Tick struct{ Parallel int }
-	// ActDone means that an attempt at a step succeeded.
+	// Tick asks for the events that follow from the state and the time. Parallel limits the effects
+	// in flight.
+	Tick    struct{ Parallel int }
 	ActDone struct {
 		Task, Step string
 		Attempt    int
 		Output     json.RawMessage
 	}
-	// ActFailed means that an attempt failed. Final is set if another attempt would fail, too.
+	// ActFailed means that an attempt failed. Final means that a retry would fail too.
 	ActFailed struct {
 		Task, Step string
 		Attempt    int
@@ -25,81 +25,79 @@ type (
 		// Output is what the attempt recorded before it failed.
 		Output json.RawMessage
 	}
-	// ActAwaitsOperator means that an operator has to decide about the step.
+	// ActAwaitsOperator means that the step needs an operator's decision.
 	ActAwaitsOperator struct {
 		Task, Step string
 		Attempt    int
 		Message    string
 	}
-	// ActRecorded means that an attempt is about to change something.
+	// ActRecorded means that an attempt is about to change something. Undo is the state before the
+	// change.
 	ActRecorded struct {
 		Task, Step string
 		Attempt    int
 		Undo       json.RawMessage
 		Adopted    bool
 	}
-	// ActProgressed means that an attempt waits for something.
+	// ActProgressed reports what an attempt is waiting for.
 	ActProgressed struct {
 		Task, Step string
 		Attempt    int
 		Message    string
 	}
-	// UndoDone means that a step is undone. Kept is why its effect was kept instead.
+	// UndoDone means that a step was undone, or that its effect was kept for KeptReason.
 	UndoDone struct {
 		Task, Step string
 		KeptReason string
 	}
-	// UndoErrored means that an attempt to undo a step failed.
 	UndoErrored struct {
 		Task, Step string
 		Attempt    int
 		Message    string
 		Final      bool
 	}
-	// HandlerDone means that a handler has ended. Error is the result.
+	// HandlerDone means that a handler has ended. Error is "" if it succeeded.
 	HandlerDone struct {
 		Handler, Task string
 		Error         string
 		Output        json.RawMessage
 	}
-	// VerifyDone means that the steps that had succeeded were checked.
+	// VerifyDone carries the tasks that no longer pass their check.
 	VerifyDone struct{ Gone []Gone }
 )
 
-// Commands from an operator. Decide refuses a command that is not possible, with an error that
-// names the possible commands.
+// Commands from an operator. An error from Decide names the commands that are possible instead.
 type (
-	// PauseRun pauses the run: no further effect starts.
+	// PauseRun stops further effects from starting.
 	PauseRun struct{ Reason string }
-	// ResumeRun resumes a paused or aborted run. ProcessDied means that the process that drove the
-	// run has died, so that a run that seems to be running is resumed, too.
+	// ResumeRun resumes a paused or aborted run. With ProcessDied it also resumes a run that still
+	// appears to be running, because its process died.
 	ResumeRun struct {
 		Reason      string
 		ProcessDied bool
 	}
-	// AbortRun aborts a run: effects in flight are cancelled, and holds are released. The run can
-	// be resumed. AbortRun has no effect on a run that is ending. With Rollback the steps of the
-	// run are undone, even if the run was aborted before.
+	// AbortRun cancels the effects in flight and releases holds. The run can be resumed. With
+	// Rollback, the run's steps are also undone, even if the run was aborted before. Without it,
+	// AbortRun has no effect on a run that is ending.
 	AbortRun struct {
 		Reason   string
 		Rollback bool
 	}
 	// HoldTask prevents a task, and the tasks that depend on it, from starting.
-	HoldTask struct{ Task, Reason string }
-	// ReleaseTask releases a held task.
+	HoldTask    struct{ Task, Reason string }
 	ReleaseTask struct{ Task, Reason string }
-	// Decision is about a task that waits for a decision. Attempt is the attempt that is decided
-	// about; 0 is the latest.
+	// Decision answers the question of a task that waits for an operator.
 	Decision struct {
 		Task string
-		// Question is the number of the question that is answered, as in TaskStatus; 0 is the current one.
+		// Question is the number of the answered question, as in TaskStatus; 0 means the current
+		// one.
 		Question int
 		Action   Action
 		Output   json.RawMessage
 		With     json.RawMessage
 		Reason   string
 	}
-	// Migrate continues with another definition.
+	// Migrate continues the run with another definition.
 	Migrate struct {
 		To   *Definition
 		Plan []Change

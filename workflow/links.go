@@ -6,32 +6,31 @@ import (
 	"scute.dev/aggregate"
 )
 
-// The kinds of keys of events.
+// The kinds of keys that link events to their causes.
 const (
 	linkRun      = "run"     // the run can continue
-	linkClaim    = "claim"   // the claim of a process
+	linkClaim    = "claim"   // a process claimed the run
 	linkStop     = "stop"    // the verdict on the run
-	linkEnd      = "end"     // the end of the run waited for it
-	linkStage    = "stage"   // the end of a task of a stage
-	linkAttempt  = "attempt" // an attempt at a task
-	linkNext     = "next"    // the cause of the next attempt at a task
-	linkQuestion = "asked"   // the question about a task
+	linkEnd      = "end"     // something that the end of the run waited for
+	linkStage    = "stage"   // a task of a stage ended
+	linkAttempt  = "attempt" // an attempt at a task started
+	linkNext     = "next"    // what causes the next attempt at a task
+	linkQuestion = "asked"   // a task waits for an operator
 	linkDecided  = "decided" // an operator's decision about a task
-	linkDone     = "done"    // the end of a task
-	linkFailed   = "failed"  // a failure that handlers are called for
-	linkExpired  = "late"    // a need of a task that timed out
-	linkUndo     = "undo"    // an attempt to undo a step of a task
-	linkUndone   = "undone"  // the cause of the next attempt to undo
-	linkHandler  = "handler" // a handler of failures
+	linkDone     = "done"    // a task ended
+	linkFailed   = "failed"  // a failure that calls handlers
+	linkExpired  = "late"    // an edge of a task timed out
+	linkUndo     = "undo"    // an attempt to undo a step started
+	linkUndone   = "undone"  // what causes the next attempt to undo
+	linkHandler  = "handler" // a failure handler started
 )
 
 func runKey(what string) aggregate.Key { return aggregate.Key{Kind: what} }
 
 func keys(of ...aggregate.Key) []aggregate.Key { return of }
 
-// Links returns the links of an event to other events of the run. s is the state before it. An
-// operator's request has no cause, and neither has a claim of a run that another process had
-// claimed.
+// Links returns the links of e to other events of the run; s is the state before e. An operator's
+// request has no cause, nor has the claim of a run that another process had claimed before.
 func Links(s *State, e Event) aggregate.Links {
 	task := func(what string) aggregate.Key { return aggregate.Key{Kind: what, Name: taskOf(e)} }
 	switch e := e.(type) {
@@ -97,8 +96,8 @@ func linksOfRun(s *State, e Event) aggregate.Links {
 	}
 }
 
-// linksOfStop returns the links of a verdict on the run: its cause is a failure, a decision, or the
-// request, which set the deadline.
+// linksOfStop links a verdict on the run to a failure, a decision, or (for a deadline) the request
+// that set it.
 func linksOfStop(task string, cause Cause) aggregate.Links {
 	l := aggregate.Links{Keys: keys(runKey(linkStop), runKey(linkEnd))}
 	switch {
@@ -133,9 +132,9 @@ func linksOfUndo(e Event, task func(string) aggregate.Key) aggregate.Links {
 	}
 }
 
-// linksOfStart returns the possible causes of an attempt at a task. The cause of the first attempt
-// is the last satisfied need, or the last task of an earlier stage. The cause of a later attempt is
-// the end of the attempt before. Either can be a decision.
+// linksOfStart returns the possible causes of an attempt. The first attempt is caused by the last
+// satisfied need or the last task of an earlier stage, a later one by the end of the previous
+// attempt. Either can also be caused by a decision.
 func (s *State) linksOfStart(task string) []aggregate.Key {
 	of := keys(runKey(linkRun), aggregate.Key{Kind: linkNext, Name: task})
 	i, ok := s.index(task)
@@ -166,7 +165,6 @@ func (s *State) linksOfEnd(task string) []aggregate.Key {
 	return is
 }
 
-// linksOfSkip returns the keys of the events that prevent a task from ever starting.
 func (s *State) linksOfSkip(task string) []aggregate.Key {
 	of := keys(aggregate.Key{Kind: linkExpired, Name: task})
 	if i, ok := s.index(task); ok {
@@ -179,7 +177,7 @@ func (s *State) linksOfSkip(task string) []aggregate.Key {
 	return of
 }
 
-// linksOfPause returns the links of the pause of a task, which an operator may have requested.
+// linksOfPause returns no cause for a hold, which an operator requested.
 func (s *State) linksOfPause(e TaskPaused) aggregate.Links {
 	l := aggregate.Links{Keys: keys(aggregate.Key{Kind: linkQuestion, Name: e.Task})}
 	if e.Reason == ReasonFailed {

@@ -10,23 +10,19 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// Change is the effect of a migration on a task.
+// Change is what a migration does to one task.
 type Change struct {
-	Task string `json:"task"`
-	// Kind is unchanged, changed, added or removed.
-	Kind changeKind `json:"kind"`
-	// Action is to keep the outcome of the task, to rerun it, to run it for the first time, or only to keep its undo.
+	Task   string       `json:"task"`
+	Kind   changeKind   `json:"kind"`
 	Action changeAction `json:"action"`
 	Note   string       `json:"note,omitempty"`
 }
 
-// changeKind is how a task differs.
 type changeKind string
 
-// changeAction is what a migration does with a task.
 type changeAction string
 
-// The changes.
+// How a task differs, and what a migration does with it.
 const (
 	Unchanged changeKind = "unchanged"
 	Changed   changeKind = "changed"
@@ -36,18 +32,17 @@ const (
 	Keep      changeAction = "keep"
 	Rerun     changeAction = "rerun"
 	Run       changeAction = "run"
-	KeepUndo  changeAction = "keep-undo" // it is no longer in the graph; a rollback still undoes it
-	Forget    changeAction = "forget"    // it never started
+	KeepUndo  changeAction = "keep-undo" // drop it from the graph; a rollback still undoes it
+	Forget    changeAction = "forget"    // drop it: it never started
 	Undecided changeAction = "undecided" // an operator must choose keep or rerun, or allow the backfill
 )
 
-// Choices are an operator's choices for the undecided tasks of a plan.
+// Choices are an operator's answers for the undecided tasks of a plan.
 type Choices struct {
 	Keep, Rerun, Backfill []string
 }
 
-// Plan compares the current definition of a run with another definition. ok is false while it is
-// undecided what to do with a task.
+// Plan compares the run's definition with another one. ok is false while a task is undecided.
 func Plan(s *State, to *Definition, c Choices) (plan []Change, ok bool) {
 	ok = true
 	upstream := upstreamOfDone(s, to)
@@ -62,7 +57,7 @@ func Plan(s *State, to *Definition, c Choices) (plan []Change, ok bool) {
 			was = s.changedKind(old, &to.Tasks[i])
 		}
 		if known && s.tasks[old].removed && s.tasks[old].phase != taskSucceeded {
-			known = false // it never ended, and is added as a task that has not run
+			known = false // it never ended: treat it as an added task
 		}
 		switch {
 		case was != "":
@@ -101,8 +96,8 @@ func Plan(s *State, to *Definition, c Choices) (plan []Change, ok bool) {
 	return plan, ok
 }
 
-// changedKind returns the kind of a step that has something to undo and is of another kind in the
-// other definition, or "". A kind can neither continue nor undo a step of another kind.
+// changedKind returns the old kind of a step that has something to undo but has another kind in the
+// new definition, or "". A kind can neither continue nor undo a step of another kind.
 func (s *State) changedKind(i int, to *Task) string {
 	for n := range s.def[i].Steps {
 		was, step := &s.tasks[i].steps[n], &s.def[i].Steps[n]
@@ -117,8 +112,8 @@ func (s *State) changedKind(i int, to *Task) string {
 	return ""
 }
 
-// mustRun reports whether a task has still to run, so that a changed task runs in its new form. It
-// returns false for a task that may run at most once and whose result is unknown.
+// mustRun reports whether a task has yet to run, so that a changed task simply runs in its new
+// form. A task that may run at most once and whose outcome is unknown does not count.
 func (s *State) mustRun(i int) bool {
 	t := &s.tasks[i]
 	if s.def[i].AtMostOnce && (t.phase == taskInterrupted || t.phase == taskPaused && t.pauseReason == ReasonUnknown) && s.def[i].Steps[t.step].Name == "" {
@@ -141,7 +136,7 @@ func choicesOf(plan []Change) (c Choices) {
 	return c
 }
 
-// upstreamOfDone returns the tasks of a definition that a started task depends on.
+// upstreamOfDone returns the tasks that a started task depends on in the new definition.
 func upstreamOfDone(s *State, to *Definition) map[string]bool {
 	needs := make(map[string][]Need, len(to.Tasks))
 	for i := range to.Tasks {
@@ -171,8 +166,7 @@ func sameTask(a, b *Task) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// migrate returns the events with which the run continues with another definition. Nothing may be
-// in flight, and no task of the plan undecided.
+// migrate requires that nothing is in flight, and that no task of the plan is undecided.
 func (s *State) migrate(in Migrate) ([]Event, error) {
 	switch {
 	case s.Finished() || s.stopping != nil && s.ended == nil || s.isRollingBack():
@@ -192,19 +186,18 @@ func (s *State) migrate(in Migrate) ([]Event, error) {
 	return append(events, Migrated{Header: in.To.Header, Hash: in.To.Hash(), Plan: in.Plan}), nil
 }
 
-// maxPartBytes bounds the size of one Defined.
+// maxPartBytes limits one Defined event.
 const maxPartBytes = 128 << 10
 
-// taskLimit bounds a task, and the header of a definition, in bytes of JSON. Each is one event,
+// taskLimit limits a task, and the header of a definition, in bytes of JSON. Each is one event,
 // which must fit into one message of the log.
 const taskLimit = 512 << 10
 
-// definedParts returns the Defined events of a definition's tasks.
 func definedParts(d *Definition) []Event {
 	var parts []Defined
 	size := maxPartBytes + 1
 	for _, t := range d.Tasks {
-		data, _ := json.Marshal(t) // as in Hash
+		data, _ := json.Marshal(t) // as in Hash, the error is impossible
 		if size+len(data) > maxPartBytes {
 			parts, size = append(parts, Defined{Part: len(parts)}), 0
 		}
@@ -219,7 +212,7 @@ func definedParts(d *Definition) []Event {
 	return events
 }
 
-// Start returns the events that start a run; origin is set for a local run.
+// Start returns the events that start a run. origin is set only for a local run.
 func Start(d *Definition, origin string, now time.Time) []Event {
 	started := Started{Header: d.Header, Hash: d.Hash(), KeyForm: StepKeys, Origin: origin}
 	if d.Deadline > 0 {

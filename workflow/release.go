@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// release is a step that releases the hold of another task's own step. The tasks between the two
-// need the hold, and the tasks after the release do not.
+// release is a step that releases the hold of another task's own step. Tasks between the two need
+// the hold; tasks after the release do not.
 type release struct{ hold, task, step int }
 
-// releases returns the releases of a definition by the tasks with the holds.
+// releases groups the releases of a definition by the task with the hold.
 func releases(tasks []Task, byName map[string]int) map[int][]release {
 	var list map[int][]release
 	for i := range tasks {
@@ -28,17 +28,17 @@ func releases(tasks []Task, byName map[string]int) map[int][]release {
 	return list
 }
 
-// releaseEnded reports whether the release has ended, so that the tasks after it could start. A
-// release whose failure was ignored has ended.
+// releaseEnded returns true also for a release whose failure was ignored: the tasks after it could
+// start.
 func (s *State) releaseEnded(r release) bool {
 	t := &s.tasks[r.task]
 	return t.steps[r.step].done || t.phase == taskIgnored && t.step == r.step
 }
 
-// released reports whether another task has released the hold of a task.
+// released reports whether another task has released this task's hold.
 func (s *State) released(hold int) bool { return slices.ContainsFunc(s.releases[hold], s.releaseEnded) }
 
-// endedReleases returns the ended releases of holds that can be acquired again.
+// endedReleases returns the ended releases whose hold can still be acquired again.
 func (s *State) endedReleases() []release {
 	var list []release
 	for i := 0; len(s.releases) > 0 && i < len(s.tasks); i++ {
@@ -54,9 +54,9 @@ func (s *State) endedReleases() []release {
 	return list
 }
 
-// neededHolds returns the tasks that run again because other tasks do: each task whose hold was
-// released although a task between the hold and the release has still to run, and the releases of
-// all holds that are acquired again.
+// neededHolds returns further tasks that must rerun. These are tasks whose hold was released
+// although a task between hold and release has yet to run, and all releases of holds that are
+// acquired again.
 func (s *State) neededHolds(again map[int]bool) []int {
 	over := s.endedReleases()
 	if len(over) == 0 {
@@ -106,7 +106,8 @@ func (s *State) neededHolds(again map[int]bool) []int {
 	return added
 }
 
-// betweenReleases returns for each task the set of releases that come after it and whose holds come before it.
+// betweenReleases returns, for each task, the set of releases (as indices of list) that come after
+// the task while their hold comes before it.
 func (s *State) betweenReleases(list []release) []big.Int {
 	parents := make([][]int, len(s.tasks))
 	for i := range s.tasks {
@@ -117,7 +118,7 @@ func (s *State) betweenReleases(list []release) []big.Int {
 	order, _ := topologicalOrder(parents)
 	below, above := make([]big.Int, len(s.tasks)), make([]big.Int, len(s.tasks))
 	holds, ends := make([]big.Int, len(s.tasks)), make([]big.Int, len(s.tasks))
-	var gone big.Int // the definition no longer has the release: all tasks after the hold need it
+	var gone big.Int // releases that the definition no longer has: all tasks after their hold need it
 	for k, r := range list {
 		holds[r.hold].SetBit(&holds[r.hold], k, 1)
 		ends[r.task].SetBit(&ends[r.task], k, 1)
@@ -146,7 +147,7 @@ func (s *State) betweenReleases(list []release) []big.Int {
 	return below
 }
 
-// resetHolds resets the steps that acquire or release a hold, in the tasks that run again for this.
+// resetHolds resets the steps that acquire or release a hold, if their task runs again.
 func (s *State) resetHolds(names []string) {
 	if len(s.releases) == 0 {
 		return
@@ -169,7 +170,7 @@ func (s *State) resetHolds(names []string) {
 	}
 }
 
-// resetStep resets a step, so that its task performs it again before it continues.
+// resetStep makes a task perform the step again before it continues.
 func (s *State) resetStep(i, step int) {
 	t := &s.tasks[i]
 	if t.steps[step].done = false; t.phase == taskPending {
@@ -178,7 +179,7 @@ func (s *State) resetStep(i, step int) {
 }
 
 // resetReleases resets the releases that were in flight when a resume acquired their hold again:
-// they have released the earlier hold.
+// they released the earlier hold.
 func (s *State) resetReleases(hold int, at time.Time) {
 	for _, r := range s.releases[hold] {
 		if t := &s.tasks[r.task]; s.releaseEnded(r) && !t.removed {
@@ -189,7 +190,7 @@ func (s *State) resetReleases(hold int, at time.Time) {
 	}
 }
 
-// reacquireHolds resets the holds that tasks need, in a run that continues with another definition without a resume.
+// reacquireHolds resets the holds that tasks still need when a run migrates without a resume.
 func (s *State) reacquireHolds(at time.Time) {
 	list := s.neededHolds(nil)
 	names := make([]string, len(list))
@@ -202,8 +203,8 @@ func (s *State) reacquireHolds(at time.Time) {
 	}
 }
 
-// recordReacquired records that the undo of a release has acquired the hold again, so that it is
-// released in turn even if the end of the run has released it before.
+// recordReacquired records that undoing a release acquired the hold again. The hold then has to be
+// released in turn, even if the end of the run had already released it.
 func (s *State) recordReacquired(i, step int) {
 	hold, ok := s.index(s.def[i].Steps[step].Releases)
 	if !ok || !s.def[hold].Steps[s.def[hold].OwnStep()].Holds || s.tasks[hold].settled {
@@ -215,7 +216,7 @@ func (s *State) recordReacquired(i, step int) {
 	}
 }
 
-// disturbs reports whether acquiring a hold again would affect tasks in flight after its release,
+// disturbs reports whether acquiring the hold again would affect tasks in flight after its release,
 // which run without the hold.
 func (s *State) disturbs(i int) bool {
 	if !s.tasks[i].rerunning || s.running.n+s.phaseCounts[taskRetrying] == 0 {

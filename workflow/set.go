@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// set is a set of task numbers, in the order of the manifest. A summary with one bit for each word
-// makes it cheap to find the first of a few members among a hundred thousand tasks.
+// set is a set of task numbers in manifest order. A summary bit for each word makes it cheap to
+// find a few members among a hundred thousand tasks.
 type set struct {
 	words, summary []uint64
 	n              int
@@ -40,7 +40,7 @@ func (s *set) put(i int, in bool) {
 
 func (s *set) clear() { *s = set{} }
 
-// all returns the members in ascending order.
+// all iterates in ascending order.
 func (s *set) all() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for top, some := range s.summary {
@@ -56,7 +56,7 @@ func (s *set) all() iter.Seq[int] {
 	}
 }
 
-// backward returns the members in descending order.
+// backward iterates in descending order.
 func (s *set) backward() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for w := len(s.words) - 1; w >= 0; w-- {

@@ -15,14 +15,14 @@ import (
 	"scute.dev/view"
 )
 
-// Bounds of a status, so that a resource stays far below the limit of an API server.
+// Limits of a status, to keep the resource far below the API server's limit.
 const (
 	maxStatusTasks   = 100
 	maxStatusOutput  = 1 << 10
 	maxStatusMessage = 500
 )
 
-// Status returns the status of the run, with at most 100 of its tasks.
+// Status returns the status of the run, with at most maxStatusTasks of its tasks.
 func Status(s *State) v1alpha1.WorkflowRunStatus {
 	out := v1alpha1.WorkflowRunStatus{
 		Phase: CurrentPhase(s), StartedAt: statusTime(s.startedAt), Deadline: statusTime(s.deadline), Counts: s.counts(),
@@ -45,8 +45,8 @@ func Status(s *State) v1alpha1.WorkflowRunStatus {
 	return out
 }
 
-// isReadable reports whether an API server can read a value. A number such as 1e400 is valid JSON,
-// but an API server refuses a status with it.
+// isReadable reports whether an API server can read a value: it rejects a number such as 1e400,
+// although that is valid JSON.
 func isReadable(output json.RawMessage) bool {
 	var v any
 	return json.Unmarshal(output, &v) == nil
@@ -71,7 +71,7 @@ func (s *State) TaskStatus(i int) v1alpha1.TaskStatus {
 	return out
 }
 
-// skippedText returns why a task had nothing to do, if its output says so.
+// skippedText returns why a task had nothing to do, if its output contains a reason.
 func skippedText(output json.RawMessage) string {
 	var said struct {
 		Skipped string `json:"skipped"`
@@ -82,7 +82,7 @@ func skippedText(output json.RawMessage) string {
 	return "skipped: " + said.Skipped
 }
 
-// taskPhase returns the phase of a task for its status, in which the phase of the undo has precedence.
+// taskPhase returns the phase for the status. The phase of an undo takes precedence.
 func (s *State) taskPhase(i int) taskPhase {
 	if p := undoPhase(&s.tasks[i]); p != "" {
 		return p
@@ -98,9 +98,8 @@ func (s *State) counts() v1alpha1.TaskCounts {
 	}
 }
 
-// importantTasks returns the tasks for a bounded list, in the order of the manifest: all if they
-// fit. Otherwise it selects tasks that need attention first, then tasks in flight, then the tasks
-// that ended last.
+// importantTasks selects at most limit tasks: first those that need attention, then those in
+// flight, then those that ended last. The result is in manifest order.
 func (s *State) importantTasks(limit int) []int {
 	all := make([]int, len(s.def))
 	for i := range all {
@@ -129,7 +128,8 @@ func (s *State) importantTasks(limit int) []int {
 	return all
 }
 
-// Explain returns one sentence about what happens now or how the run ended, and what a user can do about it, or "".
+// Explain returns a sentence about what is happening or how the run ended, and what a user can do
+// next, or "".
 func Explain(s *State) (message, next string) {
 	switch CurrentPhase(s) {
 	case v1alpha1.RunPending:
@@ -164,7 +164,6 @@ func Explain(s *State) (message, next string) {
 	}
 }
 
-// unsuccessfulText returns the numbers of tasks that did not succeed, as text.
 func unsuccessfulText(c v1alpha1.TaskCounts) (text string) {
 	for _, k := range []struct {
 		n   int
@@ -199,7 +198,6 @@ func (s *State) progress() string {
 	return message
 }
 
-// undoFailureText returns the first task that could not be undone, with the reason.
 func (s *State) undoFailureText() string {
 	for i := range s.tasks {
 		if t := &s.tasks[i]; t.undo == undoFailed {
@@ -209,7 +207,6 @@ func (s *State) undoFailureText() string {
 	return ""
 }
 
-// pausedText returns the first task that waits, with the reason.
 func (s *State) pausedText() string {
 	for i := range s.tasks {
 		if t := &s.tasks[i]; t.phase == taskPaused {
@@ -243,8 +240,8 @@ func (s *State) decisionAdvice() string {
 	return "resume the run"
 }
 
-// Actions returns the possible decisions about a task that waits for one, in the order in which
-// users see them. It returns none for a task that an operator holds, which can be released.
+// Actions returns the possible decisions about a task that waits for one. A task that an operator
+// holds has none: it can only be released.
 func (s *State) Actions(task string) []string {
 	i, ok := s.index(task)
 	if !ok || s.tasks[i].phase != taskPaused || s.tasks[i].pauseReason == ReasonHeld {
@@ -253,8 +250,8 @@ func (s *State) Actions(task string) []string {
 	return PossibleActions(s.tasks[i].pauseReason == ReasonApproval, s.passedPointOfNoReturn() == "")
 }
 
-// PossibleActions returns the possible decisions about a failed task, or about a task that waits
-// for an approval; the most likely is first. back is set if the run can be rolled back.
+// PossibleActions returns the possible decisions about a failed task, or about one that waits for
+// an approval, most likely first. back means that the run can be rolled back.
 func PossibleActions(approval, back bool) []string {
 	actions := []string{string(ActRetry), string(ActIgnore), string(ActIgnoreChildren), string(ActSucceed)}
 	if approval {
@@ -287,18 +284,16 @@ func truncate(s string) string {
 	return strings.ToValidUTF8(s[:maxStatusMessage], "") + "..."
 }
 
-// Summary has the facts about a run that are available in constant time.
+// Summary contains the facts about a run that are available in constant time.
 type Summary struct {
-	Phase  v1alpha1.RunPhase
-	Counts v1alpha1.TaskCounts
-	// InFlight is the number of effects in flight.
-	InFlight int
-	// Paused is set if an operator has paused the run; the next field is the reason.
+	Phase        v1alpha1.RunPhase
+	Counts       v1alpha1.TaskCounts
+	InFlight     int
 	Paused       bool
 	PausedReason string
 	// Stopping is set if the run is being aborted or rolled back, or has been.
 	Stopping bool
-	// Settled is set if nothing more happens in this log, and no hold is left.
+	// Settled is set if nothing more will happen in this log and no hold is left.
 	Settled bool
 }
 
@@ -311,5 +306,6 @@ func Summarize(s *State) Summary {
 	}
 }
 
-// IsStrandedFor reports whether a process cannot drive the run, and need not try again until the run changes.
+// IsStrandedFor reports whether this process cannot drive the run and need not retry until the run
+// changes.
 func IsStrandedFor(s *State, holder string) bool { return s.Stranded != "" && s.Holder == holder }

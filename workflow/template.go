@@ -10,30 +10,30 @@ import (
 	"strings"
 )
 
-// maxFilledBytes bounds the inputs of a step after outputs are filled in, in bytes of JSON.
+// maxFilledBytes limits the inputs of a step after substitution, in bytes of JSON.
 const maxFilledBytes = 1 << 20
 
-// ErrNoOutput is returned if inputs use an output that was not recorded, without a default.
+// ErrNoOutput means that inputs refer, without a default, to an output that was not recorded.
 var ErrNoOutput = errors.New("has recorded no output, and the reference has no default: write ${tasks.NAME.output.PATH:-DEFAULT}")
 
-// PathError is returned if inputs use a path that an output does not have, without a default.
+// PathError means that inputs refer, without a default, to a path that the output lacks.
 type PathError struct{ Task, Path string }
 
 func (e *PathError) Error() string {
 	return fmt.Sprintf("the output of task %q has no %s", e.Task, strings.TrimPrefix(e.Path, "."))
 }
 
-// Reference is a use of an output in the inputs of a step.
+// Reference is a reference to an output in the inputs of a step.
 type Reference struct {
-	// Task is the task with the output, and Path a path into it: ".a.0.b", or "" for the whole output.
+	// Path is a path into the output of Task, such as ".a.0.b", or "" for the whole output.
 	Task, Path string
-	// Default replaces an output or a path that does not exist, or is null. It is used only if HasDefault is set.
+	// Default replaces an output or a path that is missing or null, if HasDefault is set.
 	Default    string
 	HasDefault bool
 }
 
 // reference matches ${tasks.NAME.output}, ${tasks.NAME.output.PATH}, and both with :-DEFAULT before
-// the }. It also matches $${tasks., which means the text ${tasks.
+// the }. It also matches $${tasks., which means the literal text ${tasks.
 var reference = regexp.MustCompile(`\$?\$\{tasks\.([A-Za-z0-9][A-Za-z0-9._/-]*?)\.output((?:\.[A-Za-z0-9_-]+)*)(?::(-[^}]*))?\}|\$\$\{tasks\.`)
 
 func referenceOf(text string) Reference {
@@ -41,7 +41,7 @@ func referenceOf(text string) Reference {
 	return Reference{Task: match[1], Path: match[2], Default: strings.TrimPrefix(match[3], "-"), HasDefault: match[3] != ""}
 }
 
-// References returns the references in the strings of inputs, each once.
+// References returns the distinct references in the strings of inputs.
 func References(with json.RawMessage) ([]Reference, error) {
 	if !bytes.Contains(with, []byte("${tasks.")) {
 		return nil, nil
@@ -65,7 +65,8 @@ func References(with json.RawMessage) ([]Reference, error) {
 	return refs, nil
 }
 
-// ReplaceReferences replaces each reference in a text with the result of by, and $${tasks. with the text ${tasks.
+// ReplaceReferences replaces each reference in a text with the result of by, and $${tasks. with the
+// literal ${tasks.
 func ReplaceReferences(text string, by func(Reference) string) string {
 	return reference.ReplaceAllStringFunc(text, func(m string) string {
 		if strings.HasPrefix(m, "$$") {
@@ -75,17 +76,16 @@ func ReplaceReferences(text string, by func(Reference) string) string {
 	})
 }
 
-// fieldReference matches a field of inputs whose name has a reference, which is not replaced: a
-// string of JSON before a colon.
+// fieldReference matches a JSON string before a colon, that is a field name, with a reference in
+// it. References in field names are not replaced.
 var fieldReference = regexp.MustCompile(`"((?:[^"\\]|\\.)*\$\{tasks\.(?:[^"\\]|\\.)*)"\s*:`)
 
-// errFilled is returned for inputs with too large outputs.
 var errFilled = fmt.Errorf("the inputs have more than %d bytes after outputs are filled in: refer to smaller outputs, or pass a reference to large data",
 	maxFilledBytes)
 
 // Fill replaces the references in the strings of inputs. A string that is only a reference becomes
-// the value; in other text a value that is not a string is written as JSON. Fill returns an error
-// before it allocates much more than maxFilledBytes.
+// the referenced value; within other text a value that is not a string is inserted as JSON. Fill
+// fails before it allocates much more than maxFilledBytes.
 func Fill(with json.RawMessage, output func(task string) json.RawMessage) (json.RawMessage, error) {
 	if !bytes.Contains(with, []byte("${tasks.")) {
 		return with, nil
@@ -106,14 +106,13 @@ func Fill(with json.RawMessage, output func(task string) json.RawMessage) (json.
 	return data, err
 }
 
-// filler fills the inputs of one step. It decodes each output once.
+// filler decodes each output only once.
 type filler struct {
 	output  func(task string) json.RawMessage
 	outputs map[string]any // by task
-	size    int            // of the values that were filled in
+	size    int            // of the substituted values
 }
 
-// fill replaces the references in a value.
 func (f *filler) fill(v any) (_ any, err error) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -134,7 +133,6 @@ func (f *filler) fill(v any) (_ any, err error) {
 	return v, nil
 }
 
-// fillString replaces the references in a string.
 func (f *filler) fillString(s string) (filled any, err error) {
 	text := ReplaceReferences(s, func(ref Reference) string {
 		if err != nil {
@@ -164,7 +162,6 @@ func (f *filler) fillString(s string) (filled any, err error) {
 	}
 }
 
-// value returns the value of a reference, or its default.
 func (f *filler) value(ref Reference) (any, error) {
 	at, ok := f.outputs[ref.Task]
 	if !ok {
@@ -191,7 +188,6 @@ func (f *filler) value(ref Reference) (any, error) {
 	return at, nil
 }
 
-// lookupPath follows a path into a value.
 func lookupPath(v any, path string) (any, bool) {
 	for _, key := range strings.Split(path, ".")[1:] {
 		switch at := v.(type) {
@@ -214,7 +210,7 @@ func lookupPath(v any, path string) (any, bool) {
 	return v, true
 }
 
-// decodeJSON decodes a value without converting numbers, because a float64 cannot represent every integer.
+// decodeJSON keeps numbers as text, because a float64 cannot represent every integer.
 func decodeJSON(data json.RawMessage) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -223,7 +219,7 @@ func decodeJSON(data json.RawMessage) (any, error) {
 	return v, err
 }
 
-// encodeJSON encodes a value without escaping <, > and &, because the result is used inside text.
+// encodeJSON does not escape <, > and &, because the result is used inside text.
 func encodeJSON(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -10,10 +10,9 @@ import (
 	"scute.dev/view"
 )
 
-// maxSkips bounds the events of one decision; the next decision has the remaining ones.
+// maxSkips limits the events of one decision; the next decision continues.
 const maxSkips = 256
 
-// tick returns the events that follow from the state and the time.
 func (s *State) tick(in Tick, now time.Time) []Event {
 	if s.ended != nil || s.Stranded != "" || s.Holder == "" {
 		return nil
@@ -21,7 +20,7 @@ func (s *State) tick(in Tick, now time.Time) []Event {
 	if s.lost.n > 0 {
 		return s.lostAttempts(now)
 	}
-	if s.blocking > 0 && s.stopping == nil { // a process died before it had stored the verdict of the failure
+	if s.blocking > 0 && s.stopping == nil { // a process died before it stored the verdict
 		for i := range s.tasks {
 			if t := &s.tasks[i]; t.verdict == v1alpha1.VerdictBlocking {
 				return []Event{s.blockingEvent(i, CauseError, t.message)}
@@ -56,16 +55,16 @@ func (s *State) tick(in Tick, now time.Time) []Event {
 	return nil
 }
 
-// LostLimit is the number of consecutive attempts of a step that may be lost with their processes
-// before the task fails, because the step itself may end the process. It also applies to failure
-// handlers.
+// LostLimit is the number of consecutive attempts of a step, or of a failure handler, that may be
+// lost with their processes. Then the task fails, because the step itself may be what kills the
+// process.
 const LostLimit = 3
 
-// lostDelay is the delay after the second consecutive lost attempt. The first is retried at once.
+// lostDelay is the delay from the second consecutive lost attempt on. The first is retried at once.
 const lostDelay = 10 * time.Second
 
-// lostAttempts returns events for the attempts of a process that has ended. They are retried, and
-// do not count against the retries.
+// lostAttempts returns events for the attempts of a dead process. Their retries do not count
+// against the limit.
 func (s *State) lostAttempts(now time.Time) []Event {
 	var events []Event
 	for i := range s.lost.all() {
@@ -76,7 +75,7 @@ func (s *State) lostAttempts(now time.Time) []Event {
 			events = append(events, TaskInterrupted{Task: d.Name, Step: step, Attempt: t.attempt(), Message: "its process ended"})
 		case t.lost+1 >= LostLimit && !(d.AtMostOnce && step == ""):
 			failed := s.failPermanently(i, ActFailed{Task: d.Name, Step: step, Attempt: t.attempt(), Cause: CauseLost, Message: lostMessage(LostLimit)}, now)
-			return append(events, failed...) // with its verdict on the run; the next decision has the remaining attempts
+			return append(events, failed...) // includes the verdict on the run; the next decision handles the remaining attempts
 		default:
 			events = append(events, s.outcomeUnknown(i, CauseLost, "its process ended", now))
 		}
@@ -114,14 +113,14 @@ func (s *State) startHandlers(free *int) []Event {
 	return events
 }
 
-// handledBefore reports whether the same handler still runs for an earlier failure of the same
-// task. The events of both would be the same, so the second waits.
+// handledBefore reports whether the same handler has yet to finish for an earlier failure of the
+// same task. The second one waits, because the events of the two cannot be told apart.
 func (s *State) handledBefore(n int) bool {
 	h := s.handlers[n]
 	return slices.ContainsFunc(s.handlers[:n], func(o handling) bool { return o.handler == h.handler && o.task == h.task })
 }
 
-// stopEvents returns the events with which an abort or a rollback proceeds.
+// stopEvents makes an abort or a rollback proceed.
 func (s *State) stopEvents(free int, now time.Time) []Event {
 	if s.running.n > 0 {
 		return nil // they are being cancelled
@@ -147,7 +146,7 @@ func (s *State) stopEvents(free int, now time.Time) []Event {
 	return nil
 }
 
-// interruptWaiting returns events for the tasks that would have been retried.
+// interruptWaiting interrupts the tasks that wait for a retry.
 func (s *State) interruptWaiting() []Event {
 	var events []Event
 	for i := 0; s.phaseCounts[taskRetrying] > 0 && i < len(s.tasks); i++ {
@@ -158,7 +157,7 @@ func (s *State) interruptWaiting() []Event {
 	return events
 }
 
-// undos returns events that start the undos that are possible now.
+// undos starts the undos that are possible now.
 func (s *State) undos(free int) []Event {
 	var events []Event
 	for i := range s.undoable.backward() {
@@ -186,7 +185,7 @@ func (s *State) undos(free int) []Event {
 	return events
 }
 
-// endEvents returns the events that release the holds, and then end the run.
+// endEvents releases all holds and then ends the run.
 func (s *State) endEvents(phase v1alpha1.RunPhase, message string, free int, now time.Time) []Event {
 	if due := s.undoAlarms(free, now); len(due) > 0 {
 		return due
@@ -210,7 +209,7 @@ func (s *State) endEvents(phase v1alpha1.RunPhase, message string, free int, now
 	return []Event{Ended{Phase: phase, Message: message}}
 }
 
-// alarms returns the events that are due by the clock: for timeouts of edges and approvals, and for further attempts.
+// alarms returns the events that are due: timeouts of edges and approvals, and retries.
 func (s *State) alarms(free int, now time.Time) []Event {
 	if a, ok := s.nextAlarm(alarmEdge); ok && !a.at.After(now) {
 		return []Event{EdgeExpired{Task: s.def[a.task].Name, Need: s.def[a.task].Needs[a.kind].Task}}
@@ -224,7 +223,7 @@ func (s *State) alarms(free int, now time.Time) []Event {
 	return nil
 }
 
-// undoAlarms returns events for further attempts to undo.
+// undoAlarms starts retries of undos.
 func (s *State) undoAlarms(free int, now time.Time) []Event {
 	a, ok := s.nextAlarm(alarmUndo)
 	if !ok || !s.delayPassed(a, now) || free <= 0 {
@@ -259,7 +258,6 @@ func (s *State) starts(free int, now time.Time) []Event {
 	return events
 }
 
-// startEvent returns the event that starts the next attempt at a task's current step.
 func (s *State) startEvent(i int, now time.Time) Event {
 	t := &s.tasks[i]
 	step := &s.def[i].Steps[t.step]
@@ -273,7 +271,7 @@ func (s *State) startEvent(i int, now time.Time) Event {
 	return e
 }
 
-// finishEvents returns the events that end a run whose tasks have all ended.
+// finishEvents ends a run whose tasks have all ended.
 func (s *State) finishEvents(free int, now time.Time) []Event {
 	ignored, skipped := s.phaseCounts[taskIgnored], 0
 	for i := range s.tasks {
@@ -284,7 +282,7 @@ func (s *State) finishEvents(free int, now time.Time) []Event {
 			ignored++
 		}
 	}
-	var but []string // tasks of a branch that the graph skips are not counted
+	var but []string // a branch that the graph skips does not count
 	if ignored > 0 {
 		but = append(but, view.Count(ignored, "ignored failure"))
 	}
@@ -297,7 +295,8 @@ func (s *State) finishEvents(free int, now time.Time) []Event {
 	return s.endEvents(v1alpha1.RunSucceeded, "", free, now)
 }
 
-// stopReason returns why the run is stopped. The first failure has precedence over an operator's reason.
+// stopReason returns why the run is stopping. An operator's reason is followed by the first
+// failure.
 func (s *State) stopReason() string {
 	why := because(s.stopping.task, s.stopping.message)
 	if first := s.firstError; s.stopping.cause == CauseOperator && first != "" && !strings.Contains(why, first) {
@@ -306,7 +305,7 @@ func (s *State) stopReason() string {
 	return why
 }
 
-// keptTasks returns the names of the first tasks whose effects a rollback has kept.
+// keptTasks describes the tasks whose effects a rollback kept.
 func (s *State) keptTasks() string {
 	var names []string
 	for i := range s.tasks {

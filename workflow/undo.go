@@ -6,16 +6,16 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// undoRetry returns the attempts and delays of an undo, after which it waits for an operator.
+// undoRetry returns the fixed retry policy of undos. When it is exhausted, the undo waits for an
+// operator.
 func undoRetry() Retry {
 	return Retry{Max: 5, Delay: Duration(time.Second), Factor: 2, MaxDelay: Duration(30 * time.Second)}
 }
 
-// UndoTimeout bounds one attempt to undo a step.
+// UndoTimeout limits one attempt to undo a step.
 const UndoTimeout = 10 * time.Minute
 
-// startUndo returns the event that starts the next attempt to undo a step, or its failure if all
-// attempts were lost with their processes.
+// startUndo returns UndoFailed if the process died during the last permitted attempt.
 func (s *State) startUndo(i, n int, release bool) Event {
 	t, d := &s.tasks[i], &s.def[i]
 	if retry := undoRetry(); t.undoAttempts > retry.Max {
@@ -58,8 +58,8 @@ func (s *State) setUndo(i int, to undoState) {
 	s.undoable.put(i, to == undoDue)
 }
 
-// undoLost starts an undo again that was lost with its process. If it was a release when the
-// rollback began, it waits like other undos for the tasks that started because of its task.
+// undoLost restarts an undo that was lost with its process. If it was a release when the rollback
+// began, it first waits for the task's descendants, as all undos do.
 func (s *State) undoLost(i int) {
 	if !s.isRollingBack() {
 		s.setUndo(i, undoDue)
@@ -71,13 +71,13 @@ func (s *State) undoLost(i int) {
 	}
 }
 
-// stepUndone continues with the previous step, or settles the task.
+// stepUndone continues with the previous step or settles the task.
 func (s *State) stepUndone(i int, kept string) {
 	t := &s.tasks[i]
 	t.steps[t.undoStep].undone, t.undoAttempts = true, 0
 	s.setUndo(i, undoNone)
 	s.holding.put(i, s.heldStep(i) >= 0)
-	if !s.isRollingBack() { // it released its hold
+	if !s.isRollingBack() { // a hold was released
 		return
 	}
 	s.recordReacquired(i, t.undoStep)
@@ -96,7 +96,7 @@ func (s *State) stepUndone(i int, kept string) {
 	}
 }
 
-// nextUndo returns the step of a task that must be undone next, in reverse order; -1 if there is none.
+// nextUndo returns the last step that still has to be undone, or -1.
 func (s *State) nextUndo(i int) int {
 	t := &s.tasks[i]
 	for n := len(t.steps) - 1; n >= 0; n-- {
@@ -107,7 +107,7 @@ func (s *State) nextUndo(i int) int {
 	return -1
 }
 
-// heldStep returns the first step of a task that holds something; -1 if there is none.
+// heldStep returns the first step that still holds something, or -1.
 func (s *State) heldStep(i int) int {
 	for n := range s.def[i].Steps {
 		if step := &s.tasks[i].steps[n]; s.def[i].Steps[n].Holds && step.started && !step.undone {
@@ -119,8 +119,8 @@ func (s *State) heldStep(i int) int {
 
 func (s *State) isRollingBack() bool { return s.stopping != nil && s.stopping.rollback }
 
-// beginUndo determines, when nothing is in flight, which tasks must be undone and in what order:
-// each task after all tasks that started because of it, directly or not.
+// beginUndo runs when nothing is in flight. It determines which tasks must be undone and in what
+// order: each task after all its descendants.
 func (s *State) beginUndo() {
 	s.stopping.undoPrepared = true
 	s.undoRemaining, s.undoStage = len(s.tasks), [3]int{}
@@ -128,7 +128,7 @@ func (s *State) beginUndo() {
 		t := &s.tasks[i]
 		t.unsettled, t.settled = len(s.children[i])+len(s.removedOrder.children[i]), false
 		s.undoStage[s.def[i].Stage]++
-		if t.undo != undoNone && t.undo != undoRunning { // a release that waited or has failed: the rollback retries it
+		if t.undo != undoNone && t.undo != undoRunning { // the rollback retries a release that waited or failed
 			t.undoAttempts = 0
 			s.setUndo(i, undoNone)
 		}
@@ -140,7 +140,8 @@ func (s *State) beginUndo() {
 	}
 }
 
-// updateUndoable marks a task whose descendants are settled for the undo, or settles it if there is nothing to undo.
+// updateUndoable makes the undo of a task due once its descendants are settled. A task with nothing
+// to undo is settled at once.
 func (s *State) updateUndoable(i int) {
 	t := &s.tasks[i]
 	if t.settled || t.unsettled > 0 || t.undo != undoNone && t.undo != undoDone && t.undo != undoKept {
@@ -152,13 +153,13 @@ func (s *State) updateUndoable(i int) {
 	}
 	for later := s.def[i].Stage + 1; later <= StagePost; later++ {
 		if s.undoStage[later] > 0 {
-			return // considered again when that stage is settled
+			return // repeated when that stage is settled
 		}
 	}
 	s.setUndo(i, undoDue)
 }
 
-// settle records that nothing of a task has to be undone any more.
+// settle records that nothing of the task remains to be undone.
 func (s *State) settle(i int) {
 	t := &s.tasks[i]
 	if t.settled {
@@ -189,7 +190,7 @@ func (s *State) childSettled(parent int) {
 	}
 }
 
-// isStuck reports whether only an operator can make the rollback continue.
+// isStuck reports whether the undos can continue only after an operator's decision.
 func (s *State) isStuck() bool {
 	if s.undoCounts[undoFailed] == 0 || s.inFlight() > 0 || len(s.handlers) > 0 || s.undoable.n > 0 || len(*s.clock(alarmUndo)) > 0 {
 		return false
@@ -197,7 +198,7 @@ func (s *State) isStuck() bool {
 	if s.isRollingBack() {
 		return s.stopping.undoPrepared && s.phaseCounts[taskRetrying] == 0
 	}
-	for i := range s.holding.all() { // the holds that are released next
+	for i := range s.holding.all() { // holds that are released next
 		if s.tasks[i].undo == undoNone {
 			return false
 		}
@@ -205,7 +206,7 @@ func (s *State) isStuck() bool {
 	return true
 }
 
-// undoPhase returns the phase of a task in a rollback, or "" if the rollback has not reached it.
+// undoPhase returns "" if no undo of the task has begun.
 func undoPhase(t *taskState) taskPhase {
 	switch t.undo {
 	case undoRunning, undoWaiting:

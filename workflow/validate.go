@@ -11,7 +11,6 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// checkGraph adds the problems of the graph.
 func (b *builder) checkGraph(d *Definition) {
 	known := true
 	for i := range d.Tasks {
@@ -58,8 +57,8 @@ func (b *builder) checkGraph(d *Definition) {
 	b.checkOutputs(d, order)
 }
 
-// topologicalOrder returns an order in which each task comes after its parents. Tasks after a cycle
-// are not in it: left has their remaining parents.
+// topologicalOrder returns an order in which each task follows its parents. It omits tasks on or
+// after a cycle; left counts their parents that are not in the order.
 func topologicalOrder(parents [][]int) (order, left []int) {
 	order, left = make([]int, 0, len(parents)), make([]int, len(parents))
 	children := make([][]int, len(parents))
@@ -81,8 +80,8 @@ func topologicalOrder(parents [][]int) (order, left []int) {
 	return order, left
 }
 
-// cycle returns a cycle among the tasks that remain. Each remaining task has a remaining parent, so
-// following them ends in a cycle.
+// cycle returns a cycle among the remaining tasks. Each of them has a remaining parent, so
+// following parents must end in a cycle.
 func (b *builder) cycle(d *Definition, left []int) (names []string) {
 	remains := func(i int) bool { return left[i] > 0 }
 	var walk []int
@@ -99,9 +98,9 @@ func (b *builder) cycle(d *Definition, left []int) (names []string) {
 	}
 }
 
-// checkBranches adds problems for tasks that can never run, because they need the success and the
-// failure of the same task, and warnings for policies that make a branch unreachable. In large
-// graphs it checks direct needs only.
+// checkBranches adds problems for tasks that can never run, because they need both the success and
+// the failure of one task, and warnings for policies that make a branch unreachable. In large
+// graphs it considers only direct needs.
 func (b *builder) checkBranches(d *Definition, order []int) {
 	const deepest = 2000
 	deep := len(d.Tasks) <= deepest
@@ -121,7 +120,7 @@ func (b *builder) checkBranches(d *Definition, order []int) {
 				needed = &fail[i]
 			}
 			needed.SetBit(needed, p, 1)
-			if deep { // a task that has succeeded or failed has run, so its needs were satisfied
+			if deep { // a task that succeeded or failed has run, so its needs were satisfied
 				succeed[i].Or(&succeed[i], &succeed[p])
 				fail[i].Or(&fail[i], &fail[p])
 			}
@@ -137,8 +136,8 @@ func (b *builder) checkBranches(d *Definition, order []int) {
 	}
 }
 
-// checkPointsOfNoReturn adds a problem for a task with the policy Rollback that may fail after a
-// point of no return has been passed. The problem names the first such point.
+// checkPointsOfNoReturn adds a problem for each task with the policy Rollback that may fail after a
+// point of no return was passed. It names the first such point.
 func (b *builder) checkPointsOfNoReturn(d *Definition, order []int) {
 	if !slices.ContainsFunc(d.Tasks, func(t Task) bool { return t.Policy == v1alpha1.Rollback }) {
 		return
@@ -149,7 +148,7 @@ func (b *builder) checkPointsOfNoReturn(d *Definition, order []int) {
 			points = append(points, p)
 		}
 	}
-	crossed := make([]int, len(d.Tasks)) // the number of the point, from 1
+	crossed := make([]int, len(d.Tasks)) // 1 + the index of the crossed point; 0 for none
 	for block := range slices.Chunk(points, wordBits) {
 		below := b.reached(order, block, true)
 		for _, i := range order {
@@ -174,11 +173,11 @@ func (b *builder) checkPointsOfNoReturn(d *Definition, order []int) {
 	}
 }
 
-// wordBits is the number of tasks that one walk of the graph checks.
+// wordBits is the number of tasks checked in one walk over the graph.
 const wordBits = 64
 
-// reached returns for each task which of a few other tasks it needs, directly or indirectly. If
-// below is set, it returns which of the few tasks need it.
+// reached returns, for each task, the bits of the tasks in few that it needs, directly or
+// indirectly. With below, it returns the bits of those that need it.
 func (b *builder) reached(order, few []int, below bool) []uint64 {
 	set, own := make([]uint64, len(order)), make([]uint64, len(order))
 	for n, p := range few {
@@ -200,15 +199,13 @@ func (b *builder) reached(order, few []int, below bool) []uint64 {
 	return set
 }
 
-// checkKeptEffects adds a warning for effects that a rollback would keep, if a failure or the
-// deadline can start a rollback.
 func (b *builder) checkKeptEffects(d *Definition) {
 	if d.Policy == v1alpha1.Rollback || slices.ContainsFunc(d.Tasks, func(t Task) bool { return t.Policy == v1alpha1.Rollback }) {
 		b.problems = append(b.problems, b.keptEffects...)
 	}
 }
 
-// checkSize adds a problem for tasks that do not fit into an event of the log.
+// checkSize adds a problem for each part of the definition that does not fit into one event.
 func (b *builder) checkSize(d *Definition) {
 	check := func(task, field string, v any) {
 		if data, err := json.Marshal(v); err == nil && len(data) > taskLimit {
@@ -225,15 +222,14 @@ func (b *builder) checkSize(d *Definition) {
 	}
 }
 
-// use is a reference to an output in the inputs of a step or of its undo.
+// use is a reference to an output in the inputs of a step or its undo.
 type use struct {
 	Reference
-	task, step int // -1: a handler of failures
+	task, step int // -1 for a failure handler
 	undo       bool
 	field      string
 }
 
-// checkOutputs adds problems for references to outputs that may not exist.
 func (b *builder) checkOutputs(d *Definition, order []int) {
 	var uses []use
 	look := func(u use, with json.RawMessage) {
@@ -276,9 +272,9 @@ func (b *builder) checkOutputs(d *Definition, order []int) {
 	}
 }
 
-// needed reports for each use whether its task needs the task with the output.
+// needed reports for each use whether its task needs the task whose output it uses.
 func (b *builder) needed(order []int, uses []use) []bool {
-	var used []int // the tasks, in the order of their first use
+	var used []int // in the order of their first use
 	at := make(map[int][]int)
 	for n, u := range uses {
 		if p, ok := b.names[u.Task]; ok && u.task >= 0 {
@@ -307,7 +303,7 @@ func (b *builder) checkUse(d *Definition, u *use, needed bool) {
 	case !ok:
 		b.addError(task, u.field, fmt.Sprintf("there is no task %q, whose output it uses", u.Task), "check the spelling")
 	case i < 0 || d.Tasks[p].Stage < d.Tasks[i].Stage:
-	case p == i && u.step > d.Tasks[i].OwnStep(): // a hook after it
+	case p == i && u.step > d.Tasks[i].OwnStep(): // a hook after the task
 	case p == i && !u.undo:
 		b.addError(task, u.field, "it uses the task's own output, which does not exist yet", "use it in a hook after the task, or in undo")
 	case p == i && !u.HasDefault:

@@ -21,7 +21,6 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// checker collects the problems of the parameters of a workflow.
 type checker struct {
 	name     string
 	params   *Params
@@ -29,7 +28,7 @@ type checker struct {
 	problems []workflow.Problem
 }
 
-// addProblem adds a problem of a field, unless the field already has one.
+// addProblem keeps only the first problem of a field.
 func (c *checker) addProblem(field, message, remedy string) {
 	if slices.ContainsFunc(c.problems, func(p workflow.Problem) bool { return p.Field == paramsField+"."+field }) {
 		return
@@ -48,7 +47,7 @@ func (c *checker) usesPivot() bool {
 	return c.isManagement() && !inPlace
 }
 
-// check finds the problems that can be found without reading files or clusters.
+// check finds the problems that do not require reading files or clusters.
 func (c *checker) check() {
 	c.checkCluster()
 	if c.usesPivot() {
@@ -102,7 +101,7 @@ func (c *checker) checkCluster() {
 	}
 }
 
-// checkSides checks the clusters that a management cluster is moved between.
+// checkSides checks the clusters between which a management cluster is moved.
 func (c *checker) checkSides() {
 	p := c.params
 	switch {
@@ -136,7 +135,7 @@ func (c *checker) checkVersion(field, v, remedy string) {
 	}
 }
 
-// checkDirection returns a problem for a downgrade, and for an upgrade that skips a minor version.
+// checkDirection rejects downgrades and upgrades that skip a minor version.
 func (c *checker) checkDirection() {
 	from, err := version.ParseSemantic(c.params.Cluster.Version)
 	if err != nil {
@@ -154,7 +153,7 @@ func (c *checker) checkDirection() {
 	}
 }
 
-// checkPause checks the inputs of the kind Pause, and adds the management cluster to them.
+// checkPause checks the inputs of kind Pause and adds the management cluster to them.
 func (c *checker) checkPause() {
 	if len(c.params.Pause) == 0 {
 		return
@@ -184,16 +183,15 @@ func (c *checker) checkPause() {
 }
 
 // checkReadable tries to read everything that the workflow will read: files, templates,
-// kubeconfigs, and the objects that contain them. It returns a problem for each failure. In the
-// daemon a failed read of an object is an error and no problem, because a later attempt may
-// succeed.
+// kubeconfigs, and the objects that contain them. In the daemon, a failed read that may succeed
+// later is returned as an error rather than a problem.
 func (c *checker) checkReadable(ctx context.Context, call *task.Call, made any) (problems []workflow.Problem, err error) {
 	failed := func(field string, wrong error) {
 		if wrong != nil && !c.deps.Clusters.IsLocal() && !task.IsFinal(wrong) {
 			err = errors.Join(err, fmt.Errorf("%s.%s: %w", paramsField, field, wrong))
 		} else if wrong != nil {
 			message := wrong.Error()
-			if rest, ok := strings.CutPrefix(message, "with.cluster"); ok { // the name of the field in a task
+			if rest, ok := strings.CutPrefix(message, "with.cluster"); ok { // the field's name in a task
 				more, rest, _ := strings.Cut(rest, ": ")
 				field, message = field+more, rest
 			}
@@ -212,7 +210,7 @@ func (c *checker) checkReadable(ctx context.Context, call *task.Call, made any) 
 	if !c.hasVerb("create") || !c.isManagement() {
 		open("management", cmp.Or(p.Management, &access.ClusterRef{}))
 	}
-	if p.Access != nil && c.name == WorkloadUpgrade { // a creation may only create it
+	if p.Access != nil && c.name == WorkloadUpgrade { // a creation may have yet to create it
 		open("access", p.Access)
 	}
 	b := p.Bootstrap
@@ -233,7 +231,7 @@ func (c *checker) checkReadable(ctx context.Context, call *task.Call, made any) 
 	return problems, err
 }
 
-// checkFile returns an error if a file or folder does not exist. It returns nil for "".
+// checkFile returns nil for "".
 func checkFile(path string) error {
 	if path == "" {
 		return nil

@@ -18,8 +18,8 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// configWriter writes the applied configuration of a cluster to a file or a ConfigMap. A hook calls
-// it after a creation, and a task after an upgrade.
+// configWriter writes the applied configuration of a cluster to a file or a ConfigMap. It runs as a
+// hook after a creation and as a task after an upgrade.
 type configWriter struct {
 	noManagement
 	noWorkload
@@ -27,13 +27,13 @@ type configWriter struct {
 	provider any
 }
 
-// Both types have the same name, so that they can only be embedded under other names.
+// Aliases, because both types have the same name and could not be embedded together.
 type (
 	noManagement = management.NoopHookRegistrar
 	noWorkload   = workload.NoopHookRegistrar
 )
 
-// Name returns the name of the hooks.
+// Name returns the prefix of the names of its hooks.
 func (*configWriter) Name() string { return "write-config" }
 
 // BindManagementCreate binds the hook after the last task.
@@ -62,7 +62,6 @@ func (w *configWriter) writeCreated(c *provider.Context, spec provider.Cluster) 
 	return w.write(c, objects)
 }
 
-// writeUpgraded writes the configuration of an upgraded cluster.
 func (w *configWriter) writeUpgraded(t provider.Target) error {
 	p, ok := w.provider.(provider.Upgrader)
 	if !ok || w.sink == (ConfigSink{}) {
@@ -75,9 +74,8 @@ func (w *configWriter) writeUpgraded(t provider.Target) error {
 	return w.write(t.Context, objects)
 }
 
-// writeRecord is the record of the hook.
 type writeRecord struct {
-	// BackupPath is the path of the copy of the earlier file.
+	// BackupPath is the copy of the previous file, if there was one.
 	BackupPath string `json:"backupPath,omitempty"`
 }
 
@@ -98,7 +96,7 @@ func (w *configWriter) write(c *provider.Context, objects []*unstructured.Unstru
 	})
 }
 
-// encode returns all objects but Secrets as YAML.
+// encode omits Secrets.
 func encode(objects []*unstructured.Unstructured) ([]byte, error) {
 	var all bytes.Buffer
 	for _, o := range objects {
@@ -115,14 +113,14 @@ func encode(objects []*unstructured.Unstructured) ([]byte, error) {
 	return all.Bytes(), nil
 }
 
-// writeFile replaces the file, and keeps the old one next to it.
+// writeFile replaces the file and keeps a copy of the previous one next to it.
 func (w *configWriter) writeFile(c *provider.Context, text []byte) error {
 	var before writeRecord
 	noted, err := c.Recorded(configPart, &before)
 	if err != nil {
 		return err
 	}
-	if !noted { // copy the old file before it is recorded: a later attempt may find the new file in its place
+	if !noted { // copy the previous file before recording it: a later attempt finds the new file in its place
 		switch old, err := os.ReadFile(w.sink.File); {
 		case err == nil:
 			before.BackupPath = w.sink.File + ".before"
@@ -142,7 +140,8 @@ func (w *configWriter) writeFile(c *provider.Context, text []byte) error {
 	return nil
 }
 
-// restore restores the earlier file, or deletes the ConfigMap if this run was the last to write it.
+// restore restores the previous file, or deletes the ConfigMap if this run was the last to write
+// it.
 func (w *configWriter) restore(c *provider.Context) error {
 	if w.sink.ConfigMap != "" {
 		return provider.RemoveOwn(c, "ConfigMap", w.sink.ConfigMap, func(annotations map[string]string) bool {

@@ -19,7 +19,7 @@ import (
 	"scute.dev/workflow/tasks/diagnose"
 )
 
-// The workflows.
+// The names of the workflows.
 const (
 	ManagementCreate  = "management-create"
 	ManagementUpgrade = "management-upgrade"
@@ -31,30 +31,31 @@ const (
 
 // Deps are the dependencies of the workflows.
 type Deps struct {
-	// Clusters opens API servers. Clusters.Local reports whether the run is local.
+	// Clusters opens API servers; its Local field is set for a local run.
 	Clusters *access.Clusters
-	// Kinds are the engine's kinds of tasks. The workflows use Apply, Move, Providers and Pause.
+	// Kinds are the engine's task kinds. The workflows use Apply, Move, Providers and Pause.
 	Kinds task.Kinds
-	// Namespace of the run.
+	// Namespace is the namespace of the run.
 	Namespace string
-	// Dir is the folder of a local run, which later processes use too. It has kubeconfigs, with mode 0600.
+	// Dir is the directory of a local run, shared with later processes. It contains kubeconfigs
+	// with mode 0600.
 	Dir string
-	// Providers by name, in addition to "manifests".
+	// Providers are the providers by name, in addition to "manifests".
 	Providers map[string]Factory
 	// Management and Workload bind hooks.
 	Management []management.HookRegistrar
 	Workload   []workload.HookRegistrar
 }
 
-// Factory returns a provider. The provider implements the interfaces of the workflows that it
-// supports: management.CreateProvider, workload.UpgradeProvider and so on. The fields of problems
-// begin with "spec.workflow.params".
+// Factory returns a provider, which implements the interfaces of the workflows that it supports:
+// management.CreateProvider, workload.UpgradeProvider and so on. The fields of its problems begin
+// with "spec.workflow.params".
 type Factory func(p Params, cluster provider.Cluster, deps *Deps) (any, []workflow.Problem)
 
 // New checks the parameters of a workflow and constructs its tasks and their kinds. If a problem is
-// not a warning, the tasks must not run: they only serve to check references to them. The result
-// depends only on the arguments, because New is called again on every resume, with the parameters
-// of the run, and must return the same tasks.
+// more than a warning, the tasks must not run: they only serve to check references to them. New is
+// called again on every resume and must return the same tasks, so the result depends only on the
+// arguments.
 func New(_ context.Context, name string, params json.RawMessage, deps Deps) (task.NamedWorkflow, []workflow.Problem) {
 	names := []string{ManagementCreate, ManagementUpgrade, ManagementDelete, WorkloadCreate, WorkloadUpgrade, WorkloadDelete}
 	if !slices.Contains(names, name) {
@@ -78,7 +79,7 @@ func New(_ context.Context, name string, params json.RawMessage, deps Deps) (tas
 		return task.NamedWorkflow{}, c.problems
 	}
 	config := &configWriter{provider: made}
-	if p.WriteConfig != nil { // it runs first, so that the other hooks can read the configuration
+	if p.WriteConfig != nil { // first, so that the other hooks can read the configuration
 		config.sink = *p.WriteConfig
 		deps.Management = append([]management.HookRegistrar{config}, deps.Management...)
 		deps.Workload = append([]workload.HookRegistrar{config}, deps.Workload...)
@@ -91,7 +92,7 @@ func New(_ context.Context, name string, params json.RawMessage, deps Deps) (tas
 	return named, append(c.problems, problems...)
 }
 
-// construct returns the tasks of the workflow. It returns a problem if the provider does not support the workflow.
+// construct returns a problem if the provider does not support the workflow.
 func construct(c *checker, spec provider.Cluster, made any, boot management.Bootstrap, config *configWriter) (task.NamedWorkflow, []workflow.Problem) {
 	p, deps := c.params, c.deps
 	var manager access.ClusterRef
@@ -133,8 +134,8 @@ func construct(c *checker, spec provider.Cluster, made any, boot management.Boot
 	}}
 }
 
-// kubeconfigDir returns the folder of kubeconfigs, as an absolute path, because the next process
-// may have another working directory.
+// kubeconfigDir returns an absolute path, because the next process may have another working
+// directory.
 func (d *Deps) kubeconfigDir() string {
 	folder := filepath.Join(d.Dir, "kubeconfigs")
 	if abs, err := filepath.Abs(folder); err == nil {
@@ -143,7 +144,6 @@ func (d *Deps) kubeconfigDir() string {
 	return folder
 }
 
-// manifestsProvider is the name of the built-in provider.
 const manifestsProvider = "manifests"
 
 func (c *checker) newProvider(spec provider.Cluster) (made any) {
@@ -186,8 +186,8 @@ func (c *checker) newBootstrap() management.Bootstrap {
 	return nil
 }
 
-// diagnoseInputs returns the inputs of a Diagnose of the cluster. When a task fails, the objects of
-// the cluster may be on the management cluster, on the bootstrap cluster, or on the cluster itself.
+// diagnoseInputs returns the inputs of a Diagnose of the cluster. When a task fails, the cluster's
+// objects may be on the management cluster, the bootstrap cluster, or the cluster itself.
 func (c *checker) diagnoseInputs(tasks []v1alpha1.TaskSpec) json.RawMessage {
 	spec := &c.params.Cluster
 	with := diagnose.With{Namespace: spec.Namespace, Clusters: []string{spec.Name}}

@@ -18,20 +18,19 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// ManifestProvider is the default provider, made of manifests with variables.
-//
-// Variables and defaults have clusterctl's syntax: ${NAME}, ${NAME:=default}. The
-// following variables come from the specification of the cluster, all others from its variables:
+// ManifestProvider is the default provider. It applies manifests with variables in clusterctl's
+// syntax: ${NAME}, ${NAME:=default}. These variables come from the specification of the cluster,
+// all others from its variables:
 //
 //	NAMESPACE  CLUSTER_NAME  KUBERNETES_VERSION  CONTROL_PLANE_MACHINE_COUNT  WORKER_MACHINE_COUNT
 type ManifestProvider struct {
-	params  Params
-	cluster provider.Cluster
-	// apply and providers are the kinds that apply manifests and install providers.
+	params           Params
+	cluster          provider.Cluster
 	apply, providers task.Kind
 }
 
-// NewManifestProvider checks the parameters. cluster supplies the variables of components and networks.
+// NewManifestProvider checks the parameters. cluster supplies the variables for the manifests of
+// components, networking and configuration.
 func NewManifestProvider(p Params, cluster provider.Cluster, deps *Deps) (*ManifestProvider, []workflow.Problem) {
 	made := &ManifestProvider{params: p, cluster: cluster, apply: deps.Kinds["Apply"], providers: deps.Kinds["Providers"]}
 	var problems []workflow.Problem
@@ -45,7 +44,6 @@ func NewManifestProvider(p Params, cluster provider.Cluster, deps *Deps) (*Manif
 	return made, problems
 }
 
-// checkProviders returns the problems of inputs of the kind Providers.
 func (p *ManifestProvider) checkProviders(components string, given json.RawMessage) []workflow.Problem {
 	field := paramsField + "." + components + ".providers"
 	if len(given) == 0 {
@@ -70,29 +68,29 @@ const (
 	manifestsPart = "manifests"
 )
 
-// InstallComponents installs the providers of clusterctl first, then the manifests. In an upgrade
-// it installs the components of params.upgrade.
+// InstallComponents installs the clusterctl providers first, then the manifests. In an upgrade it
+// installs the components of params.upgrade.
 func (p *ManifestProvider) InstallComponents(c *provider.Context, on access.ClusterRef) error {
 	return p.applyComponents(c, p.params.isUpgrade, on, false)
 }
 
-// UninstallComponents deletes what InstallComponents created, and keeps what existed before.
+// UninstallComponents deletes what InstallComponents created and keeps what existed before.
 func (p *ManifestProvider) UninstallComponents(c *provider.Context, on access.ClusterRef) error {
 	return p.revert(c, p.params.isUpgrade, on, false)
 }
 
-// UpgradeComponents upgrades the components to the versions of params.upgrade.components.
+// UpgradeComponents upgrades the components to the versions in params.upgrade.components.
 func (p *ManifestProvider) UpgradeComponents(c *provider.Context, on access.ClusterRef) error {
 	return p.applyComponents(c, true, on, true)
 }
 
-// RestoreComponents restores the manifests. It returns an error for upgraded providers of
-// clusterctl, because they cannot be downgraded.
+// RestoreComponents restores the manifests. It fails for upgraded clusterctl providers, because
+// they cannot be downgraded.
 func (p *ManifestProvider) RestoreComponents(c *provider.Context, on access.ClusterRef) error {
 	return p.revert(c, true, on, true)
 }
 
-// Differences compares the inventory of clusterctl and the manifests with what the upgrade applies.
+// Differences compares clusterctl's inventory and the live manifests with what the upgrade applies.
 func (p *ManifestProvider) Differences(c *provider.Context, on access.ClusterRef) (all []provider.Component, err error) {
 	if all, err = p.compareVersions(c, on); err != nil {
 		return nil, err
@@ -116,7 +114,7 @@ func (p *ManifestProvider) Differences(c *provider.Context, on access.ClusterRef
 	return all, nil
 }
 
-// compareVersions compares the providers that clusterctl has installed with the providers of the upgrade.
+// compareVersions compares the installed clusterctl providers with those of the upgrade.
 func (p *ManifestProvider) compareVersions(c *provider.Context, on access.ClusterRef) (all []provider.Component, err error) {
 	var with struct {
 		Core                                                                   string
@@ -160,7 +158,7 @@ func (p *ManifestProvider) InstallNetworking(c *provider.Context, on access.Clus
 	return p.applyManifests(c, "networking", &p.params.Networking, on)
 }
 
-// UninstallNetworking undoes the manifests of the step.
+// UninstallNetworking reverts the manifests that this step applied.
 func (p *ManifestProvider) UninstallNetworking(c *provider.Context, on access.ClusterRef) error {
 	return c.Revert(manifestsPart, p.apply, provider.ApplyWith{Cluster: on})
 }
@@ -171,7 +169,7 @@ func (p *ManifestProvider) UpgradeNetworking(c *provider.Context, on access.Clus
 	return p.applyManifests(c, field, manifests, on)
 }
 
-// RestoreNetworking restores the manifests.
+// RestoreNetworking reverts the manifests that this step applied.
 func (p *ManifestProvider) RestoreNetworking(c *provider.Context, on access.ClusterRef) error {
 	return p.UninstallNetworking(c, on)
 }
@@ -186,8 +184,8 @@ func (p *ManifestProvider) ClusterObjects(c *provider.Context, cluster provider.
 	return load(c, "cluster.template", p.params.Cluster.Template, variables(cluster))
 }
 
-// UpgradeObjects renders the template of the upgraded cluster. Numbers of machines have no
-// defaults, because a default would scale the cluster.
+// UpgradeObjects renders the template of the upgraded cluster. Replica counts have no defaults
+// here, because a default would scale the cluster.
 func (p *ManifestProvider) UpgradeObjects(c *provider.Context, cluster provider.Cluster) ([]*unstructured.Unstructured, error) {
 	field, template := p.params.template(true)
 	if template == nil {
@@ -241,7 +239,7 @@ func (p *ManifestProvider) Access(*provider.Context, access.ClusterRef, provider
 }
 
 // applyComponents applies the components of a creation or, if upgraded is set, of an upgrade.
-// upgrade permits upgrading installed providers.
+// upgrade permits it to upgrade installed providers.
 func (p *ManifestProvider) applyComponents(c *provider.Context, upgraded bool, on access.ClusterRef, upgrade bool) error {
 	field, what := p.params.components(upgraded)
 	if len(what.Providers) > 0 {
@@ -256,7 +254,7 @@ func (p *ManifestProvider) applyComponents(c *provider.Context, upgraded bool, o
 	return p.applyManifests(c, field, &what.Manifests, on)
 }
 
-// revert undoes components in reverse order.
+// revert undoes the components in reverse order.
 func (p *ManifestProvider) revert(c *provider.Context, upgraded bool, on access.ClusterRef, upgrade bool) error {
 	if err := p.UninstallNetworking(c, on); err != nil {
 		return err
@@ -292,7 +290,6 @@ func (p *ManifestProvider) loadObjects(c *provider.Context, field string, m *Man
 	return loadObjects, nil
 }
 
-// providersWith returns the inputs of the kind Providers for one cluster.
 func providersWith(given json.RawMessage, on access.ClusterRef, upgrade bool) (json.RawMessage, error) {
 	with := map[string]any{}
 	if err := json.Unmarshal(given, &with); err != nil {
@@ -312,13 +309,11 @@ func providersWith(given json.RawMessage, on access.ClusterRef, upgrade bool) (j
 	return json.Marshal(with)
 }
 
-// The variables for numbers of machines.
 const (
 	controlPlaneCount = "CONTROL_PLANE_MACHINE_COUNT"
 	workerCount       = "WORKER_MACHINE_COUNT"
 )
 
-// variables returns the variables of a cluster.
 func variables(cluster provider.Cluster) map[string]string {
 	count := func(n *int, otherwise int) string {
 		if n != nil {
@@ -339,7 +334,8 @@ func variables(cluster provider.Cluster) map[string]string {
 	return all
 }
 
-// sampleValues returns values to check a template before the run. A missing parameter is a separate problem.
+// sampleValues returns values for checking a template before the run. A missing parameter is
+// reported separately.
 func sampleValues(cluster provider.Cluster) map[string]string {
 	all := variables(cluster)
 	for name, value := range map[string]string{"NAMESPACE": "default", "CLUSTER_NAME": "cluster", "KUBERNETES_VERSION": "v1.0.0"} {

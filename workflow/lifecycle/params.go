@@ -19,15 +19,16 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Params are spec.workflow.params. A workflow ignores parameters that it does not need, so that the
-// same parameters create, upgrade and delete a cluster.
+// Params is the content of spec.workflow.params. A workflow ignores parameters that it does not
+// need, so the same parameters can create, upgrade and delete a cluster.
 type Params struct {
-	// Provider is the name of a provider. Default: manifests, which uses the templates in these parameters.
+	// Provider is the name of a provider. Default: manifests, which uses the templates in these
+	// parameters.
 	Provider string `json:"provider,omitempty"`
 	// Cluster is the specification of the cluster.
 	Cluster ClusterParams `json:"cluster"`
-	// Management is the API server of the management cluster. management-upgrade and management-delete need it; for the
-	// workload workflows it is the run's own cluster unless it is set.
+	// Management is the API server of the management cluster. It is required by management-upgrade
+	// and management-delete. In the workload workflows it defaults to the run's own cluster.
 	Management *access.ClusterRef `json:"management,omitempty"`
 	// Bootstrap is the temporary cluster of the management workflows.
 	Bootstrap *management.BootstrapParams `json:"bootstrap,omitempty"`
@@ -37,50 +38,52 @@ type Params struct {
 	Networking Manifests `json:"networking,omitzero"`
 	// Configuration that management-create installs at its end.
 	Configuration Manifests `json:"configuration,omitzero"`
-	// Upgrade are the parameters of the upgrade workflows.
+	// Upgrade contains the parameters of the upgrade workflows.
 	Upgrade UpgradeParams `json:"upgrade,omitzero"`
-	// Access is the API server of the cluster, if it differs from that in Cluster API's kubeconfig.
+	// Access is the API server of the cluster, if it differs from the one in Cluster API's
+	// kubeconfig.
 	Access *access.ClusterRef `json:"access,omitempty"`
-	// Pause makes the upgrade workflows pause other controllers on the management cluster. It has
-	// the inputs kustomizations, helmReleases, eksa, namespace and acknowledge of the kind Pause.
+	// Pause makes the upgrade workflows pause other controllers on the management cluster. It takes
+	// the inputs kustomizations, helmReleases, eksa, namespace and acknowledge of kind Pause.
 	Pause json.RawMessage `json:"pause,omitempty"`
-	// WriteConfig is where the applied configuration is written at the end of a creation or an upgrade.
+	// WriteConfig is where the applied configuration is written at the end of a creation or an
+	// upgrade.
 	WriteConfig *ConfigSink `json:"writeConfig,omitempty"`
 	// Settings are for providers other than manifests.
 	Settings json.RawMessage `json:"settings,omitempty"`
 
-	isUpgrade bool // the workflow is an upgrade
+	isUpgrade bool
 }
 
-// ClusterParams are params.cluster.
+// ClusterParams is the content of params.cluster.
 type ClusterParams struct {
 	provider.Cluster
 	// Template of the cluster's objects.
 	Template *Source `json:"template,omitempty"`
 }
 
-// UpgradeParams are params.upgrade.
+// UpgradeParams is the content of params.upgrade.
 type UpgradeParams struct {
 	// Version of Kubernetes to upgrade to.
 	Version string `json:"version,omitempty"`
 	// Pivot moves a management cluster to a bootstrap cluster for its upgrade. If false, it
-	// upgrades itself. Default: true.
+	// upgrades itself in place. Default: true.
 	Pivot *bool `json:"pivot,omitempty"`
-	// Template of the upgraded cluster's objects. Default: the template of the cluster, with the new version.
+	// Template of the upgraded cluster's objects. Default: cluster.template with the new version.
 	Template *Source `json:"template,omitempty"`
 	// Components and Networking replace the parameters of the same names in an upgrade.
 	Components *Components `json:"components,omitempty"`
 	Networking *Manifests  `json:"networking,omitempty"`
 }
 
-// Components are the components that a management cluster needs to manage clusters.
+// Components are what a management cluster needs to manage clusters.
 type Components struct {
-	// Providers are the inputs of the kind Providers, for the providers that clusterctl installs or upgrades.
+	// Providers are inputs of kind Providers: what clusterctl installs or upgrades.
 	Providers json.RawMessage `json:"providers,omitempty"`
 	Manifests
 }
 
-// Manifests are applied in their order.
+// Manifests are applied in order.
 type Manifests struct {
 	Manifests []Source `json:"manifests,omitempty"`
 	// Wait until the objects are ready. Default: true.
@@ -91,20 +94,20 @@ type Manifests struct {
 type Source struct {
 	// Inline is the text of the template.
 	Inline string `json:"inline,omitempty"`
-	// File is the path of a file, for local runs.
+	// File is a path, only for local runs.
 	File string `json:"file,omitempty"`
-	// ConfigMapRef and SecretRef are in the run's namespace of the run's own cluster.
+	// ConfigMapRef and SecretRef are in the run's namespace, on the run's own cluster.
 	ConfigMapRef *Key `json:"configMapRef,omitempty"`
 	SecretRef    *Key `json:"secretRef,omitempty"`
 }
 
-// Key is one key of a ConfigMap or a Secret.
+// Key selects one key of a ConfigMap or a Secret.
 type Key struct {
 	Name string `json:"name"`
 	Key  string `json:"key"`
 }
 
-// template returns the template of the cluster's objects, with the name of its parameter.
+// template returns the template of the cluster's objects and the name of its parameter.
 func (p *Params) template(upgrade bool) (field string, s *Source) {
 	if upgrade && p.Upgrade.Template != nil {
 		return "upgrade.template", p.Upgrade.Template
@@ -112,7 +115,6 @@ func (p *Params) template(upgrade bool) (field string, s *Source) {
 	return "cluster.template", p.Cluster.Template
 }
 
-// components returns the components of a management cluster, with the name of their parameter.
 func (p *Params) components(upgrade bool) (field string, c *Components) {
 	if upgrade && p.Upgrade.Components != nil {
 		return "upgrade.components", p.Upgrade.Components
@@ -120,7 +122,6 @@ func (p *Params) components(upgrade bool) (field string, c *Components) {
 	return "components", &p.Components
 }
 
-// networking returns the manifests of the network, with the name of their parameter.
 func (p *Params) networking(upgrade bool) (field string, m *Manifests) {
 	if upgrade && p.Upgrade.Networking != nil {
 		return "upgrade.networking", p.Upgrade.Networking
@@ -128,7 +129,7 @@ func (p *Params) networking(upgrade bool) (field string, m *Manifests) {
 	return "networking", &p.Networking
 }
 
-// eachSource calls fn for each template, with the name of its parameter.
+// eachSource calls fn for each template with the name of its parameter.
 func (p *Params) eachSource(fn func(field string, s *Source)) {
 	manifests := func(field string, m *Manifests) {
 		for i := range m.Manifests {
@@ -152,7 +153,8 @@ func (p *Params) eachSource(fn func(field string, s *Source)) {
 	}
 }
 
-// ConfigSink is where a configuration is written: to a file of a local run, or to a ConfigMap of the run's namespace.
+// ConfigSink is where a configuration is written: a file for a local run, or a ConfigMap in the
+// run's namespace.
 type ConfigSink struct {
 	File      string `json:"file,omitempty"`
 	ConfigMap string `json:"configMap,omitempty"`
@@ -160,7 +162,7 @@ type ConfigSink struct {
 
 const paramsField = "spec.workflow.params"
 
-// decode decodes the parameters strictly. It continues after a problem, so that all problems are reported at once.
+// decode decodes strictly and continues after a problem, so that all problems are reported at once.
 func decode(data json.RawMessage) (p Params, problems []workflow.Problem) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		data = json.RawMessage("{}")
@@ -174,7 +176,7 @@ func decode(data json.RawMessage) (p Params, problems []workflow.Problem) {
 		if wrong := kjson.FieldError(nil); errors.As(e, &wrong) {
 			field += "." + wrong.FieldPath()
 		}
-		message, _, _ := strings.Cut(e.Error(), ` "`) // Problem.Field has the field
+		message, _, _ := strings.Cut(e.Error(), ` "`) // Problem.Field already contains the field
 		problems = append(problems, workflow.Problem{Field: field, Message: message, Remedy: "remove it or correct its name"})
 	}
 	var wrong *json.UnmarshalTypeError
@@ -191,8 +193,8 @@ func decode(data json.RawMessage) (p Params, problems []workflow.Problem) {
 	return p, problems
 }
 
-// withoutEmbedded returns the path of a field without the names of embedded Go types. Only these
-// names begin with a capital letter; parameters begin with a small letter.
+// withoutEmbedded removes the names of embedded Go types from a field path. Only these begin with a
+// capital letter.
 func withoutEmbedded(path string) string {
 	return strings.Join(slices.DeleteFunc(strings.Split(path, "."), func(name string) bool {
 		return name != "" && unicode.IsUpper(rune(name[0]))

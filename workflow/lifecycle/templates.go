@@ -17,11 +17,11 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// templateLimit bounds the size of a template in bytes.
+// templateLimit limits the size of a template file in bytes.
 const templateLimit = 8 << 20
 
-// load reads and renders a template. Errors contain the name of the parameter and no content,
-// because the content may contain a secret.
+// load reads and renders a template. Its errors name the parameter but never the content, which may
+// be secret.
 func load(c *provider.Context, field string, s *Source, values map[string]string) ([]*unstructured.Unstructured, error) {
 	text, err := read(c, s)
 	var objects []*unstructured.Unstructured
@@ -34,7 +34,8 @@ func load(c *provider.Context, field string, s *Source, values map[string]string
 	return objects, nil
 }
 
-// Read reads the templates and files that a workflow will read. It skips inline templates, which New has checked.
+// Read reads the templates and files that a workflow will read. It skips inline templates, which
+// New has already checked.
 func (p *ManifestProvider) Read(c *provider.Context, workflow string, failed func(parameter string, err error)) {
 	_, verb, _ := strings.Cut(workflow, "-")
 	upgrade := verb == "upgrade"
@@ -104,7 +105,6 @@ func read(c *provider.Context, s *Source) ([]byte, error) {
 	return nil, fmt.Errorf("the %s %s has no key %q", kind, name, ref.Key)
 }
 
-// render replaces the variables and decodes the documents.
 func render(text []byte, values map[string]string) ([]*unstructured.Unstructured, error) {
 	filled, err := access.NewTemplateProcessor().Process(text, func(name string) (string, error) {
 		if value, known := values[name]; known {

@@ -18,24 +18,23 @@ import (
 
 // Env is the environment of runs in a process.
 type Env struct {
-	// Kinds of tasks.
-	Kinds task.Kinds
-	// NamedWorkflow constructs a named workflow.
+	// Kinds are the task kinds of the process.
+	Kinds         task.Kinds
 	NamedWorkflow func(ctx context.Context, namespace, name string, params json.RawMessage) (task.NamedWorkflow, []workflow.Problem)
-	// DefaultPolicy is the failure policy of runs without one; "" is Abort.
+	// DefaultPolicy is the failure policy of runs without one; "" means Abort.
 	DefaultPolicy v1alpha1.FailurePolicy
 
-	// Diagnose adds a failure handler of the kind Diagnose to each run that has none and works on a cluster.
+	// Diagnose adds a Diagnose failure handler to each run that has none and works on a cluster.
 	Diagnose bool
-	// CheckReads makes Definition call Unread.
+	// CheckReads makes Definition call CheckReadable.
 	CheckReads bool
 
-	// manifestOnly reports whether only the manifest is read.
+	// manifestOnly is set by Check: nothing outside of the manifest is read.
 	manifestOnly bool
 }
 
-// Definition builds the definition of a manifest. It returns nil if a problem is not a warning. It returns an error if
-// manifests could not be read from a cluster.
+// Definition builds the definition of a manifest. It returns nil if a problem is more than a
+// warning. It returns an error if manifests could not be read from a cluster.
 func (e *Env) Definition(ctx context.Context, namespace, name string, spec *v1alpha1.WorkflowRunSpec) (*workflow.Definition, []workflow.Problem, error) {
 	spec = spec.DeepCopy()
 	kinds, evidence := e.Kinds, json.RawMessage(nil)
@@ -81,9 +80,8 @@ func (e *Env) Definition(ctx context.Context, namespace, name string, spec *v1al
 	return d, problems, nil
 }
 
-// CheckReadable tries to read the files and objects that the tasks of a named workflow will read,
-// and returns the problems. It returns an error if a cluster cannot be read now, or may have the
-// objects later.
+// CheckReadable tries to read the files and objects that the tasks of a named workflow will read.
+// It returns an error if a cluster cannot be read now, or may have the objects later.
 func (e *Env) CheckReadable(ctx context.Context, namespace, name string, spec *v1alpha1.WorkflowRunSpec) ([]workflow.Problem, error) {
 	if spec.Workflow == nil {
 		return nil, nil
@@ -122,7 +120,7 @@ func bindHooks(spec *v1alpha1.WorkflowRunSpec) (problems []workflow.Problem) {
 	return problems
 }
 
-// hookProblem returns a problem with the field of the manifest, if it is a problem of a hook that bindHooks has added.
+// hookProblem corrects the field of a problem about a hook that bindHooks added.
 func hookProblem(p workflow.Problem, spec *v1alpha1.WorkflowRunSpec) workflow.Problem {
 	var i, n int
 	if _, err := fmt.Sscanf(p.Field, "spec.tasks[%d].", &i); err != nil || spec.Workflow == nil || i >= len(spec.Tasks) {
@@ -141,8 +139,7 @@ func hookProblem(p workflow.Problem, spec *v1alpha1.WorkflowRunSpec) workflow.Pr
 	return p
 }
 
-// mergeHandlers returns the failure handlers of the manifest, followed by the failure handlers of
-// its named workflow.
+// mergeHandlers appends the named workflow's failure handlers to those of the manifest.
 func mergeHandlers(own, named []v1alpha1.HookSpec) (all []v1alpha1.HookSpec, problems []workflow.Problem) {
 	all = own
 	for _, h := range named {
@@ -157,7 +154,7 @@ func mergeHandlers(own, named []v1alpha1.HookSpec) (all []v1alpha1.HookSpec, pro
 	return all, problems
 }
 
-// KindsFor returns the kinds of tasks that a run in the log may use.
+// KindsFor returns the kinds that a run in the log may use.
 func (e *Env) KindsFor(ctx context.Context, h workflow.Header) (task.Kinds, error) {
 	if h.Workflow == nil {
 		return e.Kinds, nil
@@ -195,8 +192,8 @@ func kindInfo(kinds task.Kinds, name string) (workflow.KindInfo, bool) {
 	return info, true
 }
 
-// objectType returns the type of all objects of an Apply, as Kind or Kind.group. It returns "" if
-// they have several types, or are read later.
+// objectType returns the type of the objects of an Apply, as Kind or Kind.group. It returns "" if
+// they have several types or are read later.
 func objectType(with json.RawMessage) (found string) {
 	type object struct{ APIVersion, Kind string }
 	var w struct {
@@ -245,12 +242,12 @@ func rawParams(w *v1alpha1.NamedWorkflow) json.RawMessage {
 	return w.Params.Raw
 }
 
-// Check returns the problems of a manifest that can be found without reading from a cluster.
+// Check returns the problems that can be found without reading from a cluster.
 func (e *Env) Check(namespace, name string, spec *v1alpha1.WorkflowRunSpec) []workflow.Problem {
 	blind := *e
 	blind.manifestOnly = true
 	_, problems, err := blind.Definition(context.Background(), namespace, name, spec)
-	if err != nil { // never: no cluster was asked
+	if err != nil { // never: manifestOnly is set
 		problems = append(problems, workflow.Problem{Field: "spec", Message: err.Error(), Remedy: "correct the manifest"})
 	}
 	return slices.DeleteFunc(problems, func(p workflow.Problem) bool { return concernsUnread(p, spec) })

@@ -10,11 +10,11 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// diagnoseTimeout bounds the collection, because a rollback and the end of the run wait for it.
+// diagnoseTimeout is short, because a rollback and the end of the run wait for the handler.
 const diagnoseTimeout = 2 * time.Minute
 
-// addDiagnose adds a failure handler of the kind Diagnose, unless the manifest has one or no step
-// works on a cluster. with are its inputs for a named workflow. If with is nil, the handler reads
+// addDiagnose adds a Diagnose failure handler, unless the manifest has one or no step works on a
+// cluster. with are the handler's inputs for a named workflow. If with is nil, the handler reads
 // the clusters that the steps name, or the run's own.
 func addDiagnose(d *workflow.Definition, with json.RawMessage) {
 	const kind = "Diagnose"
@@ -34,7 +34,7 @@ func addDiagnose(d *workflow.Definition, with json.RawMessage) {
 	d.OnFailure = append(d.OnFailure, workflow.Step{Name: "onFailure/diagnostics", Kind: kind, With: with, Default: true, Timeout: workflow.Duration(diagnoseTimeout)})
 }
 
-// clustersOf returns the first clusters that the steps work on, and whether any step works on one.
+// clustersOf returns the first few clusters of the steps, and whether any step works on a cluster.
 // The run's own cluster comes first. It is also returned if no other cluster is known.
 func clustersOf(d *workflow.Definition) (refs []access.ClusterRef, works bool) {
 	const few = 4

@@ -13,11 +13,9 @@ import (
 	"scute.dev/workflow/tasks/apply"
 )
 
-// expand replaces each Apply task with expand: true by one task for each object, and replaces needs
-// for the task by needs for its parts. It returns an error if manifests could not be read from a
-// cluster.
-//
-// origin has, for each returned task, its index in the manifest.
+// expand replaces each Apply task with expand: true by one task per object, and replaces needs for
+// the task by needs for its parts. origin contains, for each returned task, its index in the
+// manifest. An error means that manifests could not be read from a cluster.
 func (e *Env) expand(ctx context.Context, namespace, name string, spec *v1alpha1.WorkflowRunSpec) (specs []v1alpha1.TaskSpec, origin []int, problems []workflow.Problem, err error) {
 	kind, ok := e.Kinds["Apply"].(*apply.Kind)
 	if !ok {
@@ -68,8 +66,8 @@ func (e *Env) expand(ctx context.Context, namespace, name string, spec *v1alpha1
 	return specs, origin, problems, nil
 }
 
-// originalProblem returns a problem with the field of the manifest, where a task may have another
-// index than after the expansion.
+// originalProblem changes the task's index in the problem's field back to the index in the
+// manifest.
 func originalProblem(p workflow.Problem, origin []int) workflow.Problem {
 	rest, ok := strings.CutPrefix(p.Field, "spec.tasks[")
 	number, rest, closed := strings.Cut(rest, "]")
@@ -79,8 +77,7 @@ func originalProblem(p workflow.Problem, origin []int) workflow.Problem {
 	return p
 }
 
-// wantsExpansion returns the inputs of an Apply and reports whether expand is set. It ignores
-// inputs that cannot be decoded, because the kind refuses them.
+// wantsExpansion ignores inputs that cannot be decoded, because the kind rejects them.
 func wantsExpansion(base *v1alpha1.TaskSpec) (*apply.With, bool) {
 	if base.Kind != "Apply" || base.With == nil {
 		return nil, false
@@ -92,7 +89,8 @@ func wantsExpansion(base *v1alpha1.TaskSpec) (*apply.With, bool) {
 	return &with, true
 }
 
-// concernsUnread reports whether a problem is about a part of a task whose manifests Check does not read.
+// concernsUnread reports whether a problem is about a part of an expanded task whose manifests
+// Check does not read.
 func concernsUnread(p workflow.Problem, spec *v1alpha1.WorkflowRunSpec) bool {
 	for i := range spec.Tasks {
 		if with, expands := wantsExpansion(&spec.Tasks[i]); expands && with.From != nil && strings.Contains(p.Message, `there is no task "`+spec.Tasks[i].Name+"/") {
@@ -102,11 +100,9 @@ func concernsUnread(p workflow.Problem, spec *v1alpha1.WorkflowRunSpec) bool {
 	return false
 }
 
-// expandNeeds replaces the needs of tasks for an expanded base by needs for its parts: for all
-// parts if the need is for success or completion, for any part if it is for failure. It removes
-// needs for a base without parts.
-//
-// The Field of a problem is relative to the task.
+// expandNeeds replaces needs for an expanded task by needs for its parts: all parts for success or
+// completion, any part for failure. It removes needs for a task without parts. The Field of a
+// problem is relative to the task.
 func expandNeeds(tasks []v1alpha1.TaskSpec, base string, parts []v1alpha1.TaskSpec) (problems []workflow.Problem) {
 	for i := range tasks {
 		t := &tasks[i]
@@ -123,8 +119,8 @@ func expandNeeds(tasks []v1alpha1.TaskSpec, base string, parts []v1alpha1.TaskSp
 				continue
 			}
 			failure := n.On == v1alpha1.OnFailure
-			// One of the optional edges of a task is enough to start it. This is only right if all
-			// of them are for "any part failed".
+			// A single satisfied optional edge starts the task. For parts this is correct only if
+			// all optional edges mean "any part failed".
 			if len(parts) > 1 && (n.Optional && (!failure || optional > 1) || failure && !n.Optional && optional > 0) {
 				problems = append(problems, workflow.Problem{
 					Task: t.Name, Field: fmt.Sprintf("needs[%d]", j),

@@ -15,8 +15,8 @@ import (
 	"scute.dev/internal/supervise"
 )
 
-// harmlessEvents lists the types of events that need no adoption, because they do not change what a
-// run does, unless they carry inputs or an output.
+// harmlessEvents need no adoption, because they do not change what a run does, unless they carry
+// inputs or an output.
 var harmlessEvents = []string{
 	"paused", "resumed", "aborted", "rollback-started", "ended", "task-paused", "task-released", "edge-expired", "decided",
 }
@@ -38,14 +38,14 @@ func Digest(before string, e eventlog.Event) string {
 }
 
 // AdoptCommand returns the kubectl command that adopts the events that clients wrote into a run. It
-// needs the permissions to get and patch the WorkflowRun.
+// requires permission to get and patch the WorkflowRun.
 func AdoptCommand(namespace, name, digest string) string {
 	return fmt.Sprintf("kubectl -n %s annotate workflowruns.scute.dev %s --overwrite %s=%s", namespace, name, v1alpha1.AdoptedAnnotation, digest)
 }
 
 // adoptionThrottle returns why a run is not driven: clients that no API server authenticated wrote
-// into it, and its WorkflowRun has not adopted the result. The return value is empty if the run may
-// be driven.
+// into it, and its WorkflowRun has not adopted the result. The zero value means that it may be
+// driven.
 func (r *Runner) adoptionThrottle(ctx context.Context, id string, a *run) (supervise.Throttled, error) {
 	if r.Adopted == nil || a.digest == "" {
 		return supervise.Throttled{}, nil
@@ -64,7 +64,7 @@ func (r *Runner) adoptionThrottle(ctx context.Context, id string, a *run) (super
 		AdoptCommand(a.State.Namespace, a.State.Name, a.digest)}, nil
 }
 
-// awaitAdoption waits until unadopted returns no reason.
+// awaitAdoption waits until adoptionThrottle returns no reason.
 func (r *Runner) awaitAdoption(ctx context.Context, id string, a *run, news <-chan uint64) error {
 	for told := false; ; told = true {
 		why, err := r.adoptionThrottle(ctx, id, a)
@@ -83,5 +83,5 @@ func (r *Runner) awaitAdoption(ctx context.Context, id string, a *run, news <-ch
 	}
 }
 
-// adoptionInterval is the time between two reads of a WorkflowRun that has not adopted its run.
+// adoptionInterval is the interval at which an unadopted run's WorkflowRun is read again.
 const adoptionInterval = 2 * time.Second

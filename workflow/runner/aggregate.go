@@ -8,7 +8,7 @@ import (
 	"scute.dev/workflow"
 )
 
-// run is the state of a run: the stored events, and the events that were decided and are not stored yet.
+// run is the state of a run, including events that were decided but not stored yet.
 type run struct {
 	aggregate.Root[workflow.Event, *workflow.State]
 	digest string
@@ -23,13 +23,14 @@ func (r *Runner) load(ctx context.Context, id, actor string) (*run, error) {
 	return a, a.Read(ctx)
 }
 
-// reload discards the events that are not stored, and reads the run from its beginning.
+// reload discards the events that are not stored yet.
 func (a *run) reload(ctx context.Context) error {
 	a.digest = ""
 	return a.Reload(ctx, new(workflow.State))
 }
 
-// decide applies the events that follow from an input. said reports whether there are any. Store makes them durable.
+// decide applies the events that follow from an input. said reports whether there are any. Only
+// Store makes them durable.
 func (a *run) decide(in workflow.Input) (said bool, err error) {
 	now := a.Time()
 	events, err := workflow.Decide(a.State, in, now)
@@ -39,7 +40,7 @@ func (a *run) decide(in workflow.Input) (said bool, err error) {
 	return true, a.Record(now, events...)
 }
 
-// settle repeats a tick until no event follows from it.
+// settle repeats a tick until it returns no events.
 func (a *run) settle(tick workflow.Tick) error {
 	for {
 		if said, err := a.decide(tick); err != nil || !said {
@@ -48,9 +49,8 @@ func (a *run) settle(tick workflow.Tick) error {
 	}
 }
 
-// isPlain reports whether decoding a stored event returns an equal event, because it contains no
-// JSON of a user. A large run consists mostly of these events, whose decoding would be a tenth of
-// its cost.
+// isPlain reports whether decoding the stored event returns an equal event, because it contains no
+// user JSON. Decoding these frequent events would take a tenth of the cost of a large run.
 func isPlain(e workflow.Event) bool {
 	switch e := e.(type) {
 	case workflow.TaskStarted, workflow.TaskSkipped:

@@ -17,12 +17,12 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// checkInterval is the interval at which a waiting run checks the log for the commits of other processes.
+// checkInterval is how often a waiting run checks the log for commits of other processes.
 const checkInterval = time.Second
 
 // Drive drives a run until it ends, waits for an operator, or ctx ends. It returns
-// aggregate.ErrClaimLost when another process claims the run. The next Drive does the remaining
-// work. When Drive returns, all effects that it started have ended.
+// aggregate.ErrClaimLost when another process claims the run. A later Drive continues the work.
+// When Drive returns, all effects that it started have ended.
 func (r *Runner) Drive(ctx context.Context, id string) error {
 	a, err := r.load(ctx, id, "daemon/"+r.Incarnation)
 	if err != nil {
@@ -50,22 +50,22 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 	return d.run(ctx)
 }
 
-// drive is a run that is being driven. All its fields belong to the goroutine of Drive.
+// drive is a run that is being driven. Its fields belong to the goroutine of Drive.
 type drive struct {
 	runner *Runner
 	a      *run
 	id     string
 	clock  *clock
 	kinds  task.Kinds
-	// slot is held while an effect works. Without it no effect is started, but effects that only wait continue.
+	// slot is held while an effect works. Without it no effect starts, but effects that only wait
+	// continue.
 	slot *fair.Slot
-	// adoptionThrottle is why no effect is started until the WorkflowRun adopts the events that
-	// clients wrote into the run.
+	// adoptionThrottle is why no effect starts until the WorkflowRun adopts what clients wrote.
 	adoptionThrottle supervise.Throttled
-	// granted is closed when the requested slot is held; nil if no slot is requested.
+	// granted is closed when the requested slot is granted; nil if none is requested.
 	granted <-chan struct{}
 
-	// idle receives when an attempt begins to only wait.
+	// idle receives when an attempt starts to only wait.
 	idle chan struct{}
 	// slotRequests receives from attempts that finished waiting and need a slot again.
 	slotRequests chan slotRequest
@@ -74,13 +74,12 @@ type drive struct {
 
 	reports  chan report
 	inFlight map[workflow.EffectID]*flight
-	// unstored are the reports that are not stored yet.
 	unstored []report
 	// decided is the time of the last tick.
 	decided time.Time
 }
 
-// errEnded is returned to an attempt that records something after it has ended.
+// errEnded is returned to an attempt that records something after its end.
 var errEnded = errors.New("the attempt has ended: nothing more is recorded")
 
 // report is the outcome of an effect, or an intermediate result.
@@ -88,9 +87,9 @@ type report struct {
 	id    workflow.EffectID
 	in    workflow.Input
 	ended bool
-	// stored receives the result of storing the report.
+	// stored, if set, receives the result of storing the report.
 	stored chan<- error
-	// ignored: no event followed from the report.
+	// ignored means that no event followed from the report.
 	ignored bool
 }
 
@@ -130,7 +129,8 @@ func (d *drive) run(ctx context.Context) error {
 	}
 }
 
-// claim stores a claim of the run, and that the run is stranded if this process lacks a kind that the run needs.
+// claim claims the run. It also records that the run is stranded if this process lacks a kind that
+// the run needs.
 func (d *drive) claim(ctx context.Context) error {
 	return d.store(ctx, d.a.State.ClaimedBy(), func() error {
 		now := d.a.Time()
@@ -148,8 +148,8 @@ func (d *drive) claim(ctx context.Context) error {
 	})
 }
 
-// store stores the events that decide records. If another process has appended first, it reads the
-// run again, and decides again if the holder is the same, for example after an operator's command.
+// store stores the events that decide records. After a conflict it reads the run again, and repeats
+// decide if the holder is unchanged, for example after an operator's command.
 func (d *drive) store(ctx context.Context, holder string, decide func() error) error {
 	for {
 		err := decide()
@@ -168,7 +168,7 @@ func (d *drive) store(ctx context.Context, holder string, decide func() error) e
 	}
 }
 
-// missingKinds returns an error with the kinds that a definition uses and this process does not have.
+// missingKinds names the kinds that a definition uses and this process lacks.
 func missingKinds(def *workflow.Definition, kinds task.Kinds) error {
 	var names []string
 	look := func(step *workflow.Step) {
@@ -199,7 +199,8 @@ func undoKind(step *workflow.Step) string {
 	return step.Undo.Kind
 }
 
-// record decides on the reports and on the time, and stores the events. It finishes storing after ctx has ended.
+// record decides about the reports and the time, and stores the events. It finishes storing even
+// after ctx has ended.
 func (d *drive) record(ctx context.Context) error {
 	ctx, cancel := withGrace(ctx, shutdownTimeout)
 	defer cancel()
@@ -220,7 +221,7 @@ func (d *drive) decide() error {
 	return d.a.settle(d.tick())
 }
 
-// notifyStored sends the result of storing to the effects that wait for it.
+// notifyStored passes the result of storing to the effects that wait for it.
 func (d *drive) notifyStored(err error) {
 	for _, r := range d.unstored {
 		switch {
@@ -239,15 +240,14 @@ func (d *drive) isIdle() bool {
 	return !workflow.Due(d.a.State, d.clock.now()) || d.a.State.Stranded != ""
 }
 
-// wait waits for a report, a commit of another process, or the time at which something is due, and
-// collects all reports.
+// wait waits for a report, a commit of another process, or the next due time. It then collects all
+// reports.
 func (d *drive) wait(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	wake := checkInterval
-	// An event that was due at the last tick waits for a free slot, and thus for the end of an
-	// effect.
+	// What was already due at the last tick waits for a free slot, and so for the end of an effect.
 	if at := workflow.NextAt(d.a.State); at.After(d.decided) {
 		wake = min(wake, max(at.Sub(d.clock.now()), 0))
 	}
@@ -260,7 +260,7 @@ func (d *drive) wait(ctx context.Context) error {
 			return err
 		}
 	}
-	for { // all reports up to now go into one commit
+	for { // put all reports so far into one commit
 		select {
 		case r := <-d.reports:
 			d.addReport(r)
@@ -270,7 +270,8 @@ func (d *drive) wait(ctx context.Context) error {
 	}
 }
 
-// sleep waits until something happens or over fires. look reports whether the log may contain new commits.
+// sleep waits until something happens or over fires. look reports whether the log may contain new
+// commits.
 func (d *drive) sleep(ctx context.Context, over <-chan time.Time) (look bool, err error) {
 	for {
 		select {
@@ -304,8 +305,8 @@ func (d *drive) addReport(r report) {
 	d.unstored = append(d.unstored, r)
 }
 
-// start starts the effects that are in flight according to the log, and cancels all other effects.
-// An attempt starts after the previous one has ended.
+// start starts the effects that are in flight according to the log, and cancels all others. An
+// attempt starts only after the previous one has ended.
 func (d *drive) start(ctx context.Context) {
 	wanted := make(map[workflow.EffectID]bool, len(d.inFlight))
 	var begin []workflow.Effect
@@ -326,9 +327,9 @@ func (d *drive) start(ctx context.Context) {
 	}
 }
 
-// isBusy reports whether another attempt or undo of the same task has not ended yet: an earlier
-// attempt, or an attempt that was cancelled because the run was resumed. Only failure handlers run
-// concurrently with them, and with each other.
+// isBusy reports whether another attempt or undo of the same task has not ended yet, for example
+// one that was cancelled by a resume. Only failure handlers run concurrently with these and with
+// each other.
 func (d *drive) isBusy(id workflow.EffectID) bool {
 	works := func(kind workflow.EffectKind) bool { return kind == workflow.EffectAct || kind == workflow.EffectUndo }
 	if !works(id.Kind) {
@@ -342,7 +343,7 @@ func (d *drive) isBusy(id workflow.EffectID) bool {
 	return false
 }
 
-// drain cancels the effects in flight and waits until all of them have ended.
+// drain cancels the effects in flight and waits for their end.
 func (d *drive) drain() {
 	for _, f := range d.inFlight {
 		f.cancel()
@@ -359,13 +360,13 @@ func (d *drive) drain() {
 	d.notifyStored(aggregate.ErrClaimLost)
 }
 
-// clock is the time of a run while it is driven. It never goes back: delays and timeouts are stored
-// as times, and would be late if the machine's clock were set back. It follows a machine's clock
-// that is set forward. Its fields belong to the goroutine of Drive.
+// clock is the time of a driven run. It never goes back: delays and timeouts are stored as times,
+// and would be late if the machine's clock were set back. It does follow a clock that is set
+// forward. Its fields belong to the goroutine of Drive.
 type clock struct {
 	wall  func() time.Time
-	start time.Time // with a monotonic clock reading
-	base  time.Time // the wall clock at began, corrected if the clock was set forward
+	start time.Time // with a monotonic reading
+	base  time.Time // the wall clock at start, corrected whenever the clock is set forward
 }
 
 func newClock(wall func() time.Time) *clock {

@@ -12,7 +12,7 @@ import (
 	"scute.dev/workflow"
 )
 
-// withGrace returns a context that ends a duration after ctx.
+// withGrace returns a context that ends a given time after ctx.
 func withGrace(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(by, cancel) })
@@ -22,12 +22,12 @@ func withGrace(ctx context.Context, by time.Duration) (context.Context, context.
 	}
 }
 
-// shutdownTimeout bounds the time in which a stopping driver stores the results of its last effects.
+// shutdownTimeout limits how long a stopping driver stores the results of its last effects.
 const shutdownTimeout = 5 * time.Second
 
-// shutdown cancels the effects in flight and stores their results, so that a regular stop repeats
+// shutdown cancels the effects in flight and stores their results, so that an orderly stop repeats
 // no finished work and does not look like a crash. It returns ErrUnrecorded if it cannot store
-// them, unless another process has claimed the run: that process determines the results itself.
+// them, unless another process has claimed the run and determines the results itself.
 func (d *drive) shutdown(ctx context.Context) error {
 	for _, f := range d.inFlight {
 		f.cancel()
@@ -46,7 +46,7 @@ func (d *drive) shutdown(ctx context.Context) error {
 		err)
 }
 
-// storeResults stores the results of the effects that have ended, and returns the names of their tasks.
+// storeResults stores the results of the ended effects and returns the names of their tasks.
 func (d *drive) storeResults(ctx context.Context) (tasks []string, err error) {
 	for _, r := range d.unstored {
 		if !outlivesProcess(r.in) {
@@ -57,7 +57,7 @@ func (d *drive) storeResults(ctx context.Context) (tasks []string, err error) {
 			return tasks, err
 		}
 	}
-	for _, e := range workflow.Effects(d.a.State) { // stored as started, but never begun: all others have reported
+	for _, e := range workflow.Effects(d.a.State) { // stored as started but never begun: all others have reported
 		if e.Kind == workflow.EffectAct {
 			in := workflow.ActFailed{Task: e.Task, Step: e.Step, Attempt: e.Attempt, Cause: workflow.CauseCancelled, Message: "it had not started"}
 			if _, err := d.a.decide(in); err != nil {
@@ -68,9 +68,9 @@ func (d *drive) storeResults(ctx context.Context) (tasks []string, err error) {
 	return tasks, d.a.Store(ctx)
 }
 
-// outlivesProcess reports whether a result from a stopping process is valid for the next process.
-// The result of a cancelled attempt is valid, because the attempt does not count as lost. The
-// result of an interrupted verification, undo or handler is not, because it is repeated.
+// outlivesProcess reports whether a result from a stopping process is valid for the next one. A
+// cancelled attempt's result is valid: it keeps the attempt from counting as lost. An interrupted
+// verification, undo or handler is simply repeated.
 func outlivesProcess(in workflow.Input) bool {
 	switch in := in.(type) {
 	case workflow.ActDone, workflow.ActFailed, workflow.ActAwaitsOperator, workflow.ActRecorded, workflow.UndoDone:

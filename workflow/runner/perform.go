@@ -14,16 +14,16 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// flight is an effect that is being performed.
+// flight is an effect in progress.
 type flight struct {
 	cancel context.CancelFunc
-	// waiting reports whether the effect only waits.
+	// waiting is set while the effect only waits.
 	waiting atomic.Bool
-	// slotRequests are its requests to work again. They belong to the driver.
+	// slotRequests belong to the driver's goroutine.
 	slotRequests []slotRequest
 }
 
-// slotRequest is the request of an attempt to work again after it has waited.
+// slotRequest is an attempt's request to work again after it has waited.
 type slotRequest struct {
 	flight *flight
 	// ctx ends when the attempt no longer waits for the answer.
@@ -31,10 +31,11 @@ type slotRequest struct {
 	granted chan struct{}
 }
 
-// handlerTimeout bounds a handler of a failure that specifies no timeout.
+// handlerTimeout limits a failure handler without its own timeout.
 const handlerTimeout = 10 * time.Minute
 
-// begin performs an effect in a separate goroutine. It reads everything that the effect needs from the state.
+// begin performs an effect in a new goroutine. It first reads everything that the effect needs from
+// the state.
 func (d *drive) begin(ctx context.Context, e workflow.Effect) {
 	ctx, cancel := withDeadline(ctx, e, d.clock.now())
 	f := &flight{cancel: cancel}
@@ -55,12 +56,12 @@ func (d *drive) begin(ctx context.Context, e workflow.Effect) {
 		if f.waiting.CompareAndSwap(false, true) {
 			select {
 			case d.idle <- struct{}{}:
-			default: // a notification is pending for all effects
+			default: // a notification is already pending
 			}
 		}
 	}
 	p.call.Reacquire = func(ctx context.Context) error {
-		// An undo that has begun does not wait for a slot, because its attempts are few and bounded
+		// An undo that has begun does not wait for a slot, because its attempts are few and limited
 		// in time.
 		if !f.waiting.Load() || e.Kind == workflow.EffectUndo {
 			return nil
@@ -91,11 +92,11 @@ func (d *drive) begin(ctx context.Context, e workflow.Effect) {
 	go func() { p.reportResult(ctx, p.perform(ctx)) }()
 }
 
-// inputs are the inputs of a step or of its undo, with the outputs that they refer to.
+// inputs are the inputs of a step or of its undo, and the outputs that they refer to.
 type inputs struct {
 	with    json.RawMessage
 	outputs map[string]json.RawMessage
-	partial map[string]bool // the tasks whose output comes from a failed attempt
+	partial map[string]bool // tasks whose output comes from a failed attempt
 }
 
 func (in inputs) fill() (json.RawMessage, error) {
@@ -106,19 +107,18 @@ func (in inputs) fill() (json.RawMessage, error) {
 	return filled, nil
 }
 
-// isMissingOutput reports whether the inputs refer to an output that was not recorded: no output at
-// all, or a field that a failed attempt did not output.
+// isMissingOutput reports whether the inputs refer to an output that was not recorded, or to a
+// field that a failed attempt did not output.
 func (in inputs) isMissingOutput(err error) bool {
 	var path *workflow.PathError
 	return errors.Is(err, workflow.ErrNoOutput) || errors.As(err, &path) && in.partial[path.Task]
 }
 
-// errTotalTimeout is the cause of an attempt that ends because the total time of all attempts is over.
+// errTotalTimeout is the context's cause if totalTimeout ends an attempt.
 var errTotalTimeout = errors.New("totalTimeout has passed")
 
-// withDeadline returns the context of an effect. An attempt has a timeout. An undo ends only with
-// the process or with its timeout. The remaining time is measured from now by the monotonic clock,
-// because the machine's clock may be set.
+// withDeadline measures the remaining time from now with the monotonic clock, because the machine's
+// clock may be set. An undo ends only with the process or its own timeout.
 func withDeadline(ctx context.Context, e workflow.Effect, now time.Time) (context.Context, context.CancelFunc) {
 	switch {
 	case e.Kind == workflow.EffectUndo:
@@ -136,7 +136,6 @@ func withDeadline(ctx context.Context, e workflow.Effect, now time.Time) (contex
 	}
 }
 
-// call returns the call of a kind for an effect.
 func (d *drive) call(e workflow.Effect) *task.Call {
 	h := &d.a.State.Header
 	c := &task.Call{
@@ -179,11 +178,12 @@ func (d *drive) readsInputs(kind string) bool {
 	return ok
 }
 
-// progressInterval bounds how often an attempt's progress is stored in the log.
+// progressInterval limits how often an attempt's progress is stored in the log.
 const progressInterval = 3 * time.Second
 
-// progress returns a function that records what an attempt waits for: at once if it recorded
-// nothing lately, otherwise later, because an attempt may report each message only once.
+// progress returns a function that records what an attempt waits for. A message within
+// progressInterval is recorded later rather than dropped, because an attempt may report each
+// message only once.
 func (d *drive) progress(ctx context.Context, e workflow.Effect) func(string) {
 	var mu sync.Mutex
 	var last time.Time
@@ -219,13 +219,13 @@ func (d *drive) progress(ctx context.Context, e workflow.Effect) func(string) {
 }
 
 // inputs returns the inputs of an effect with the outputs that they refer to. An undo may refer to
-// the outputs that were recorded when its step was performed, whatever their state is now. A hook
-// after a task may refer to the output of this task.
+// all recorded outputs, whatever the phase of their tasks is now. A hook after a task may refer to
+// the task's output.
 func (d *drive) inputs(e workflow.Effect, with json.RawMessage, undo bool) inputs {
 	refs, err := workflow.References(with)
 	in := inputs{with: with, outputs: make(map[string]json.RawMessage, len(refs)), partial: make(map[string]bool, len(refs))}
 	if err != nil {
-		return in // unchanged: Fill returns the error
+		return in // Fill returns the error
 	}
 	for _, ref := range refs {
 		in.outputs[ref.Task] = d.a.State.Output(ref.Task)
@@ -241,7 +241,7 @@ type performance struct {
 	effect  workflow.Effect
 	call    *task.Call
 	kind    task.Kind
-	undo    task.Kind // replaces the undo of the kind
+	undo    task.Kind // replaces the kind's own undo if set
 	reports chan<- report
 	output  json.RawMessage
 	// skipped is why a hook does nothing: its task has nothing to do.
@@ -262,7 +262,7 @@ func (p *performance) perform(ctx context.Context) error {
 		var kept *task.KeptError
 		switch err := p.undoStep(ctx); {
 		case err == nil && p.undo == nil:
-			p.call.Undo = nil // the recorded step is undone
+			p.call.Undo = nil // the recorded work is undone
 		case err != nil && !errors.As(err, &kept):
 			return fmt.Errorf("undoing the failed attempt: %w", err)
 		}
@@ -284,21 +284,21 @@ func (p *performance) perform(ctx context.Context) error {
 	return err
 }
 
-// undoStep undoes the step, with the undo of the manifest or else with the undo of the kind.
+// undoStep uses the undo of the manifest if there is one, else that of the kind.
 func (p *performance) undoStep(ctx context.Context) error {
 	call := *p.call
 	var err error
 	call.With, err = p.inverse.fill()
 	switch {
 	case err != nil && p.undo == nil && p.effect.Undo == nil && p.effect.Output == nil:
-		return nil // every attempt failed because it had no inputs either
+		return nil // every attempt failed, because it had no inputs either
 	case p.inverse.isMissingOutput(err):
 		return &task.KeptError{Reason: "its undo has no inputs: " + err.Error()}
 	case err != nil:
 		return err
 	case p.undo != nil:
-		// An undo is not undone, so it records nothing, and it does not get the step's record,
-		// which belongs to another kind.
+		// An undo is never undone, so it records nothing. The step's record belongs to another
+		// kind, so the undo does not get it.
 		call.Undoing = true
 		call.Undo, call.Record = nil, func(context.Context, json.RawMessage, bool) error { return nil }
 		_, err = p.undo.Run(ctx, &call)
@@ -308,7 +308,7 @@ func (p *performance) undoStep(ctx context.Context) error {
 	}
 }
 
-// reportResult reports the result. It distinguishes a timeout from a cancellation by the deadline.
+// reportResult distinguishes a timeout from a cancellation by the deadline.
 func (p *performance) reportResult(ctx context.Context, err error) {
 	e := p.effect
 	message := ""

@@ -7,8 +7,8 @@ import (
 	"scute.dev/workflow"
 )
 
-// throttled returns why the run may start no effect: the quota of its namespace, or a missing
-// adoption. The quota does not apply to a run that is stopping.
+// throttled returns why the run may start no effect: a missing adoption, or the quota of its
+// namespace. The quota does not apply to a run that is stopping.
 func (d *drive) throttled() supervise.Throttled {
 	if d.adoptionThrottle != (supervise.Throttled{}) {
 		return d.adoptionThrottle
@@ -19,8 +19,8 @@ func (d *drive) throttled() supervise.Throttled {
 	return d.runner.Quota.Throttled(d.a.State.Namespace)
 }
 
-// tick returns the input that reports the passing of time. Without a slot, or above the quota, it
-// allows only events that start no effect.
+// tick returns a Tick that, without a slot or above the quota, allows only events that start no
+// effect.
 func (d *drive) tick() workflow.Tick {
 	if !d.slot.Held() || d.throttled() != (supervise.Throttled{}) {
 		return workflow.Tick{}
@@ -28,9 +28,9 @@ func (d *drive) tick() workflow.Tick {
 	return workflow.Tick{Parallel: d.runner.parallel()}
 }
 
-// updateSlot releases the slot when all effects in flight only wait, and requests a slot when there
-// is something to start or when an effect has finished waiting. granted reports whether the slot
-// was free at once.
+// updateSlot releases the slot when all effects in flight only wait. It requests a slot when there
+// is something to start or an effect has finished waiting. granted reports whether the slot was
+// free at once.
 func (d *drive) updateSlot() (granted bool, err error) {
 	more, err := d.hasMore()
 	if err != nil {
@@ -64,7 +64,7 @@ func (d *drive) updateSlot() (granted bool, err error) {
 	return !held && d.slot.Held(), nil
 }
 
-// requestSlot requests the slot, and returns why the run is throttled until it is granted.
+// requestSlot returns why the run is throttled until the slot is granted.
 func (d *drive) requestSlot() supervise.Throttled {
 	if d.slot.Request(); d.slot.Held() {
 		return supervise.Throttled{}
@@ -73,7 +73,7 @@ func (d *drive) requestSlot() supervise.Throttled {
 		"(--run-concurrency)"}
 }
 
-// hasSlotRequests reports whether an effect in flight has finished waiting and requests to work again.
+// hasSlotRequests reports whether an effect has finished waiting and needs the slot.
 func (d *drive) hasSlotRequests() bool {
 	for _, f := range d.inFlight {
 		if slices.ContainsFunc(f.slotRequests, func(w slotRequest) bool { return w.ctx.Err() == nil }) {
@@ -83,7 +83,7 @@ func (d *drive) hasSlotRequests() bool {
 	return false
 }
 
-// grantSlots grants all requests to work again.
+// grantSlots grants all pending requests.
 func (d *drive) grantSlots() {
 	for _, f := range d.inFlight {
 		for _, w := range f.slotRequests {
@@ -106,7 +106,7 @@ func (d *drive) isWorking() bool {
 	return false
 }
 
-// hasMore reports whether an effect could be started, apart from slot and quota.
+// hasMore reports whether an effect could start, apart from slot and quota.
 func (d *drive) hasMore() (bool, error) {
 	for _, e := range workflow.Effects(d.a.State) {
 		if d.inFlight[e.EffectID] == nil && !d.isBusy(e.EffectID) {

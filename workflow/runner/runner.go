@@ -25,36 +25,35 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// ErrDifferentDefinition is returned when the log contains a run with the same ID and another definition.
+// ErrDifferentDefinition means that the log contains a run with the same ID but another definition.
 var ErrDifferentDefinition = errors.New("the log contains the run with another definition")
 
-// ErrUnrecorded is returned when a stopping process could not record the results of its tasks.
+// ErrUnrecorded means that a stopping process could not record the results of its tasks.
 var ErrUnrecorded = errors.New("the results of the last tasks were not recorded")
 
 // Runner drives runs. Its fields are set before use and not changed.
 type Runner struct {
 	Log aggregate.Log
-	// Incarnation identifies this process. A restarted process has a different value.
+	// Incarnation identifies this process. It changes when the process restarts.
 	Incarnation string
-	// Origin is the ID of the log for local runs, which makes their keys differ from the keys of
-	// runs in other folders. Otherwise it is "".
+	// Origin is the ID of the log for local runs, and "" otherwise. It keeps the keys of runs in
+	// different folders apart.
 	Origin string
-	// Kinds returns the kinds that a run may use: the kinds of the process and of its named workflow.
+	// Kinds returns the kinds that a run may use: those of the process and of its named workflow.
 	Kinds func(ctx context.Context, h workflow.Header) (task.Kinds, error)
-	// Adopted returns the Digest that the WorkflowRun of a run adopts, or "". It may be nil: then
-	// the run needs no WorkflowRun.
+	// Adopted returns the Digest that a run's WorkflowRun adopts, or "". It is nil if runs need no
+	// WorkflowRun.
 	Adopted func(ctx context.Context, id string) (string, error)
-	// Parallel bounds the effects of one run that are in flight at once. The default is 16.
+	// Parallel limits the effects of one run in flight. Default: 16.
 	Parallel int
-	// Slots bounds the runs that work at once; nil means no limit. A run that only waits holds no
+	// Slots limits the runs that work at once; nil means no limit. A run that only waits holds no
 	// slot.
 	Slots *fair.Slots
-	// Dir returns the folder for the files of a run; nil or "" means none.
+	// Dir returns the directory for a run's files. A nil Dir or "" means none.
 	Dir    func(id string) string
 	Logger *slog.Logger
-	// Quota is the quota of each namespace.
-	Quota supervise.Quota
-	// Now is the clock; nil is time.Now.
+	Quota  supervise.Quota
+	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 
 	supervise.Drivers
@@ -71,13 +70,12 @@ func (r *Runner) now() time.Time {
 
 func (r *Runner) parallel() int { return cmp.Or(max(r.Parallel, 0), defaultParallel) }
 
-// drivenLimit is the maximum number of runs that are driven concurrently. Most of them wait. Each
-// keeps its graph in memory.
+// drivenLimit is the maximum number of runs driven concurrently. Most of them wait, but each keeps
+// its graph in memory.
 const drivenLimit = 256
 
-// Supervisor returns a supervisor that drives every unfinished run of a view. The caller notifies
-// it of changes in the view. It does not drive a run that waits for an operator, or that is
-// stranded in this process. Slots bounds the runs that work at once.
+// Supervisor returns a supervisor that drives every unfinished run of a view, except runs that wait
+// for an operator or are stranded in this process. The caller notifies it of changes in the view.
 func (r *Runner) Supervisor(v *Runs) *supervise.Supervisor {
 	v.Incarnation = r.Incarnation
 	return &supervise.Supervisor{
@@ -91,7 +89,8 @@ func (r *Runner) Request(ctx context.Context, id, actor string, d *workflow.Defi
 	_, err := r.update(ctx, id, actor, func(a *run) error {
 		switch {
 		case !a.State.IsDefined():
-			// A process that died during Request may have stored some of these events. They are stored again.
+			// A process that died during Request may have stored some of these events. They are
+			// stored again.
 			now := a.Time()
 			return a.Record(now, workflow.Start(d, r.Origin, now)...)
 		case a.State.Hash != d.Hash():
@@ -103,15 +102,15 @@ func (r *Runner) Request(ctx context.Context, id, actor string, d *workflow.Defi
 	return err
 }
 
-// Command records a command of an operator. If the error is not an error of the log, it is the
-// reason for which the command is refused.
+// Command records an operator's command. An error that is not an error of the log is the reason why
+// the command was rejected.
 func (r *Runner) Command(ctx context.Context, id, actor string, in workflow.Input) error {
 	_, err := r.Change(ctx, id, actor, in, func(string) error { return nil })
 	return err
 }
 
-// Change records a command if permit allows it, which is called with the Digest of the run. It
-// returns the Digest after the command.
+// Change records a command if permit, called with the Digest of the run, allows it. It returns the
+// Digest after the command.
 func (r *Runner) Change(ctx context.Context, id, actor string, in workflow.Input, permit func(digest string) error) (digest string, err error) {
 	return r.update(ctx, id, actor, func(a *run) error {
 		if err := permit(a.digest); err != nil {
@@ -125,8 +124,8 @@ func (r *Runner) Change(ctx context.Context, id, actor string, in workflow.Input
 	})
 }
 
-// update stores the events that change records for a run, and returns the Digest of the run after
-// them. If another process has appended first, it calls change again.
+// update stores the events that change records. After a conflict it loads the run again and repeats
+// change.
 func (r *Runner) update(ctx context.Context, id, actor string, change func(*run) error) (digest string, err error) {
 	for {
 		a, err := r.load(ctx, id, actor)
@@ -142,9 +141,9 @@ func (r *Runner) update(ctx context.Context, id, actor string, change func(*run)
 	}
 }
 
-// Discard deletes the folder of a run that has ended.
+// Discard deletes the files of a run that has ended.
 func (r *Runner) Discard(id string) error {
-	if r.Dir == nil || r.Dir(id) == "" || id == "." || !fs.ValidPath(id) { // a user may have chosen the ID
+	if r.Dir == nil || r.Dir(id) == "" || id == "." || !fs.ValidPath(id) { // the user chose the ID
 		return nil
 	}
 	dir := r.Dir(id)
@@ -153,12 +152,12 @@ func (r *Runner) Discard(id string) error {
 	return err
 }
 
-// WithFiles returns the IDs of the runs of a WorkflowRun that have a folder; of all WorkflowRuns if
+// WithFiles returns the IDs of a WorkflowRun's runs that have a directory, or of all runs if
 // namespace and name are empty.
 func (r *Runner) WithFiles(namespace, name string) []string {
 	folder := namespace + "/" + name
 	switch {
-	case r.Dir == nil || r.Dir(".") == "" || strings.ContainsAny(folder, `*?[\`): // a user may have chosen the ID
+	case r.Dir == nil || r.Dir(".") == "" || strings.ContainsAny(folder, `*?[\`): // the user chose the name
 		return nil
 	case namespace == "":
 		folder = "*/*"
@@ -167,7 +166,7 @@ func (r *Runner) WithFiles(namespace, name string) []string {
 	return slices.DeleteFunc(ids, func(id string) bool { return !isResourceRun(path.Base(id)) })
 }
 
-// State reads a run from the log.
+// State reads a run from the log and returns it with its latest sequence.
 func (r *Runner) State(ctx context.Context, id string) (*workflow.State, uint64, error) {
 	a, err := r.load(ctx, id, "")
 	return a.State, a.Seq, err
@@ -176,7 +175,7 @@ func (r *Runner) State(ctx context.Context, id string) (*workflow.State, uint64,
 // logTimeout is how long a driver retries while the log is unavailable.
 const logTimeout = 2 * time.Minute
 
-// retry retries fn while the log is unavailable.
+// retry retries fn only while the log is unavailable.
 func retry(ctx context.Context, fn func() error) error {
 	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(100*time.Millisecond), backoff.WithMaxInterval(5*time.Second), backoff.WithMaxElapsedTime(logTimeout))
 	return backoff.Retry(func() error {
@@ -191,18 +190,17 @@ func retry(ctx context.Context, fn func() error) error {
 // Runs is the view of the runs in the log. Its fields are set before use and not changed.
 //
 // The cost of Summary, Due and Totals does not depend on the size of a run. Status reads all tasks
-// of a run: call it a few times a second at most.
+// of a run, so call it at most a few times a second.
 type Runs struct {
 	*aggregate.View[workflow.Event, *viewState, v1alpha1.WorkflowRunStatus]
-	// LogID is the ID of the log.
 	LogID string
-	// Incarnation identifies this process. A run that is stranded in it is not due until the run has changed.
+	// Incarnation identifies this process. A run that is stranded in this process is not due until
+	// it changes.
 	Incarnation string
 }
 
-// viewState is a run of the view.
 type viewState struct {
-	// state is nil once the run has ended, because it does not change any more and a large graph takes much memory.
+	// state is nil once the run has ended, because a large graph takes much memory.
 	state   *workflow.State
 	status  v1alpha1.WorkflowRunStatus // of a run that has ended
 	summary workflow.Summary           // after the last commit
@@ -229,10 +227,8 @@ func (s *viewState) Folded() {
 	}
 }
 
-// isDefined reports whether the log contains the run's whole definition.
 func (s *viewState) isDefined() bool { return s.state == nil || s.state.IsDefined() }
 
-// finished reports whether the run has ended and cannot be resumed. An aborted run can be resumed.
 func (s *viewState) finished() bool { return s.state == nil }
 
 // NewRuns returns an empty view.
@@ -245,7 +241,7 @@ func NewRuns() *Runs {
 	return v
 }
 
-// Summary returns the summary of a run. ok is false while the log does not contain its whole definition.
+// Summary returns the summary of a run. ok is false while the log lacks part of its definition.
 func (v *Runs) Summary(id string) (g workflow.Summary, ok bool) {
 	v.Read(id, func(e *aggregate.Entry[*viewState]) {
 		if e == nil || e.Err == nil && !e.State.isDefined() {
@@ -276,16 +272,16 @@ func (v *Runs) status(id string, e *aggregate.Entry[*viewState]) (status v1alpha
 	return status, true
 }
 
-// isOpen reports whether a run has neither ended nor been stopped. It returns false for a run that
-// was started locally, because it may have no WorkflowRun.
+// isOpen reports whether a run has neither ended nor been stopped. It returns false for a local
+// run, which may have no WorkflowRun.
 func isOpen(id string, e *aggregate.Entry[*viewState]) bool {
 	s := e.State
 	return isResourceRun(path.Base(id)) && e.Err == nil && !s.finished() && s.isDefined() &&
 		!s.summary.Stopping && !s.summary.Settled
 }
 
-// isResourceRun reports whether a run was created for a WorkflowRun: then the last part of its ID
-// is the start of a UID.
+// isResourceRun reports whether a run was created for a WorkflowRun: its ID then ends with the
+// start of a UID.
 func isResourceRun(end string) bool {
 	const startOfUID = 8
 	return len(end) == startOfUID

@@ -1,7 +1,7 @@
 // Package task is the contract between the engine and the task kinds. It defines a kind, the input
-// of one attempt, and the meaning of errors. Each kind observes before it acts, each has an
-// inverse, each may be run again at any point: a process that dies in the middle leaves nothing
-// that a second attempt stumbles over.
+// of one attempt, and the meaning of errors. Each kind observes before it acts, has an inverse, and
+// may run again at any point: a process that dies in the middle leaves nothing that a second
+// attempt cannot handle.
 //
 // It also decodes and validates the inputs of a task, before and after references to outputs are
 // replaced. Package task/access reads and writes the objects of a cluster. The kinds are in package

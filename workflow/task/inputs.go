@@ -13,12 +13,12 @@ import (
 	"scute.dev/workflow"
 )
 
-// SecretProblem returns the problem of a secret input that the log would keep forever.
+// SecretProblem returns the problem of a secret input, which the log would keep forever.
 func SecretProblem(field, message, remedy string) workflow.Problem {
 	return workflow.Problem{Field: field, Message: message + ", and the log keeps it forever", Remedy: remedy}
 }
 
-// Problems are the problems of the inputs of a kind.
+// Problems are the problems of a kind's inputs.
 type Problems []workflow.Problem
 
 // Add adds a problem of a field.
@@ -26,13 +26,14 @@ func (p *Problems) Add(field, message, remedy string) {
 	*p = append(*p, workflow.Problem{Field: field, Message: message, Remedy: remedy})
 }
 
-// Decode decodes the inputs of a kind as DecodeStrict does.
+// Decode decodes inputs as DecodeStrict does.
 func Decode[W any](with json.RawMessage) (w W, problems Problems) {
 	problems = DecodeStrict(with, &w)
 	return w, problems
 }
 
-// DecodeStrict decodes the inputs of a kind. It returns a problem for an unknown field and for a value of another type.
+// DecodeStrict decodes the inputs of a kind. It returns a problem for an unknown field or a value
+// of the wrong type.
 func DecodeStrict(with json.RawMessage, into any) []workflow.Problem {
 	if len(bytes.TrimSpace(with)) == 0 {
 		return nil
@@ -61,7 +62,7 @@ func DecodeStrict(with json.RawMessage, into any) []workflow.Problem {
 	}
 }
 
-// TypeName returns the name that users know for a type, with its article.
+// TypeName returns what users call a type, with an article.
 func TypeName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -82,7 +83,8 @@ func TypeName(t reflect.Type) string {
 	}
 }
 
-// ReadInputs decodes and checks the inputs of an attempt, in which all references to outputs are replaced.
+// ReadInputs decodes and checks the inputs of an attempt, in which all references are already
+// replaced.
 func ReadInputs[W any](c *Call, check func(json.RawMessage) []workflow.Problem) (W, error) {
 	var with W
 	filled := stringify(c.With, reflect.TypeFor[W]())
@@ -98,15 +100,14 @@ func ReadInputs[W any](c *Call, check func(json.RawMessage) []workflow.Problem) 
 	return with, nil
 }
 
-// HasReferences reports whether a string has references to the outputs of other tasks, so that its
-// value is not known yet. It also returns true for invalid references, which are refused when the
-// run is built.
+// HasReferences reports whether a string refers to outputs of other tasks, so that its value is not
+// known yet. It also returns true for invalid references, which Build rejects.
 func HasReferences(s string) bool {
 	refs, err := workflow.References(json.RawMessage(s))
 	return len(refs) > 0 || err != nil
 }
 
-// FillDefaults returns a string with each reference replaced by its default, or by ${} if it has none.
+// FillDefaults replaces each reference in a string by its default, or by ${} if it has none.
 func FillDefaults(s string) string {
 	return workflow.ReplaceReferences(s, func(ref workflow.Reference) string {
 		if ref.HasDefault {

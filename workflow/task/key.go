@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Key returns the idempotency key. All attempts of a step have the same key. Its undo and other
-// steps have different keys. They never change, because Jobs, Moves and external servers identify
+// Key returns the idempotency key, which all attempts of a step share. Its undo and other steps
+// have different keys. Never change how keys are formed: Jobs, Moves and external servers identify
 // the work of a run by them.
 func (c *Call) Key() string {
 	if c.Undoing {
@@ -17,8 +17,8 @@ func (c *Call) Key() string {
 	return c.StepKey()
 }
 
-// RequestKey returns the Key for a request to an external server. A handler that runs again,
-// because its task failed again later, gets a different key.
+// RequestKey returns the Key for a request to an external server. A failure handler that runs
+// again, because its task failed again later, gets a different key.
 func (c *Call) RequestKey() string {
 	if c.Failure != nil && c.Execution > 1 {
 		return c.Key() + ":" + strconv.Itoa(c.Execution)
@@ -26,7 +26,8 @@ func (c *Call) RequestKey() string {
 	return c.Key()
 }
 
-// RunKey returns a key of the run that is unique across logs, because local runs in two folders can have the same ID.
+// RunKey returns a key that is unique across logs, because local runs in two folders can have the
+// same ID.
 func (c *Call) RunKey() string {
 	if c.Origin == "" {
 		return c.Run
@@ -34,8 +35,8 @@ func (c *Call) RunKey() string {
 	return c.Run + "." + c.Origin
 }
 
-// StepKey returns the key of the step, which is the same for performing and undoing it. The objects
-// that the step created carry it.
+// StepKey returns the key that a step shares with its undo. It is annotated on the objects that the
+// step creates.
 func (c *Call) StepKey() string {
 	key := c.RunKey() + "/" + keyPart(c.Task)
 	if c.Step != "" {
@@ -44,12 +45,12 @@ func (c *Call) StepKey() string {
 	return key
 }
 
-// keyPart escapes the separators of a key. The name of a hook may contain them, the name of a task cannot.
+// keyPart escapes the separators of a key. Only names of hooks can contain them.
 func keyPart(name string) string {
 	return strings.NewReplacer("%", "%25", "@", "%40", ":", "%3A").Replace(name)
 }
 
-// Hash returns a short hash of a key or of another text, for the names of objects and files.
+// Hash returns a short hash of a text, for names of objects and files.
 func Hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])

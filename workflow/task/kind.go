@@ -20,20 +20,21 @@ type Kind interface {
 
 	// Run performs one attempt: it observes, does the missing work, and waits until the result is
 	// in effect. The output is recorded in the log, even with an error, and passed to dependent
-	// tasks; it contains references, never a secret. Run returns soon after ctx ends. The task is
-	// retried after an error according to its retry policy, unless the error is Final. A
+	// tasks; it contains references, never a secret. Run returns soon after ctx ends. After an
+	// error the task is retried according to its retry policy, unless the error is Final. A
 	// DecisionError makes the task wait for an operator.
 	Run(ctx context.Context, c *Call) (output json.RawMessage, err error)
 
 	// Undo reverts the work of all attempts of this run, and waits until it is gone. It keeps
-	// everything that existed before. It is idempotent, and it is also called if no attempt did
-	// anything. It returns a KeptError if it keeps the work.
+	// everything that existed before, and returns a KeptError if it keeps the work too. It is
+	// idempotent, and is also called if no attempt did anything.
 	Undo(ctx context.Context, c *Call) error
 }
 
 // Verifier is a Kind that can verify whether the result of a task still exists.
 type Verifier interface {
-	// Verify is called on a resume for a task that has succeeded. A reason means that the task must run again.
+	// Verify is called on a resume for a task that succeeded. A reason means that the task must run
+	// again.
 	Verify(ctx context.Context, c *Call) (reason string, err error)
 }
 
@@ -49,20 +50,20 @@ type Remover interface {
 type Object struct{ Namespace, UID string }
 
 // InputReader is a Kind that reads Call.Inputs. Other kinds do not get them, because collecting
-// them visits all tasks before the task for each attempt.
+// them visits all upstream tasks at each attempt.
 type InputReader interface {
 	ReadsInputs()
 }
 
 // Skipper is a Kind whose task may have nothing to do, depending on the output of an earlier task.
-// The hooks of the task are skipped with it.
+// The hooks of the task are then skipped too.
 type Skipper interface {
 	// SkipReason returns why the task has nothing to do, or "" if it has something to do. c
 	// contains the Inputs.
 	SkipReason(c *Call) string
 }
 
-// Holder is a Kind that holds something during a run, and releases it (with Undo) no matter how the run ends.
+// Holder is a Kind that holds something during a run. Undo releases it however the run ends.
 type Holder interface{ Holds() bool }
 
 // Interactive is a Kind that waits for an operator by returning a DecisionError.
@@ -74,59 +75,62 @@ type Releaser interface {
 	Releases(with json.RawMessage) string
 }
 
-// Irreversible is a Kind that cannot undo its work for some inputs: then its Undo returns a KeptError.
+// Irreversible is a Kind that cannot undo its work for some inputs: its Undo then returns a
+// KeptError.
 type Irreversible interface {
 	Irreversible(with json.RawMessage) bool
 }
 
 // Call is one attempt of one step.
 type Call struct {
-	// Run is the ID of the run in the log. Task and Step identify the step; Step is "" for the task's own step.
+	// Run is the ID of the run in the log. Step is "" for the task's own step.
 	Run, Task, Step string
-	// Undoing is true if the call undoes the step with a kind that the manifest specifies.
+	// Undoing is set if the call undoes the step with a kind that the manifest specifies.
 	Undoing bool
-	// Origin distinguishes the keys of a local run from the keys of runs in other logs; see RunKey.
+	// Origin keeps the keys of local runs in different logs apart; see RunKey.
 	Origin string
 	// Attempt counts from 1.
 	Attempt int
-	// Execution is the same number for all attempts until one has succeeded in the log or the step
-	// was undone. If an earlier attempt crashed before its result was stored, an attempt with the
-	// same Execution may find that result.
+	// Execution is the same for all attempts until one has succeeded in the log or the step was
+	// undone. An attempt may find the result of an earlier one with the same Execution that crashed
+	// before the result was stored.
 	Execution int
-	// Namespace and Name identify the WorkflowRun. The task has the permissions of ServiceAccount in the daemon.
+	// Namespace and Name identify the WorkflowRun. In the daemon, the task has the permissions of
+	// ServiceAccount.
 	Namespace, Name, ServiceAccount string
-	// With are the inputs, with the outputs of other tasks filled in.
+	// With are the inputs, with the outputs of other tasks substituted.
 	With json.RawMessage
-	// Inputs are the outputs of all tasks on which this task depends, directly or indirectly, by
-	// task. Only an InputReader gets them.
+	// Inputs are the outputs of all direct and indirect dependencies by task name, only for an
+	// InputReader.
 	Inputs map[string]json.RawMessage
 	// Output is the recorded output of this step, in Undo and Verify.
 	Output json.RawMessage
-	// Undo is the record that Prepare stored, in this attempt or an earlier one; nil if there is none.
+	// Undo is the record that Prepare stored, in this attempt or an earlier one; nil if there is
+	// none.
 	Undo json.RawMessage
-	// Removed reports, in Verify, whether a step of the run may have deleted an object. nil means that no step did.
+	// Removed reports, in Verify, whether a step of the run may have deleted an object. nil means
+	// that no step did.
 	Removed func(o Object) bool
-	// Failure is set for a failure handler.
 	Failure *Failure
-	// Dir is the folder for files of this run (logs, diagnostics); "" if there is none.
+	// Dir is the directory for files of this run (logs, diagnostics); "" if there is none.
 	Dir string
 
-	// Record stores undo in the log and returns when it is durable. Before a kind changes
-	// something, it records what it will change and the state before. adopted means that everything
-	// existed already: a rollback keeps it.
+	// Record stores undo in the log and returns when it is durable. A kind calls it before each
+	// change with what it will change and the state before. adopted means that everything existed
+	// already, so a rollback keeps it.
 	Record func(ctx context.Context, undo json.RawMessage, adopted bool) error
-	// Progress reports in a sentence what an attempt waits for. It does not block.
+	// Progress reports in a sentence what the attempt is waiting for. It does not block.
 	Progress func(message string)
-	// Yield reports that the attempt only polls from now on, so that other runs may use its slot.
+	// Yield reports that from now on the attempt only polls, so that other runs may use its slot.
 	// It does not block. May be nil.
 	Yield func()
-	// Reacquire waits until an attempt that has waited may work again, or until ctx ends, the
-	// context of the attempt or of a part of it. May be nil.
+	// Reacquire waits for the slot after Yield, until ctx ends. ctx is the attempt's context or
+	// derived from it. May be nil.
 	Reacquire func(ctx context.Context) error
 	Logger    *slog.Logger
 }
 
-// Failure is the failure that a handler handles.
+// Failure describes what failed to a failure handler.
 type Failure struct {
 	Task    string `json:"task"` // "" for the run as a whole
 	Kind    string `json:"kind,omitempty"`
@@ -142,8 +146,8 @@ func (c *Call) YieldSlot() {
 	}
 }
 
-// ReacquireSlot calls Reacquire if it is set. An attempt needs it only if it makes more than a few
-// requests after a wait.
+// ReacquireSlot calls Reacquire if it is set. An attempt needs it only before it makes more than a
+// few requests after a wait.
 func (c *Call) ReacquireSlot(ctx context.Context) error {
 	if c.Reacquire == nil {
 		return nil
@@ -167,7 +171,7 @@ func (c *Call) Prepare(ctx context.Context, undo any, adopted bool) error {
 // FinalError is an error that another attempt cannot fix.
 type FinalError struct{ Err error }
 
-// Final marks an error that another attempt cannot fix.
+// Final wraps err in a FinalError.
 func Final(err error) error { return &FinalError{err} }
 
 // Error returns the message of Err.
@@ -176,13 +180,13 @@ func (e *FinalError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *FinalError) Unwrap() error { return e.Err }
 
-// KeptError is returned if a rollback keeps the work of a step, because there is no way to undo it.
+// KeptError means that a rollback keeps the work of a step, because it cannot be undone.
 type KeptError struct{ Reason string }
 
 // Error returns Reason.
 func (k *KeptError) Error() string { return k.Reason }
 
-// DecisionError is returned if an operator has to decide what follows for the task.
+// DecisionError means that an operator must decide what follows for the task.
 type DecisionError struct{ Reason string }
 
 // Error returns Reason.
@@ -197,22 +201,24 @@ func IsFinal(err error) bool {
 // Kinds are the kinds of a process by name.
 type Kinds map[string]Kind
 
-// NamedWorkflow is a named workflow, constructed from parameters. The same parameters result in the same workflow.
+// NamedWorkflow is a named workflow constructed from parameters. The same parameters must result in
+// the same workflow.
 type NamedWorkflow struct {
 	Tasks []v1alpha1.TaskSpec
-	// OnFailure are its failure handlers, in addition to the failure handlers of the run.
+	// OnFailure are its failure handlers, in addition to those of the run.
 	OnFailure []v1alpha1.HookSpec
-	// Diagnose are the inputs of a Diagnose handler for the objects that its tasks work on; nil: none.
+	// Diagnose are the inputs of a Diagnose handler for the objects that its tasks work on; nil
+	// means no handler.
 	Diagnose json.RawMessage
-	// Kinds are the kinds that only its steps can use.
+	// Kinds can only be used by its own steps.
 	Kinds Kinds
-	// Read tries to read the files and objects that the tasks of a run will read, before the run
-	// begins, and returns all problems. It returns an error if a cluster cannot be read, because
-	// the objects may exist there later. If Read is nil, nothing is checked.
+	// Read tries, before the run begins, to read the files and objects that its tasks will read,
+	// and returns all problems. An error means that a cluster cannot be read, and may have the
+	// objects later. A nil Read checks nothing.
 	Read func(ctx context.Context, c *Call) ([]workflow.Problem, error)
 }
 
-// Recorded returns the record of the attempts so far; the zero value if there is none.
+// Recorded returns the record of the attempts so far, or the zero value.
 func Recorded[R any](c *Call) (record R, err error) {
 	if len(c.Undo) == 0 {
 		return record, nil

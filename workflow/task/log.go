@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// LogPath returns the path of an attempt's log in the run's folder: TASK-ATTEMPT.log,
+// LogPath returns the path of an attempt's log in the run's directory: TASK-ATTEMPT.log,
 // TASK@HOOK-ATTEMPT.log for a hook, and ...-undoATTEMPT.log for an undo. It is unique in the run.
 func (c *Call) LogPath(suffix string) string {
 	name, undo := fileName(c.Task), ""
@@ -19,7 +19,7 @@ func (c *Call) LogPath(suffix string) string {
 	return filepath.Join(c.Dir, fmt.Sprintf("%s-%s%d%s.log", shorten(name), undo, c.Attempt, suffix))
 }
 
-// fileName returns a part of a file name for a name. Different names have different parts.
+// fileName escapes a name for use in a file name. Different names have different results.
 func fileName(name string) string {
 	var b strings.Builder
 	for i := range len(name) {
@@ -35,7 +35,7 @@ func fileName(name string) string {
 	return b.String()
 }
 
-// shorten shortens a name to a length that all file systems accept. A hash replaces the end.
+// shorten replaces the end of a long name by a hash, because file systems limit the length.
 func shorten(name string) string {
 	const longest = 150
 	if len(name) <= longest {

@@ -10,9 +10,9 @@ import (
 	"scute.dev/workflow"
 )
 
-// CheckScripts returns a warning if a reference to an output is in the script of a shell. It finds
-// the shell anywhere in a command, for example after env or timeout. The command consists of the
-// words of the field command, followed by the words of the field args.
+// CheckScripts returns a warning if the script of a shell contains a reference to an output. It
+// finds the shell anywhere in a command, for example after env or timeout. The command is the words
+// of the field command followed by those of the field args.
 func CheckScripts(commandField string, command []string, argsField string, args []string, remedy string) []workflow.Problem {
 	words := slices.Concat(command, args)
 	// shell is set while the options of a shell are read, script if -c is among them ("sh -ce"),
@@ -20,7 +20,7 @@ func CheckScripts(commandField string, command []string, argsField string, args 
 	var shell, script, last bool
 	for i := 0; i < len(words); i++ {
 		switch word := words[i]; {
-		// The script after -c is not the name of a shell, even if it ends with one:
+		// The script after -c is not a shell's name, even if it ends with one:
 		// "${tasks.x.output}/sh".
 		case !(shell && script && HasReferences(word)) && slices.Contains([]string{"sh", "bash", "dash", "ash", "ksh", "zsh"}, path.Base(word)):
 			shell, script, last = true, false, false
@@ -35,7 +35,7 @@ func CheckScripts(commandField string, command []string, argsField string, args 
 			if strings.ContainsAny(word, "oO") {
 				i++ // the name of the option
 			}
-		default: // the words after a script or a file are its arguments, which the shell does not run
+		default: // words after a script or a file are its arguments, which the shell does not run
 			shell = false
 			if refs, _ := workflow.References(json.RawMessage(word)); !script || len(refs) == 0 {
 				continue

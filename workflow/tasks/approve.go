@@ -12,9 +12,9 @@ import (
 // "..."` continues the run, and `--action abort` or `--action rollback` ends it. The log records
 // the operator, the time and the reason, as for every decision.
 //
-// It waits as long as `timeout` and `totalTimeout` allow, forever by default. The deadline of the
-// run is not extended meanwhile. If there is no decision in time, it fails, and `retry` or its
-// failurePolicy applies.
+// It waits as long as `timeout` and `totalTimeout` allow, by default forever. The run's deadline is
+// not extended meanwhile. Without a decision in time it fails, and `retry` or its failurePolicy
+// applies.
 type Approve struct{}
 
 // ApproveWith are the inputs of Approve.
@@ -35,7 +35,7 @@ func (Approve) Validate(with json.RawMessage) []workflow.Problem {
 	return problems
 }
 
-// Run returns a DecisionError, with which the task waits for an operator.
+// Run returns a DecisionError, so that the task waits for an operator.
 func (a Approve) Run(_ context.Context, c *task.Call) (json.RawMessage, error) {
 	w, err := task.ReadInputs[ApproveWith](c, a.Validate)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"scute.dev/workflow/tasks/wait"
 )
 
-// All returns the kinds of tasks that a manifest can name, in the order of the documentation.
+// All returns the task kinds that a manifest can name, in the order of the documentation.
 func All() []Registration {
 	return slices.Concat([]Registration{
 		{
@@ -94,14 +94,14 @@ type Registration struct {
 	Inputs any
 	// Description describes what a task of the kind does, Inverse what its Undo does.
 	Description, Inverse string
-	// New returns the kind for a process.
-	New func(Options) task.Kind
+	New                  func(Options) task.Kind
 }
 
 // Options configure the kinds of a process.
 type Options struct {
 	Clusters *access.Clusters
-	// Log is the log of the runs, and Incarnation the name of this process in it. A local Move is driven there.
+	// Log is the log of the runs, in which a local Move is driven. Incarnation is the name of this
+	// process in it.
 	Log         aggregate.Log
 	Incarnation string
 	// Local is set for local runs, which act in this process with the operator's credentials. The

@@ -10,20 +10,21 @@ import (
 	"scute.dev/workflow"
 )
 
-// Handler is the function of a hook. It must observe before it acts, because it is called again
-// after a crash. It must return soon after its context ends, because a process that stops waits for
-// it. It must not write secrets to the log, by its context.
+// Handler is the function of a hook. It is called again after a crash, so it must observe before it
+// acts. It must return soon after its context ends, because a stopping process waits for it. It
+// must not write secrets to the log through its context.
 type Handler[C any] func(c *C) error
 
-// Task is the name of a task of a named workflow. Before and After are the contexts that are known before and after it.
+// Task is the name of a task of a named workflow. Before and After are the contexts that are known
+// before and after it.
 type Task[Before, After any] string
 
-// Point returns the task without its types, for NewBinder.
+// Point returns the task with its types as values, for NewBinder.
 func (t Task[B, A]) Point() Point {
 	return Point{Name: string(t), before: reflect.TypeFor[B](), after: reflect.TypeFor[A]()}
 }
 
-// Point is a task that hooks may be bound to.
+// Point is a task to which hooks can be bound.
 type Point struct {
 	Name          string
 	before, after reflect.Type
@@ -39,11 +40,11 @@ type Binder struct {
 
 // Hook is a bound handler.
 type Hook struct {
-	// Name is unique among the hooks of the workflow, or among its failure handlers, and the same at each construction.
+	// Name is unique among the hooks of the workflow, or among its failure handlers. It must be the
+	// same at each construction.
 	Name string
 	// Task is "" for a failure handler.
-	Task string
-	// After reports whether the handler runs after the task, and not before it.
+	Task  string
 	After bool
 	// Run and Undo are of type Handler[C], where C is the context at that point. Undo may be nil.
 	Run, Undo any
@@ -52,13 +53,13 @@ type Hook struct {
 // NewBinder returns a Binder for hooks of these tasks.
 func NewBinder(points ...Point) *Binder { return &Binder{points: points} }
 
-// SetRegistrar sets the name of the registrar whose hooks are bound next. The names of its hooks begin with it.
+// SetRegistrar sets the registrar whose hooks are bound next. Their names begin with its name.
 func (b *Binder) SetRegistrar(registrar string) *Binder {
 	b.registrar = registrar
 	return b
 }
 
-// HooksAt returns the hooks before or after a task, in the order in which they were bound.
+// HooksAt returns the hooks before or after a task in the order of binding.
 func (b *Binder) HooksAt(task string, after bool) []Hook {
 	var found []Hook
 	for _, h := range b.hooks {
@@ -69,28 +70,28 @@ func (b *Binder) HooksAt(task string, after bool) []Hook {
 	return found
 }
 
-// Err returns all errors of binding, whether or not the caller has checked them.
+// Err returns all errors of binding, whether or not the caller checked them.
 func (b *Binder) Err() error {
 	return errors.Join(b.problems...)
 }
 
-// OnFailure returns the failure handlers, in the order in which they were bound.
+// OnFailure returns the failure handlers in the order of binding.
 func (b *Binder) OnFailure() []Hook { return b.HooksAt("", false) }
 
 // Before binds a handler that runs before a task. If it fails, the task fails without having
-// started. undo, at most one, undoes the handler's work when the run is rolled back.
+// started. undo (at most one) reverts the handler's work in a rollback.
 func Before[B, A any](b *Binder, t Task[B, A], run Handler[B], undo ...Handler[B]) error {
 	return bind(b, t.Point(), false, run, undo)
 }
 
-// After binds a handler that runs after a task. The next task does not start before it succeeds.
+// After binds a handler that runs after a task. The next task starts only after it succeeds.
 func After[B, A any](b *Binder, t Task[B, A], run Handler[A], undo ...Handler[A]) error {
 	return bind(b, t.Point(), true, run, undo)
 }
 
-// OnFailure binds a handler that runs once for each task that failed for good, and once when the
-// run ends by a failure. C is the context with which the workflow begins; the handler can read the
-// rest from the log. A failure of the handler is recorded and changes nothing. The handler is not
+// OnFailure binds a handler that runs once for each task that failed permanently, and once when a
+// failure ends the run. C is the context with which the workflow begins; the handler can read the
+// rest from the log. A failure of the handler is recorded and has no other effect. It is never
 // undone.
 func OnFailure[C any](b *Binder, run Handler[C]) error {
 	if run == nil {
@@ -121,16 +122,14 @@ func bind[C any](b *Binder, p Point, after bool, run Handler[C], undo []Handler[
 	return nil
 }
 
-// refuse records and returns why the next hook cannot be bound.
 func (b *Binder) refuse(format string, args ...any) error {
 	err := errors.New("binding a hook of " + b.registrar + fmt.Sprintf(format, args...))
 	b.problems = append(b.problems, err)
 	return err
 }
 
-// name returns the name of the next hook of the registrar. Failure handlers are numbered
-// separately, so that the names of hooks stay the same when a later version of the program adds
-// such handlers.
+// name numbers failure handlers separately, so that adding one in a later version of the program
+// does not rename hooks.
 func (b *Binder) name(task string) string {
 	n := 1
 	for _, h := range b.hooks {
@@ -149,8 +148,8 @@ func (b *Binder) names() string {
 	return strings.Join(names, ", ")
 }
 
-// Bind calls bind for all registrars of a program, and for the provider if it is a registrar. It
-// returns a problem for each error.
+// Bind calls bind for each registrar, and for the provider if it is a registrar. It returns a
+// problem for each error that the Binder did not record.
 func Bind[R interface{ Name() string }](registrars []R, provider any, points []Point, bind func(R, *Binder) error) (*Binder, []workflow.Problem) {
 	b := NewBinder(points...)
 	if r, ok := provider.(R); ok {
@@ -160,7 +159,7 @@ func Bind[R interface{ Name() string }](registrars []R, provider any, points []P
 	for _, r := range registrars {
 		known := len(b.problems)
 		err := bind(r, b.SetRegistrar(r.Name()))
-		if err != nil && len(b.problems) == known { // otherwise Build reports it
+		if err != nil && len(b.problems) == known { // Err reports the others
 			problems = append(problems, workflow.Problem{Field: "spec.workflow", Message: "hooks of " + r.Name() + ": " + err.Error()})
 		}
 	}

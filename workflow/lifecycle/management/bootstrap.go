@@ -11,33 +11,33 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Bootstrap is the temporary cluster that manages a management cluster while it is created, upgraded or deleted.
+// Bootstrap is the temporary cluster that manages a management cluster while it is created,
+// upgraded or deleted.
 type Bootstrap interface {
-	// Create creates the cluster, or continues with the cluster of an earlier attempt of this run,
-	// and waits until its API server is ready. It returns a reference, because the log never
-	// contains a kubeconfig.
+	// Create creates the cluster, or continues with the one of an earlier attempt of this run, and
+	// waits until its API server is ready. It returns a reference, because the log never contains a
+	// kubeconfig.
 	Create(c *provider.Context) (access.ClusterRef, error)
 }
 
-// temporaryBootstrap is a Bootstrap that creates a cluster, which is deleted in the end.
+// temporaryBootstrap is a Bootstrap that the run creates, and deletes at its end.
 type temporaryBootstrap interface {
 	Bootstrap
-	// Delete deletes what Create created, and keeps everything that existed before. A cluster that
-	// does not exist counts as deleted.
+	// Delete deletes only what Create created. A cluster that does not exist counts as deleted.
 	Delete(c *provider.Context) error
-	// Exists reports whether the cluster exists, even if it does not respond.
+	// Exists returns true even if the cluster does not respond.
 	Exists(c *provider.Context) (bool, error)
 }
 
 // BootstrapParams select the bootstrap cluster. Exactly one field is set.
 type BootstrapParams struct {
-	// Cluster is an existing cluster, which is never deleted. In the daemon {} is its own cluster.
+	// Cluster is an existing cluster, which is never deleted. In the daemon, {} is its own cluster.
 	Cluster *access.ClusterRef `json:"cluster,omitempty"`
-	// Kind creates a cluster in Docker, on the machine of a local run.
+	// Kind creates a cluster in Docker on the machine of a local run.
 	Kind *Kind `json:"kind,omitempty"`
 }
 
-// New returns the cluster. Kubeconfigs are written to folder.
+// New writes kubeconfigs to folder.
 func (p BootstrapParams) New(folder string) Bootstrap {
 	if p.Kind == nil {
 		return existingCluster{*p.Cluster}
@@ -47,7 +47,6 @@ func (p BootstrapParams) New(folder string) Bootstrap {
 	return &k
 }
 
-// existingCluster is a cluster that the run does not create or delete.
 type existingCluster struct{ ref access.ClusterRef }
 
 // Create waits until the cluster responds.
@@ -58,17 +57,15 @@ func (e existingCluster) Create(c *provider.Context) (access.ClusterRef, error) 
 	return e.ref, waitForServer(c, e.ref)
 }
 
-// clusterRecord is the record of a bootstrap cluster.
 type clusterRecord struct {
 	Name string `json:"name,omitempty"`
-	// Ready is true if the cluster has responded. Clusters may have been moved to it since.
+	// Ready is set once the cluster has responded. Clusters may have been moved to it since.
 	Ready bool `json:"ready,omitempty"`
 }
 
-// serverTimeout bounds the wait for the API server of an existing cluster.
 const serverTimeout = time.Minute
 
-// waitForServer waits until the API server responds. It requests the version, which every authenticated user may read.
+// waitForServer requests the version, which every authenticated user may read.
 func waitForServer(c *provider.Context, ref access.ClusterRef) error {
 	on, err := c.Open(ref)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 // the beginning of the create workflow and at the end of the delete workflow.
 type Specified struct {
 	provider.Context
-	// Cluster is the cluster to create, to upgrade to this version, or to delete.
+	// Cluster is the cluster to create, upgrade or delete. In an upgrade it has the new version.
 	Cluster provider.Cluster
 }
 
@@ -31,11 +31,10 @@ type Managed struct {
 // Paired is the context while both exist. One of them manages the cluster.
 type Paired struct {
 	Managed
-	// Bootstrap is the API server of the bootstrap cluster.
 	Bootstrap access.ClusterRef
 }
 
-// onBootstrap returns the cluster while the bootstrap cluster manages it.
+// onBootstrap returns the cluster as managed by the bootstrap cluster.
 func (c *Bootstrapped) onBootstrap() provider.Target {
 	return provider.Target{Context: &c.Context, Manager: c.Bootstrap, Cluster: c.Cluster}
 }
@@ -44,12 +43,12 @@ func (c *Paired) onBootstrap() provider.Target {
 	return provider.Target{Context: &c.Context, Manager: c.Bootstrap, Cluster: c.Cluster}
 }
 
-// onManagement returns the cluster while it manages itself.
+// onManagement returns the cluster as managed by itself.
 func (c *Managed) onManagement() provider.Target {
 	return provider.Target{Context: &c.Context, Manager: c.Management, Cluster: c.Cluster}
 }
 
-// CreateProvider is the provider interface of the create workflow.
+// CreateProvider is what the create workflow requires of a provider.
 type CreateProvider interface {
 	provider.ComponentInstaller
 	provider.NetworkInstaller
@@ -57,7 +56,7 @@ type CreateProvider interface {
 	Configurer
 }
 
-// UpgradeProvider is the provider interface of the upgrade workflow.
+// UpgradeProvider is what the upgrade workflow requires of a provider.
 type UpgradeProvider interface {
 	provider.ComponentInstaller
 	provider.ComponentUpgrader
@@ -65,12 +64,13 @@ type UpgradeProvider interface {
 	provider.Upgrader
 }
 
-// DeleteProvider is the provider interface of the delete workflow. A provider may also implement provider.Cleaner.
+// DeleteProvider is what the delete workflow requires of a provider. It may also implement
+// provider.Cleaner.
 type DeleteProvider interface {
 	provider.ComponentInstaller
 }
 
-// Configurer installs the user's configuration on the cluster, which manages itself by then. The
+// Configurer installs the user's configuration on the cluster, which already manages itself. The
 // rules of package provider apply to its methods.
 type Configurer interface {
 	InstallConfiguration(c *provider.Context, on access.ClusterRef) error

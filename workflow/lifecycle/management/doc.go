@@ -1,6 +1,6 @@
 // Package management creates, upgrades and deletes a management cluster that manages itself. Before
 // and after that, a bootstrap cluster manages it. The tasks are in tasks.go, in the order of their
-// workflow; workflows.go puts them together, and nothing else decides what runs.
+// workflows. Only workflows.go decides what runs.
 //
 //	made, problems := management.NewCreate(deps, provider, cluster)
 //

@@ -19,8 +19,8 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Kind creates a cluster in Docker with the program kind. Its name is derived from the run, so that
-// this run created every cluster with this name.
+// Kind creates a cluster in Docker with the program kind. The cluster's name is derived from the
+// run, so any cluster with this name was created by this run.
 type Kind struct {
 	// Image of the nodes, for example kindest/node:v1.36.0. Default: the image of kind.
 	Image string `json:"image,omitempty"`
@@ -34,7 +34,7 @@ type Kind struct {
 
 const (
 	kindTimeout = 5 * time.Minute
-	// kindGrace is the time in which kind may clean up after it was interrupted.
+	// kindGrace is the time kind has to clean up after an interrupt.
 	kindGrace = 20 * time.Second
 )
 
@@ -138,7 +138,7 @@ func (k *Kind) export(c *provider.Context, name string) error {
 	return err
 }
 
-// run runs kind. The error contains the last lines of kind's output, which contains no secret.
+// run returns the last lines of kind's output in its error. They contain no secret.
 func (k *Kind) run(c *provider.Context, args ...string) (string, error) {
 	program := cmp.Or(k.Program, "kind")
 	path, err := exec.LookPath(program)

@@ -15,12 +15,10 @@ import (
 // Deps are the dependencies of the workflows.
 type Deps struct {
 	provider.Deps
-	// Move is the kind that moves objects.
 	Move      task.Kind
 	Bootstrap Bootstrap
 	// InPlace means that the management cluster upgrades itself, without a bootstrap cluster.
-	InPlace bool
-	// Registrars bind hooks.
+	InPlace    bool
 	Registrars []HookRegistrar
 }
 
@@ -100,9 +98,9 @@ func (d *Deps) createBootstrap(c *provider.Context) (provider.Access, error) {
 	return provider.Access{Cluster: &ref}, err
 }
 
-// deleteBootstrap deletes the bootstrap cluster if it does not manage the cluster any more. It
-// keeps a bootstrap cluster that exists and does not respond, because the objects of the cluster
-// could be lost with it.
+// deleteBootstrap deletes the bootstrap cluster unless it still manages the cluster. It keeps a
+// bootstrap cluster that exists but does not respond, because the cluster's objects could be lost
+// with it.
 func (d *Deps) deleteBootstrap(t provider.Target) error {
 	boot, temporary := d.Bootstrap.(temporaryBootstrap)
 	if !temporary {
@@ -115,7 +113,7 @@ func (d *Deps) deleteBootstrap(t provider.Target) error {
 	if exists {
 		there, err := t.Exists()
 		switch {
-		case errors.Is(err, settled.ErrVersion): // its components were removed, which requires that it has no objects
+		case errors.Is(err, settled.ErrVersion): // without its components, which are removed only after all objects
 		case err != nil:
 			return fmt.Errorf("the bootstrap cluster exists, but scute cannot read whether it still manages cluster %s/%s: start it again, or delete it "+
 				"by hand if you do not need its objects: %w", t.Namespace, t.Name, err)
@@ -126,9 +124,9 @@ func (d *Deps) deleteBootstrap(t provider.Target) error {
 	return boot.Delete(t.Context)
 }
 
-// undoBootstrap undoes createBootstrap. It makes the same check as deleteBootstrap, because the
-// bootstrap cluster may have the only copy of the cluster after an operator has marked the move
-// back as undone. A bootstrap cluster whose creation never finished has no copy.
+// undoBootstrap undoes createBootstrap with the same check as deleteBootstrap: after an operator
+// marked the move back as undone, the bootstrap cluster may have the only copy of the cluster. A
+// bootstrap cluster whose creation never finished has no copy.
 func (d *Deps) undoBootstrap(c *Specified, made *provider.Access) error {
 	if made != nil && made.Cluster != nil {
 		return d.deleteBootstrap(provider.Target{Context: &c.Context, Manager: *made.Cluster, Cluster: c.Cluster})
@@ -139,9 +137,9 @@ func (d *Deps) undoBootstrap(c *Specified, made *provider.Access) error {
 	return nil
 }
 
-// recreateBootstrap undoes deleteBootstrap, because the undo of earlier tasks needs the bootstrap
-// cluster. It keeps a bootstrap cluster that exists, because it was not deleted and may still
-// manage the cluster.
+// recreateBootstrap undoes deleteBootstrap, because the undos of earlier tasks need the bootstrap
+// cluster. A bootstrap cluster that still exists was not deleted and may still manage the cluster,
+// so it is kept.
 func (d *Deps) recreateBootstrap(t provider.Target, p provider.ComponentInstaller) error {
 	boot, temporary := d.Bootstrap.(temporaryBootstrap)
 	if !temporary {
@@ -168,7 +166,6 @@ const (
 	moveBackPart = "back"
 )
 
-// moveInputs returns the inputs of a Move of the cluster between two managers.
 func moveInputs(from, to provider.Target) move.With {
 	return move.With{Clusters: []string{from.Name}, Namespace: from.Namespace, From: from.Manager, To: to.Manager}
 }
@@ -181,8 +178,8 @@ func (d *Deps) pivot(from, to provider.Target) error {
 	return to.WaitAvailable()
 }
 
-// undoPivot rolls back a move that is in progress, or moves the cluster back after a completed
-// move. back reports whether it moved the cluster back.
+// undoPivot reverts a move in progress, or moves the cluster back after a completed move. back
+// reports the latter.
 func (d *Deps) undoPivot(from, to provider.Target) (back bool, err error) {
 	if !from.Started(pivotPart) {
 		return false, nil

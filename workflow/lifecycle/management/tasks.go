@@ -7,19 +7,18 @@ const (
 	// PreCreate does nothing. Bind hooks before the workflow to it.
 	PreCreate hook.Task[Specified, Specified] = "pre-create"
 
-	// CreateBootstrapCluster creates the temporary cluster, or uses an existing one, and waits for
-	// its API server. It installs nothing. Undo: deletes the cluster if this run created it.
+	// CreateBootstrapCluster creates the temporary cluster or uses an existing one, and waits for
+	// its API server. Undo: deletes the cluster if this run created it.
 	CreateBootstrapCluster hook.Task[Specified, Bootstrapped] = "create-bootstrap-cluster"
 
 	// InstallBootstrapComponents installs Cluster API and the provider's components on the
-	// bootstrap cluster, and waits until they work. It creates no cluster. Undo: removes what it
-	// installed.
+	// bootstrap cluster, and waits until they work. Undo: removes what it installed.
 	InstallBootstrapComponents hook.Task[Bootstrapped, Bootstrapped] = "install-bootstrap-components"
 
-	// CreateManagementCluster converts the specification with the provider, applies the objects on
-	// the bootstrap cluster, waits until the control plane serves requests, and stores the
-	// kubeconfig. Nodes need not be ready, because the network is missing. Undo: deletes the
-	// cluster and waits until all its machines are gone.
+	// CreateManagementCluster applies the provider's objects on the bootstrap cluster, waits until
+	// the control plane serves requests, and stores the kubeconfig. Nodes need not be ready,
+	// because the network is missing. Undo: deletes the cluster and waits until all its machines
+	// are gone.
 	CreateManagementCluster hook.Task[Bootstrapped, Paired] = "create-management-cluster"
 
 	// InstallNetworking installs the network with the provider, and waits until the cluster is
@@ -34,7 +33,8 @@ const (
 	// cluster is available there. Undo: moves them back.
 	PivotToManagement hook.Task[Paired, Paired] = "pivot-to-management"
 
-	// InstallClusterConfiguration installs the user's configuration with the provider. Undo: removes it.
+	// InstallClusterConfiguration installs the user's configuration with the provider. Undo:
+	// removes it.
 	InstallClusterConfiguration hook.Task[Paired, Paired] = "install-cluster-configuration"
 
 	// DeleteBootstrapCluster deletes the bootstrap cluster if this run created it. It fails while
@@ -42,18 +42,18 @@ const (
 	// with its components.
 	DeleteBootstrapCluster hook.Task[Paired, Managed] = "delete-bootstrap-cluster"
 
-	// PostCreate does nothing. Bind hooks after the workflow to it; one of them writes the applied configuration.
+	// PostCreate does nothing. Bind hooks after the workflow to it. One hook writes the applied
+	// configuration.
 	PostCreate hook.Task[Managed, Managed] = "post-create"
 )
 
 // The tasks of the upgrade and delete workflows that move the cluster to a bootstrap cluster. The
-// first two are tasks of the create workflow with other contexts.
+// first two have the names of tasks of the create workflow, but other contexts.
 const (
-	// AddBootstrapCluster does the same as CreateBootstrapCluster, but a management cluster exists.
+	// AddBootstrapCluster is CreateBootstrapCluster while a management cluster exists.
 	AddBootstrapCluster hook.Task[Managed, Paired] = "create-bootstrap-cluster"
 
-	// AddBootstrapComponents does the same as InstallBootstrapComponents, but a management cluster
-	// exists.
+	// AddBootstrapComponents is InstallBootstrapComponents while a management cluster exists.
 	AddBootstrapComponents hook.Task[Paired, Paired] = "install-bootstrap-components"
 
 	// PivotToBootstrap moves the cluster's objects to the bootstrap cluster, so that no controller
@@ -62,12 +62,11 @@ const (
 	PivotToBootstrap hook.Task[Paired, Paired] = "pivot-to-bootstrap"
 )
 
-// The tasks of the upgrade workflow, in addition to PivotToManagement and DeleteBootstrapCluster of
-// the create workflow.
+// The tasks of the upgrade workflow, besides PivotToManagement and DeleteBootstrapCluster.
 const (
 	// PreUpgrade checks that the cluster exists, that its version is not newer, and that the
-	// provider converts its specification. Its output is the decision what the upgrade changes.
-	// Bind hooks before the workflow to it.
+	// provider converts its specification. Its output is a provider.Decision. Bind hooks before the
+	// workflow to it.
 	PreUpgrade hook.Task[Managed, Managed] = "pre-upgrade"
 
 	// UpgradeManagementComponents upgrades Cluster API and the provider's components on the
@@ -75,16 +74,17 @@ const (
 	// if it has one.
 	UpgradeManagementComponents hook.Task[Managed, Managed] = "upgrade-management-components"
 
-	// UpgradeNetworking upgrades the network of the management cluster with the provider. Undo: the provider's.
+	// UpgradeNetworking upgrades the network of the management cluster with the provider. Undo: the
+	// provider's.
 	UpgradeNetworking hook.Task[Managed, Managed] = "upgrade-networking"
 
-	// UpgradeInstallManagementComponents installs the components that the new version needs and the
-	// management cluster does not have. There may be none. Undo: removes what it installed.
+	// UpgradeInstallManagementComponents installs components that the new version needs and the
+	// management cluster lacks, if any. Undo: removes what it installed.
 	UpgradeInstallManagementComponents hook.Task[Managed, Managed] = "install-management-components"
 
-	// UpgradeCluster applies the provider's objects for the new version on the bootstrap cluster,
-	// and waits until all machines have this version, none is being deleted, and etcd is healthy
-	// with all its members. It cannot be undone. If pre-upgrade found nothing to upgrade it only
+	// UpgradeCluster applies the provider's objects for the new version on the bootstrap cluster.
+	// It waits until all machines have this version, none is being deleted, and etcd is healthy
+	// with all its members. It cannot be undone. If pre-upgrade found nothing to upgrade, it only
 	// waits, and fails if the template has changed since.
 	UpgradeCluster hook.Task[Paired, Paired] = "upgrade-cluster"
 
@@ -93,7 +93,7 @@ const (
 	WriteClusterConfig hook.Task[Managed, Managed] = "write-cluster-config"
 
 	// PostUpgrade does nothing. Bind hooks after the workflow to it. Controllers that the upgrade
-	// has paused stay paused until these hooks have ended.
+	// paused stay paused until these hooks have ended.
 	PostUpgrade hook.Task[Managed, Managed] = "post-upgrade"
 )
 
@@ -103,9 +103,9 @@ const (
 	// manage their machines any more. Bind hooks before the workflow to it.
 	PreDelete hook.Task[Managed, Managed] = "pre-delete"
 
-	// DeleteCluster checks again like PreDelete, deletes the cluster on the bootstrap cluster,
-	// waits until all its machines are gone, and then deletes the objects from which it was
-	// created. It cannot be undone.
+	// DeleteCluster repeats the check of PreDelete and deletes the cluster on the bootstrap
+	// cluster. It waits until all machines are gone, and then deletes the objects from which the
+	// cluster was created. It cannot be undone.
 	DeleteCluster hook.Task[Paired, Bootstrapped] = "delete-cluster"
 
 	// DeleteLastBootstrapCluster is DeleteBootstrapCluster after the management cluster is gone.

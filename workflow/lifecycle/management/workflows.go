@@ -10,7 +10,8 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// NewCreate constructs the workflow that creates a management cluster. The result depends only on the arguments.
+// NewCreate constructs the workflow that creates a management cluster. The result depends only on
+// the arguments.
 func NewCreate(d Deps, p CreateProvider, spec provider.Cluster) (task.NamedWorkflow, []workflow.Problem) {
 	start := provider.Begin(d.Clusters, Specified{Cluster: spec})
 	start = provider.Then(start, provider.NoOp(PreCreate))
@@ -32,8 +33,8 @@ func NewCreate(d Deps, p CreateProvider, spec provider.Cluster) (task.NamedWorkf
 	return provider.Bind(alone, d.Registrars, p, HookRegistrar.BindManagementCreate)
 }
 
-// NewUpgrade constructs the workflow that upgrades a management cluster to the specification's
-// version. The result depends only on the arguments.
+// NewUpgrade constructs the workflow that upgrades a management cluster to spec.Version. The result
+// depends only on the arguments.
 func NewUpgrade(d Deps, p UpgradeProvider, spec provider.Cluster, management access.ClusterRef) (task.NamedWorkflow, []workflow.Problem) {
 	s := provider.Begin(d.Clusters, Managed{Specified: Specified{Cluster: spec}, Management: management})
 	s = provider.Then(s, preUpgrade(p))
@@ -78,7 +79,8 @@ func preUpgrade(p UpgradeProvider) provider.Step[Managed, Managed, provider.Deci
 	}
 }
 
-// NewDelete constructs the workflow that deletes a management cluster. The result depends only on the arguments.
+// NewDelete constructs the workflow that deletes a management cluster. The result depends only on
+// the arguments.
 func NewDelete(d Deps, p DeleteProvider, spec provider.Cluster, management access.ClusterRef) (task.NamedWorkflow, []workflow.Problem) {
 	start := provider.Begin(d.Clusters, Managed{Specified: Specified{Cluster: spec}, Management: management})
 	start = provider.Then(start, provider.Do(PreDelete, provider.CheckTimeout, checkNoOtherClusters, nil))
@@ -91,8 +93,8 @@ func NewDelete(d Deps, p DeleteProvider, spec provider.Cluster, management acces
 	return provider.Bind(nothing, d.Registrars, p, HookRegistrar.BindManagementDelete)
 }
 
-// checkNoOtherClusters returns an error if the management cluster manages other Clusters, because
-// nothing would manage their machines any more.
+// checkNoOtherClusters fails if the management cluster manages other Clusters, because nothing
+// would manage their machines any more.
 func checkNoOtherClusters(c *Managed) error {
 	others, err := c.onManagement().OtherClusters()
 	if err != nil || len(others) == 0 {
@@ -104,7 +106,7 @@ func checkNoOtherClusters(c *Managed) error {
 }
 
 // recheckNoOtherClusters checks again, because hours may pass between pre-delete and the deletion.
-// It does not check if an operator has ignored a failure of pre-delete.
+// It skips the check if an operator ignored a failure of pre-delete.
 func recheckNoOtherClusters(c *Paired) error {
 	if _, passed := c.Call().Inputs[string(PreDelete)]; !passed {
 		return nil

@@ -22,10 +22,10 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// StoreKubeconfig returns how a run reaches the cluster's API server: by the reference that the
-// provider returns, or by a copy of the kubeconfig that Cluster API wrote on the manager. A local
-// run stores the copy in a file in folder, the daemon in a Secret of the run's namespace. The
-// Secret that Cluster API wrote cannot be used, because it moves with the cluster.
+// StoreKubeconfig returns how the run reaches the cluster's API server: the provider's reference,
+// or a copy of the kubeconfig that Cluster API wrote on the manager. A local run stores the copy in
+// a file in folder, the daemon in a Secret in the run's namespace. Cluster API's own Secret cannot
+// be used, because it moves with the cluster.
 func (t Target) StoreKubeconfig(from any, folder string) (Access, error) {
 	if a, ok := from.(Accessor); ok {
 		ref, known, err := a.Access(t.Context, t.Manager, t.Cluster)
@@ -51,7 +51,7 @@ func (t Target) StoreKubeconfig(from any, folder string) (Access, error) {
 	return Access{Cluster: &ref}, err
 }
 
-// RemoveKubeconfig removes the kubeconfig that StoreKubeconfig stored.
+// RemoveKubeconfig removes the copy that StoreKubeconfig stored.
 func (t Target) RemoveKubeconfig(folder string) error {
 	if t.Local() {
 		if err := os.Remove(t.kubeconfigPath(folder)); err != nil && !os.IsNotExist(err) {
@@ -87,14 +87,15 @@ func (t Target) waitForKubeconfig() (data []byte, err error) {
 	return data, nil
 }
 
-// kubeconfigPath returns the path of the cluster's kubeconfig. It is unique for the run, because
-// clusters of different managers may have the same name.
+// kubeconfigPath returns a path that is unique for the run, because clusters of different managers
+// may have the same name.
 func (t Target) kubeconfigPath(folder string) string {
 	run := sha256.Sum256([]byte(t.Call().RunKey()))
 	return filepath.Join(folder, fmt.Sprintf("%s-%s-%x.kubeconfig", t.Namespace, t.Name, run[:4]))
 }
 
-// writeKubeconfigFile replaces the file, so that only its owner may read it whatever the mode of the old one was.
+// writeKubeconfigFile replaces the file, so that only its owner can read it whatever the old file's
+// mode was.
 func (t Target) writeKubeconfigFile(path string, data []byte) error {
 	err := os.MkdirAll(filepath.Dir(path), 0o700)
 	if err == nil {
@@ -108,8 +109,8 @@ func (t Target) writeKubeconfigFile(path string, data []byte) error {
 
 func (t Target) secretName() string { return t.Name + "-access" }
 
-// clusterAnnotation is the annotation with the cluster whose kubeconfig is in a Secret. Clusters of
-// other namespaces or managers may have the same name.
+// clusterAnnotation identifies the cluster whose kubeconfig a Secret contains. Clusters of other
+// namespaces or managers may have the same name.
 const clusterAnnotation = "scute.dev/cluster"
 
 func (t Target) clusterAnnotationValue() string {
@@ -119,7 +120,6 @@ func (t Target) clusterAnnotationValue() string {
 	return t.fullName()
 }
 
-// belongsToAnother reports whether a Secret has the kubeconfig of another cluster.
 func (t Target) belongsToAnother(annotations map[string]string) bool {
 	mark := annotations[clusterAnnotation]
 	return mark != "" && mark != t.clusterAnnotationValue()
@@ -138,9 +138,8 @@ func (t Target) writeKubeconfigSecret(data []byte) error {
 	})
 }
 
-// WriteOwn creates an object in the run's namespace, or updates an object that this or another run
-// has created: the annotation StepKeyAnnotation has the key of the run that wrote it last. fill
-// sets the content.
+// WriteOwn creates an object in the run's namespace, or updates one that a run created.
+// StepKeyAnnotation is set to the key of the run that wrote it last. fill sets the content.
 func WriteOwn(c *Context, kind string, o client.Object, fill func() error) error {
 	on, err := c.Open(access.ClusterRef{})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// ApplyWith are the inputs of the kind Apply that the workflows use.
+// ApplyWith are the inputs of kind Apply that the workflows use.
 type ApplyWith struct {
 	Manifests []*unstructured.Unstructured `json:"manifests,omitempty"`
 	Cluster   access.ClusterRef            `json:"cluster,omitzero"`
@@ -28,14 +28,12 @@ const (
 	clusterPart = "cluster"
 )
 
-// clusterRecord records whether a cluster existed before the run.
 type clusterRecord struct {
 	Existed bool `json:"existed,omitempty"`
 }
 
-// applyObjects applies the objects of the cluster, without waiting until they are ready. A local
-// run also creates the namespace if it is missing. In the daemon the namespace exists, and a run
-// may not create one.
+// applyObjects does not wait until the objects are ready. A local run also creates a missing
+// namespace; in the daemon the namespace exists, and a run may not create one.
 func (t Target) applyObjects(apply task.Kind, objects []*unstructured.Unstructured) error {
 	if err := check(t.Cluster, objects); err != nil {
 		return task.Final(err)
@@ -63,9 +61,9 @@ func (t Target) applyObjects(apply task.Kind, objects []*unstructured.Unstructur
 	return err
 }
 
-// removeObjects undoes applyObjects. It deletes the Cluster and its machines first, while the
-// objects that their controllers need exist, and then the other objects. It keeps a cluster that
-// existed before the run. made reports whether the run created the cluster.
+// removeObjects undoes applyObjects, except for a cluster that existed before the run. It deletes
+// the Cluster and its machines first, while the objects that their controllers need still exist.
+// made reports whether the run created the cluster.
 func (t Target) removeObjects(apply task.Kind) (made bool, err error) {
 	var before clusterRecord
 	noted, err := t.Recorded(clusterPart, &before)
@@ -81,7 +79,7 @@ func (t Target) removeObjects(apply task.Kind) (made bool, err error) {
 }
 
 // removeOwnCluster deletes the Cluster that the run created. It fails if another Cluster has this
-// name, because it may use the same objects.
+// name, because that Cluster may use the same objects.
 func (t Target) removeOwnCluster() error {
 	on, err := t.open()
 	if err != nil {
@@ -108,9 +106,9 @@ func (t Target) removeOwnCluster() error {
 	return t.checkNameFree(on)
 }
 
-// isOwn reports whether the run created a Cluster: the Cluster has the annotation of the run, or,
-// if all objects were applied, the recorded UID. A Cluster without them may have been created by
-// another client after the run first read it.
+// isOwn reports whether the run created a Cluster: it has the run's annotation or, once all objects
+// were applied, the recorded UID. Any other Cluster may have been created by another client after
+// the run first read it.
 func (t Target) isOwn(u *unstructured.Unstructured) (bool, error) {
 	marked, err := t.Created(objectsPart, u)
 	if err != nil {
@@ -138,9 +136,9 @@ func (t Target) isOwn(u *unstructured.Unstructured) (bool, error) {
 	return marked, nil
 }
 
-// RestoreAnnotation sets the annotation of the run on a Cluster that was moved back, and that the
-// task named by created before. A copy that a move creates has no such annotation, and another UID
-// than the recorded one.
+// RestoreAnnotation sets the run's annotation on a Cluster that was moved back, on behalf of the
+// task that created it. A copy made by a move lacks the annotation, and its UID is not the recorded
+// one.
 func (t Target) RestoreAnnotation(by string) error {
 	on, err := t.open()
 	if err != nil {
@@ -150,7 +148,8 @@ func (t Target) RestoreAnnotation(by string) error {
 	return on.Merge(t, ref, map[string]any{"metadata": map[string]any{"annotations": map[string]any{access.StepKeyAnnotation: t.StepKeyOf(by, objectsPart)}}})
 }
 
-// check returns an error if the objects belong to another cluster.
+// check returns an error if the objects do not contain the specified Cluster. It sets missing
+// namespaces.
 func check(spec Cluster, objects []*unstructured.Unstructured) error {
 	var names []string
 	for _, o := range objects {
@@ -170,13 +169,13 @@ func check(spec Cluster, objects []*unstructured.Unstructured) error {
 	return fmt.Errorf("the provider's objects contain Cluster %v, not %s: use ${CLUSTER_NAME} and ${NAMESPACE} in the template", names, spec.fullName())
 }
 
-// Exists reports whether the manager has the cluster.
+// Exists reports whether the cluster exists on the manager.
 func (t Target) Exists() (bool, error) {
 	s, err := t.read()
 	return s.Object != nil, err
 }
 
-// OtherClusters returns the names of all other Clusters of the manager, in all namespaces.
+// OtherClusters returns the names of all other Clusters on the manager, in all namespaces.
 func (t Target) OtherClusters() (names []string, err error) {
 	on, err := t.open()
 	if err != nil {

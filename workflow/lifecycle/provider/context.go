@@ -7,7 +7,7 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Context is the context of one attempt of one step. The typed contexts of the workflows embed it.
+// Context is the context of one attempt at one step. The typed contexts of the workflows embed it.
 type Context struct {
 	context.Context //nolint:containedctx // a typed context contains the context of its attempt
 
@@ -15,12 +15,12 @@ type Context struct {
 	clusters *access.Clusters
 }
 
-// NewContext returns the context of an attempt, for callers of a provider outside of a workflow.
+// NewContext returns the context of an attempt for callers of a provider outside of a workflow.
 func NewContext(ctx context.Context, call *task.Call, clusters *access.Clusters) Context {
 	return Context{Context: ctx, call: call, clusters: clusters}
 }
 
-// base returns the Context that a typed context embeds.
+// base returns the Context inside a typed context, for generic code.
 func (c *Context) base() *Context { return c }
 
 // Call returns the call of the attempt.
@@ -37,16 +37,15 @@ func (c *Context) Open(ref access.ClusterRef) (*access.Cluster, error) {
 	return c.clusters.Open(c.Context, c.call, ref)
 }
 
-// YieldSlot reports that the attempt only polls from now on, so that other runs may use its slot.
-// Perform and Revert acquire the slot before they start. A step that makes more than a few requests
-// itself must call ReacquireSlot.
+// YieldSlot lets other runs use the attempt's slot while the attempt only polls. Perform and Revert
+// acquire it again. A step that makes more than a few requests itself must call ReacquireSlot.
 func (c *Context) YieldSlot() { c.call.YieldSlot() }
 
 // ReacquireSlot acquires the slot again after YieldSlot. It returns an error if the context ends
 // first.
 func (c *Context) ReacquireSlot() error { return c.call.ReacquireSlot(c.Context) }
 
-// Progress reports in a sentence what the attempt waits for. It does not block.
+// Progress reports in a sentence what the attempt is waiting for. It does not block.
 func (c *Context) Progress(message string) {
 	if c.call.Progress != nil {
 		c.call.Progress(message)

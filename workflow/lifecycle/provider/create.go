@@ -5,7 +5,7 @@ import (
 )
 
 // Create applies the objects of the cluster, waits until its control plane serves requests, and
-// stores its kubeconfig. It does not downgrade a cluster that exists, and scales it only if the
+// stores its kubeconfig. It never downgrades an existing cluster, and scales it only if the
 // specification has replicas.
 func (t Target) Create(p Converter, apply task.Kind, folder string) (Access, error) {
 	s, err := t.read()
@@ -34,7 +34,7 @@ func (t Target) Create(p Converter, apply task.Kind, folder string) (Access, err
 }
 
 // UndoCreate undoes Create. It keeps the kubeconfig Secret of a cluster that existed before,
-// because the Secret may belong to the run that created it.
+// because the Secret may belong to the run that created that cluster.
 func (t Target) UndoCreate(apply task.Kind, folder string) error {
 	made, err := t.removeObjects(apply)
 	if err != nil || !made && !t.Local() {

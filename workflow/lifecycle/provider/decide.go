@@ -18,25 +18,25 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Decision is the output of the task pre-upgrade: what an upgrade changes. It is valid for the whole run.
+// Decision is the output of the task pre-upgrade: what the upgrade changes. It applies to the whole
+// run.
 type Decision struct {
-	// Needed reports whether the cluster or components change.
+	// Needed is set if the cluster or components change.
 	Needed bool `json:"needed"`
-	// UpgradeCluster reports whether the cluster itself changes. If not, the tasks that move and
+	// UpgradeCluster is set if the cluster itself changes. Otherwise the tasks that move and
 	// upgrade it are skipped.
 	UpgradeCluster bool `json:"upgradeCluster"`
-	// Reason the cluster changes.
+	// Reason is why the cluster changes.
 	Reason string `json:"reason,omitempty"`
-	// Objects is a checksum of the objects that were compared.
-	Objects string `json:"objects,omitempty"`
-	// Components that change.
+	// Objects is a checksum of the compared objects.
+	Objects    string      `json:"objects,omitempty"`
 	Components []Component `json:"components,omitempty"`
 }
 
 const notNeededReason = "pre-upgrade found nothing to upgrade: the cluster has the version, and its objects match the template"
 
-// Decide compares the cluster with its specification. It fails if there is no such cluster, or if
-// it cannot be upgraded to this version.
+// Decide compares the cluster with its specification. It fails if the cluster does not exist or
+// cannot be upgraded to this version.
 func (t Target) Decide(p Upgrader) (d Decision, err error) {
 	objects, s, err := t.upgradeObjects(p)
 	if err != nil {
@@ -61,9 +61,9 @@ func checksum(objects []*unstructured.Unstructured) (string, error) {
 	return fmt.Sprintf("%x", sha256.Sum256(data)), err
 }
 
-// WaitUnchanged waits until the cluster is settled for which pre-upgrade found nothing to upgrade:
-// components that were upgraded since may have replaced its machines. It fails if the template or
-// the version has changed since pre-upgrade, because the change would not be applied.
+// WaitUnchanged waits until a cluster that needs no upgrade is settled: upgraded components may
+// have replaced its machines. It fails if the template or the version has changed since
+// pre-upgrade, because the change would not be applied.
 func (t Target) WaitUnchanged(p Upgrader) error {
 	objects, _, err := t.upgradeObjects(p)
 	if err != nil {
@@ -86,7 +86,7 @@ func (t Target) WaitUnchanged(p Upgrader) error {
 	return t.waitUpToDate()
 }
 
-// Compare adds the components of a cluster that the provider will change.
+// Compare adds the components on the cluster that the provider will change.
 func (d *Decision) Compare(c *Context, p any, on access.ClusterRef) error {
 	comparer, ok := p.(Comparer)
 	if !ok {
@@ -102,7 +102,7 @@ func (d *Decision) Compare(c *Context, p any, on access.ClusterRef) error {
 }
 
 // oldVersion returns the version of a machine, or of the Cluster's topology, that differs from the
-// new version. It returns "" if there is none.
+// new version, or "".
 func oldVersion(s settled.State, version string) string {
 	for _, m := range machines(s) {
 		if have, _, _ := unstructured.NestedString(m.Object, "spec", "version"); have != "" && have != version {
@@ -115,7 +115,7 @@ func oldVersion(s settled.State, version string) string {
 	return ""
 }
 
-// ChangedObjects finds out by dry runs which objects would be created or changed if they were applied.
+// ChangedObjects finds out with dry runs which objects applying them would create or change.
 func ChangedObjects(c *Context, ref access.ClusterRef, namespace string, objects []*unstructured.Unstructured) (names []string, err error) {
 	on, err := c.Open(ref)
 	if err != nil {
@@ -144,7 +144,7 @@ func ChangedObjects(c *Context, ref access.ClusterRef, namespace string, objects
 			return on.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(want), client.FieldOwner(kube.FieldManager), client.ForceOwnership, client.DryRunAll)
 		})
 		switch err := access.FinalIfObjectRefused(ref, err); {
-		case task.IsFinal(err): // its kind may be one that the new components bring
+		case task.IsFinal(err): // its CRD may come with the new components
 			names = append(names, ref.String()+" cannot be compared")
 		case err != nil:
 			return nil, err
@@ -155,19 +155,19 @@ func ChangedObjects(c *Context, ref access.ClusterRef, namespace string, objects
 	return names, nil
 }
 
-// decisionOf returns the decision of the task pre-upgrade. Without one the upgrade is needed: an
-// operator may have ignored the failure of the task, or an earlier version of scute ran it.
+// decisionOf defaults to a needed upgrade: an operator may have ignored a failure of pre-upgrade,
+// or an earlier version of scute ran it.
 func decisionOf(call *task.Call) Decision {
 	d := Decision{Needed: true, UpgradeCluster: true}
 	_ = json.Unmarshal(call.Inputs["pre-upgrade"], &d)
 	return d
 }
 
-// IfNeeded returns a step that calls skip instead if the cluster does not change.
+// IfNeeded returns the step with a replacement that runs if the cluster does not change.
 func IfNeeded[A, B, O any](s Step[A, B, O], skip func(c *A, reason string) (O, error)) Step[A, B, O] {
 	s.Skip = skip
 	return s
 }
 
-// Skip does nothing.
+// Skip does nothing and records the reason.
 func Skip[A any](_ *A, reason string) (None, error) { return None{Skipped: reason}, nil }

@@ -24,15 +24,15 @@ import (
 
 const deletePart = "delete"
 
-// deletionRecord records the UID of the Cluster that a run deletes. A later Cluster of the same name is not deleted.
+// deletionRecord holds the UID of the Cluster to delete, so that a later Cluster of the same name
+// is kept.
 type deletionRecord struct {
 	UID types.UID `json:"uid,omitempty"`
 }
 
 // Delete deletes the cluster and waits until it and all its machines are gone. If the provider is a
-// Cleaner, it then deletes the other objects of the cluster that Cluster API does not delete. A
-// cluster that does not exist counts as deleted. Delete calls allowed before it begins the
-// deletion, and not when it continues one.
+// Cleaner, it then deletes the objects that Cluster API does not delete. A cluster that does not
+// exist counts as deleted. allowed is called before the deletion begins, but not when it continues.
 func (t Target) Delete(p any, allowed func() error) error {
 	var objects []*unstructured.Unstructured
 	if p, ok := p.(Cleaner); ok {
@@ -86,12 +86,12 @@ func (t Target) Delete(p any, allowed func() error) error {
 	}
 	for _, o := range slices.Backward(objects) {
 		if o.GetKind() == "Namespace" && o.GroupVersionKind().Group == "" {
-			continue // it may have other objects
+			continue // it may contain other objects
 		}
 		if shared[object.Observe(o).Ref] {
 			continue
 		}
-		if err := t.ReacquireSlot(); err != nil { // the deletion of the cluster or of the object before may have waited
+		if err := t.ReacquireSlot(); err != nil { // the deletions so far may have yielded it
 			return err
 		}
 		if err := t.removeObject(on, o); err != nil {
@@ -101,9 +101,8 @@ func (t Target) Delete(p any, allowed func() error) error {
 	return nil
 }
 
-// usedByOthers returns the ClusterClasses among the objects that other Clusters use, and the
-// templates of these classes. Cluster API denies the deletion of such a class, but permits the
-// deletion of its templates.
+// usedByOthers returns the ClusterClasses among the objects that other Clusters use, and their
+// templates. Cluster API denies the deletion of such a class, but not of its templates.
 func usedByOthers(c *Context, on *access.Cluster, objects []*unstructured.Unstructured) (map[object.Ref]bool, error) {
 	shared := make(map[object.Ref]bool)
 	for _, o := range objects {
@@ -135,8 +134,8 @@ func usedByOthers(c *Context, on *access.Cluster, objects []*unstructured.Unstru
 }
 
 // usageReason returns why a ClusterClass must be kept, or "". If the Clusters of all namespaces
-// cannot be listed, it tries the deletion: Cluster API, which knows all Clusters, denies the
-// deletion of a class that Clusters use.
+// cannot be listed, it tries a dry-run deletion: Cluster API's webhook sees all Clusters and denies
+// it for a class in use.
 func usageReason(ctx context.Context, on *access.Cluster, class *unstructured.Unstructured) (why string, err error) {
 	users, all, err := usersOf(ctx, on, class)
 	switch {
@@ -159,8 +158,8 @@ func clusterType() kube.Type {
 	return kube.Type{Group: object.CoreGroup, Kind: "Cluster", Plural: "clusters", Versions: []string{clusterv1.GroupVersion.Version}, Namespaced: true}
 }
 
-// usersOf returns the Clusters of a ClusterClass. If the Clusters of all namespaces cannot be
-// listed, it lists the Clusters of the class's namespace, and all is false.
+// usersOf returns the Clusters that use a ClusterClass. If the Clusters of all namespaces cannot be
+// listed, it lists only the class's namespace, and all is false.
 func usersOf(ctx context.Context, on *access.Cluster, class *unstructured.Unstructured) (names []string, all bool, err error) {
 	for _, namespace := range []string{"", class.GetNamespace()} {
 		names, all = nil, namespace == ""
@@ -177,8 +176,8 @@ func usersOf(ctx context.Context, on *access.Cluster, class *unstructured.Unstru
 	return names, all, err
 }
 
-// checkNameFree returns an error if another Cluster has the name of the deleted Cluster. The other
-// Cluster may use the same objects.
+// checkNameFree fails if another Cluster now has the name of the deleted one: it may use the same
+// objects.
 func (t Target) checkNameFree(on *access.Cluster) error {
 	s, err := t.readFrom(on)
 	if err != nil || s.Object == nil {
@@ -188,7 +187,7 @@ func (t Target) checkNameFree(on *access.Cluster) error {
 		"Find out what created it, for example GitOps; to delete it too, start another run", t.fullName()))
 }
 
-// UndoDelete undoes Delete. It returns an error if the deletion has begun.
+// UndoDelete returns an error if the deletion has begun.
 func (t Target) UndoDelete() error {
 	if !t.Started(deletePart) {
 		return nil
@@ -197,7 +196,7 @@ func (t Target) UndoDelete() error {
 		"start another run"))
 }
 
-// remove deletes the Cluster of that UID and waits until it and its Machines are gone.
+// remove deletes the Cluster with this UID and waits until it and its Machines are gone.
 func (t Target) remove(uid types.UID) error {
 	on, err := t.open()
 	if err != nil {
@@ -215,8 +214,8 @@ func (t Target) remove(uid types.UID) error {
 	})
 }
 
-// requestDeletion deletes an object, and returns what remains to wait for. A denial by a webhook is
-// not final: it may not know yet that the Cluster is gone.
+// requestDeletion returns what to wait for next. A webhook's denial is not final, because the
+// webhook may not know yet that the Cluster is gone.
 func (t Target) requestDeletion(on *access.Cluster, ref access.ObjectRef, uid types.UID) ([]string, error) {
 	err := on.Delete(t, ref, uid, metav1.DeletePropagationBackground)
 	if err != nil && !strings.Contains(err.Error(), "denied the request") {
@@ -236,7 +235,7 @@ func deletionProgress(s settled.State) []string {
 	return why
 }
 
-// removeObject deletes an object and waits until it is gone. It returns if another object has its name.
+// removeObject deletes an object and waits until it is gone, or until another object has its name.
 func (t Target) removeObject(on *access.Cluster, o *unstructured.Unstructured) error {
 	ref := access.RefOf(o)
 	var this types.UID

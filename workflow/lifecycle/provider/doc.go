@@ -1,7 +1,7 @@
 // Package provider defines what the named workflows need of a provider, and creates, upgrades and
 // deletes clusters of Cluster API for all providers. A provider installs its own components on a
-// cluster, installs the network, and converts the specification of a cluster into objects of
-// Cluster API. Each interface has one concern, and each workflow (packages management and workload)
+// cluster, installs the network, and converts the specification of a cluster to Cluster API
+// objects. Each interface has one concern. Each workflow (packages management and workload)
 // requires only the interfaces that it uses.
 //
 // The workflows consist of steps with typed contexts (Begin, Then). The context after a step is

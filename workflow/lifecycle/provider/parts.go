@@ -12,8 +12,8 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// part is a part of a step's record. A step may consist of several parts: notes of the step, and
-// the kinds of tasks that it performs.
+// part is a part of a step's record: a note of the step itself, or the record of a task kind that
+// the step performs.
 type part struct {
 	Name    string          `json:"name"`
 	Adopted bool            `json:"adopted,omitempty"`
@@ -25,7 +25,7 @@ type record struct {
 	Parts []part `json:"parts"`
 }
 
-// findPart returns a part of the step's record, which this attempt or an earlier one has stored.
+// findPart finds a part stored by this attempt or an earlier one.
 func (c *Context) findPart(name string) (p part, found bool, err error) {
 	r, err := task.Recorded[record](c.call)
 	if i := r.index(name); i >= 0 {
@@ -38,7 +38,7 @@ func (r *record) index(name string) int {
 	return slices.IndexFunc(r.Parts, func(p part) bool { return p.Name == name })
 }
 
-// putPart stores a part. The step is adopted if all its parts so far are adopted.
+// putPart marks the step as adopted if all its parts so far are adopted.
 func (c *Context) putPart(p part) error {
 	r, err := task.Recorded[record](c.call)
 	if err != nil {
@@ -53,8 +53,9 @@ func (c *Context) putPart(p part) error {
 	return c.call.Prepare(c.Context, r, adopted)
 }
 
-// Record records under a name what the step will change and the state before. The record is durable
-// when Record returns. adopted means that everything existed already: a rollback keeps it.
+// Record stores, under a name, what the step is about to change and the state before. The record is
+// durable when Record returns. adopted means that everything existed already, so a rollback keeps
+// it.
 func (c *Context) Record(name string, value any, adopted bool) error {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -63,7 +64,8 @@ func (c *Context) Record(name string, value any, adopted bool) error {
 	return c.putPart(part{Name: name, Adopted: adopted, Undo: data})
 }
 
-// Recorded reads what this attempt or an earlier one recorded with Record; it returns false if there is no record.
+// Recorded reads what Record stored in this attempt or an earlier one. It returns false if there is
+// no record.
 func (c *Context) Recorded(name string, value any) (bool, error) {
 	p, found, err := c.findPart(name)
 	if !found {
@@ -75,7 +77,7 @@ func (c *Context) Recorded(name string, value any) (bool, error) {
 	return true, nil
 }
 
-// Perform runs a kind of task as a part of this step.
+// Perform runs a task kind as a part of this step.
 func (c *Context) Perform(name string, kind task.Kind, with any) (json.RawMessage, error) {
 	if err := c.ReacquireSlot(); err != nil {
 		return nil, err
@@ -95,13 +97,13 @@ func (c *Context) Perform(name string, kind task.Kind, with any) (json.RawMessag
 	return output, err
 }
 
-// Output returns the output of a part that was performed in this attempt or an earlier one; nil if there is none.
+// Output returns the output of a part, from this attempt or an earlier one; nil if there is none.
 func (c *Context) Output(name string) json.RawMessage {
 	p, _, _ := c.findPart(name)
 	return p.Output
 }
 
-// Created reports whether a part created an object, according to the object's annotation.
+// Created reports whether a part created the object, judging by the object's annotation.
 func (c *Context) Created(name string, u *unstructured.Unstructured) (bool, error) {
 	call, err := c.part(name, nil)
 	if err != nil {
@@ -110,14 +112,15 @@ func (c *Context) Created(name string, u *unstructured.Unstructured) (bool, erro
 	return access.StepKeyOf(u) == call.StepKey(), nil
 }
 
-// StepKeyOf returns the value of the annotation for a part of another task of the run.
+// StepKeyOf returns the annotation's value for a part of another task of the run.
 func (c *Context) StepKeyOf(task, name string) string {
 	call := *c.call
 	call.Task, call.Step = task, name
 	return call.StepKey()
 }
 
-// Revert undoes a part that Perform has run in this attempt or an earlier one. It does nothing if the part never began.
+// Revert undoes a part that Perform ran in this attempt or an earlier one. It does nothing if the
+// part never began.
 func (c *Context) Revert(name string, kind task.Kind, with any) error {
 	p, found, err := c.findPart(name)
 	if !found || p.Adopted {
@@ -134,7 +137,7 @@ func (c *Context) Revert(name string, kind task.Kind, with any) error {
 	return kind.Undo(c.Context, call)
 }
 
-// part returns a call for a part of this step, with a separate key and record.
+// part returns a call with its own key and record for a part of this step.
 func (c *Context) part(name string, with any) (*task.Call, error) {
 	data, err := json.Marshal(with)
 	if err != nil {
@@ -156,7 +159,8 @@ func (c *Context) part(name string, with any) (*task.Call, error) {
 	return &call, nil
 }
 
-// Started reports whether a part has recorded that it will change something.
+// Started reports whether a part has recorded that it is about to change something. It returns true
+// if the record cannot be read.
 func (c *Context) Started(name string) bool {
 	p, found, err := c.findPart(name)
 	return err != nil || found && !p.Adopted

@@ -15,20 +15,21 @@ type Cluster struct {
 	Name      string `json:"name"`
 	// Version of Kubernetes, for example v1.36.0. In an upgrade: the new version.
 	Version string `json:"version,omitempty"`
-	// ControlPlaneReplicas and WorkerReplicas are numbers of machines. Default: 1 and 0; in an
-	// upgrade the numbers of the cluster, or nil if its worker objects have different numbers.
+	// ControlPlaneReplicas and WorkerReplicas are numbers of machines. Default: 1 and 0. In an
+	// upgrade the default is what the cluster has, or nil if its worker objects have different
+	// numbers.
 	ControlPlaneReplicas *int `json:"controlPlaneReplicas,omitempty"`
 	WorkerReplicas       *int `json:"workerReplicas,omitempty"`
 	// Variables are variables for the provider.
 	Variables map[string]string `json:"variables,omitempty"`
 }
 
-// Every method of the interfaces below is called with the context of one attempt. It observes, does
-// the missing work, waits until the result is in effect or the context ends, and returns. It is
-// called again after a failure and after a crash at any point, and then continues its unfinished
-// work. It records a change before it makes it (Context's Perform and Record), and its undo uses
-// these records. The undo keeps everything that existed before the run; it is also called if
-// nothing was done yet.
+// Rules for all methods of the interfaces below. A method is called with the context of one
+// attempt. It observes, does the missing work, waits until the result is in effect or the context
+// ends, and returns. After a failure, or a crash at any point, it is called again and continues. It
+// records a change before it makes it (Context's Perform and Record), and its undo uses these
+// records. The undo keeps everything that existed before the run. It is called even if nothing was
+// done yet.
 
 // ComponentInstaller installs the provider's controllers on a bootstrap cluster, or on a management
 // cluster that has none or some of them. It does not upgrade installed controllers.
@@ -37,15 +38,16 @@ type ComponentInstaller interface {
 	UninstallComponents(c *Context, on access.ClusterRef) error
 }
 
-// ComponentUpgrader upgrades the provider's controllers on a management cluster to the specified versions.
+// ComponentUpgrader upgrades the provider's controllers on a management cluster to the specified
+// versions.
 type ComponentUpgrader interface {
 	UpgradeComponents(c *Context, on access.ClusterRef) error
 	// RestoreComponents undoes the upgrade. It returns a task.Final error if that is impossible.
 	RestoreComponents(c *Context, on access.ClusterRef) error
 }
 
-// NetworkInstaller installs the network of a new cluster, on which only the control plane runs. It
-// does not wait for nodes, because the workflow does.
+// NetworkInstaller installs the network of a new cluster, on which only the control plane runs. The
+// workflow waits for the nodes.
 type NetworkInstaller interface {
 	InstallNetworking(c *Context, on access.ClusterRef) error
 	UninstallNetworking(c *Context, on access.ClusterRef) error
@@ -58,52 +60,50 @@ type NetworkUpgrader interface {
 	RestoreNetworking(c *Context, on access.ClusterRef) error
 }
 
-// Converter converts the specification of a cluster into Cluster API objects. It changes nothing.
-// The objects depend only on the specification, and are in the order in which they must be created.
-// The first object of kind Cluster represents the cluster. Objects without a namespace are created
-// in the namespace of the cluster.
+// Converter converts the specification of a cluster to Cluster API objects, in the order of their
+// creation. It changes nothing, and the objects depend only on the specification. The first object
+// of kind Cluster represents the cluster. Objects without a namespace are created in the namespace
+// of the cluster.
 type Converter interface {
 	ClusterObjects(c *Context, cluster Cluster) ([]*unstructured.Unstructured, error)
 }
 
-// Upgrader converts the specification of a running cluster with a new version into objects. They
-// are applied over the existing objects, so an object that cannot be changed in place (a machine
-// template) needs a new name.
+// Upgrader converts the specification of a running cluster with a new version to objects. They are
+// applied over the existing ones, so an object that cannot be changed in place (a machine template)
+// needs a new name.
 type Upgrader interface {
 	UpgradeObjects(c *Context, cluster Cluster) ([]*unstructured.Unstructured, error)
 }
 
-// Component is a component of a cluster that an upgrade changes. A version is empty if the component has none.
+// Component is a component that an upgrade changes. A version is "" if the component has none.
 type Component struct {
 	Name       string `json:"name"`
 	OldVersion string `json:"oldVersion,omitempty"`
 	NewVersion string `json:"newVersion,omitempty"`
 }
 
-// Comparer returns the components of a cluster that an upgrade changes. If a provider does not
-// implement it, no components are listed.
+// Comparer lists the components that an upgrade changes. Without it, no components are listed.
 type Comparer interface {
 	Differences(c *Context, on access.ClusterRef) ([]Component, error)
 }
 
-// Reader reads, before the first task of a workflow, the files and objects of the run's own cluster
-// that other methods will read later. It calls failed for each parameter that it cannot read, for
-// example "cluster.template.file".
+// Reader reads, before the first task of a workflow, the files and the objects of the run's own
+// cluster that other methods will read later. It calls failed for each parameter that it cannot
+// read, for example "cluster.template.file".
 type Reader interface {
 	Read(c *Context, workflow string, failed func(parameter string, err error))
 }
 
 // Cleaner returns the objects of a cluster that are not deleted with its Cluster, such as machine
-// templates. If a provider does not implement it, they are not deleted.
+// templates. Without it, they are kept.
 type Cleaner interface {
 	RemainingObjects(c *Context, cluster Cluster) ([]*unstructured.Unstructured, error)
 }
 
-// Accessor returns the API server of a new cluster. If a provider does not implement it, the
-// workflow uses the kubeconfig that Cluster API wrote to the Secret NAME-kubeconfig on the managing
-// cluster.
+// Accessor returns the API server of a new cluster. Without it, the workflow uses the kubeconfig
+// that Cluster API writes to the Secret NAME-kubeconfig on the managing cluster.
 type Accessor interface {
-	// Access is called when the control plane is initialized. ok is false to use the Secret.
+	// Access is called when the control plane is initialized. If ok is false, the Secret is used.
 	Access(c *Context, manager access.ClusterRef, cluster Cluster) (ref access.ClusterRef, ok bool, err error)
 }
 
@@ -111,7 +111,7 @@ type Accessor interface {
 // never contains the kubeconfig.
 type Access struct {
 	Cluster *access.ClusterRef `json:"cluster"`
-	// Skipped is why no cluster was created. Then Cluster is an existing cluster.
+	// Skipped is why no cluster was created. Cluster is then an existing cluster.
 	Skipped string `json:"skipped,omitempty"`
 }
 

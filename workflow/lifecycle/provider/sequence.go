@@ -28,13 +28,12 @@ type Sequence[C any] struct {
 // restore builds a context from the log.
 type restore[C any] func(context.Context, *task.Call) (C, error)
 
-// plan is the state that all sequences of one construction share.
+// plan is shared by all sequences of one construction.
 type plan struct {
 	named    task.NamedWorkflow
 	hooks    hooks
 	problems []workflow.Problem
-	// points are the tasks that hooks may be bound to. addHooks add the hooks that are bound, in
-	// the order of the tasks.
+	// points are the tasks to which hooks can be bound. addHooks add the bound hooks in task order.
 	points   []hook.Point
 	addHooks []func(*hook.Binder)
 }
@@ -54,9 +53,8 @@ func Begin[C any](clusters *access.Clusters, start C) Sequence[C] {
 	return Sequence[C]{plan: p, restore: restore}
 }
 
-// Then adds a step. The step needs the success of the previous one. If the step extends the
-// context, the hooks after it run first before the next step, because their context needs its
-// output in the log.
+// Then adds a step that needs the success of the previous one. Hooks after a step that extends the
+// context run as hooks before the next step, because their context needs the output in the log.
 func Then[A, B, O any](s Sequence[A], step Step[A, B, O]) Sequence[B] {
 	p, name, i := s.plan, string(step.Task), len(s.plan.named.Tasks)
 	k := &kind[A, B, O]{step: step, restore: s.restore}
@@ -79,7 +77,7 @@ func Then[A, B, O any](s Sequence[A], step Step[A, B, O]) Sequence[B] {
 	return Sequence[B]{plan: p, restore: k.contextAfter}
 }
 
-// kindName returns the kind of a task: its name in one word.
+// kindName joins the words of the task's name: pre-upgrade becomes PreUpgrade.
 func kindName(task string) (kind string) {
 	for _, word := range strings.Split(task, "-") {
 		kind += strings.ToUpper(word[:1]) + word[1:]
@@ -87,7 +85,7 @@ func kindName(task string) (kind string) {
 	return kind
 }
 
-// Convert returns the sequence with another context, which to builds from the current one. It adds no task.
+// Convert returns the sequence with another context, built from the current one. It adds no task.
 func Convert[A, B any](s Sequence[A], to func(A) B) Sequence[B] {
 	return Sequence[B]{plan: s.plan, restore: func(ctx context.Context, call *task.Call) (b B, err error) {
 		a, err := s.restore(ctx, call)
@@ -98,8 +96,8 @@ func Convert[A, B any](s Sequence[A], to func(A) B) Sequence[B] {
 	}}
 }
 
-// WithPause adds a task of the kind Pause with these inputs, which pauses other controllers until
-// the run ends, including the hooks after the last task. It adds nothing if with is nil.
+// WithPause adds a Pause task with these inputs. It pauses other controllers until the run ends,
+// including the hooks after the last task. It adds nothing if with is empty.
 func WithPause[C any](s Sequence[C], with json.RawMessage) Sequence[C] {
 	if len(with) > 0 {
 		s.plan.add(v1alpha1.TaskSpec{StepSpec: v1alpha1.StepSpec{Name: "pause-controllers", Kind: "Pause", With: &apiextensionsv1.JSON{Raw: with}}})
@@ -107,8 +105,7 @@ func WithPause[C any](s Sequence[C], with json.RawMessage) Sequence[C] {
 	return s
 }
 
-// Bind returns the workflow with the hooks of all registrars, and of the provider if it is a
-// registrar, and its problems.
+// Bind returns the workflow with the hooks of all registrars, and of the provider if it is one.
 func Bind[C any, R interface{ Name() string }](
 	s Sequence[C], registrars []R, provider any, bind func(R, *hook.Binder) error,
 ) (task.NamedWorkflow, []workflow.Problem) {
@@ -117,7 +114,7 @@ func Bind[C any, R interface{ Name() string }](
 	return made, append(problems, more...)
 }
 
-// Build returns the workflow with the hooks of the binder, and its problems.
+// Build returns the workflow with the hooks of the binder.
 func (s Sequence[C]) Build(b *hook.Binder) (task.NamedWorkflow, []workflow.Problem) {
 	p := s.plan
 	for _, add := range p.addHooks {
@@ -140,8 +137,8 @@ func (p *plan) problem(task, message string) {
 	p.problems = append(p.problems, workflow.Problem{Task: task, Field: "spec.workflow", Message: message})
 }
 
-// hooks is the kind of hooks and failure handlers. Its input is the name of the hook or handler. It
-// never runs a hook as a failure handler, or a handler as a hook.
+// hooks is the task kind of hooks and failure handlers, selected by name. A hook never runs as a
+// failure handler, nor a handler as a hook.
 type hooks map[hookKey]boundHook
 
 type hookKey struct {
@@ -158,12 +155,12 @@ type hookWith struct {
 }
 
 // hookSpecs returns the steps for the hooks of a task, or for failure handlers if name is "". A
-// failure handler has the first context of the workflow.
+// failure handler gets the first context of the workflow.
 func hookSpecs[C any](p *plan, name string, list []hook.Hook, restore restore[C]) []v1alpha1.HookSpec {
 	var specs []v1alpha1.HookSpec
 	for _, h := range list {
 		run, ok := h.Run.(hook.Handler[C])
-		if !ok { // the binder has checked the hooks of tasks
+		if !ok { // only for failure handlers: the binder has checked the hooks of tasks
 			p.problem(name, fmt.Sprintf("hook %s was bound for another context: a failure handler of this workflow must take a *%s",
 				h.Name, reflect.TypeFor[C]()))
 			continue
@@ -214,7 +211,7 @@ func (h hooks) Validate(with json.RawMessage) []workflow.Problem {
 	return nil
 }
 
-// ReadsInputs marks hooks as a task.InputReader, because their contexts are restored from the inputs.
+// ReadsInputs marks hooks as a task.InputReader: their contexts are restored from the inputs.
 func (h hooks) ReadsInputs() {}
 
 // Run calls the handler.

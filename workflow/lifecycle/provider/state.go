@@ -20,7 +20,7 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Target is a cluster on the cluster that manages it, for one attempt of a step.
+// Target is a cluster as seen on its manager, for one attempt of a step.
 type Target struct {
 	*Context
 	// Manager is the API server of the managing cluster.
@@ -32,7 +32,6 @@ func (c Cluster) fullName() string { return c.Namespace + "/" + c.Name }
 
 func (t Target) open() (*access.Cluster, error) { return t.Open(t.Manager) }
 
-// read reads the cluster and the objects that belong to it.
 func (t Target) read() (settled.State, error) {
 	on, err := t.open()
 	if err != nil {
@@ -41,7 +40,6 @@ func (t Target) read() (settled.State, error) {
 	return t.readFrom(on)
 }
 
-// readFrom reads like read, with an open manager.
 func (t Target) readFrom(on *access.Cluster) (s settled.State, err error) {
 	err = on.Kube.Do(t, "read Cluster "+t.fullName(), func(ctx context.Context) (err error) {
 		s, err = settled.Read(ctx, on.Client, clusterv1.GroupVersion.WithKind("Cluster").GroupKind(), client.ObjectKey{Namespace: t.Namespace, Name: t.Name})
@@ -50,7 +48,7 @@ func (t Target) readFrom(on *access.Cluster) (s settled.State, err error) {
 	return s, err
 }
 
-// uninitializedReasons returns the reasons why the control plane does not serve requests yet.
+// uninitializedReasons returns why the control plane does not serve requests yet.
 func uninitializedReasons(s settled.State) []string {
 	if s.Object == nil {
 		return []string{"the Cluster does not exist"}
@@ -68,7 +66,6 @@ func workers(s settled.State) []*unstructured.Unstructured {
 	return members(s, "MachineDeployment", "MachinePool")
 }
 
-// members returns the objects of a cluster that are of one of these kinds.
 func members(s settled.State, kinds ...string) (list []*unstructured.Unstructured) {
 	for _, u := range s.Members {
 		if slices.Contains(kinds, u.GetKind()) {
@@ -78,10 +75,10 @@ func members(s settled.State, kinds ...string) (list []*unstructured.Unstructure
 	return list
 }
 
-// outdatedReasons returns the reasons why the upgrade of a cluster to a version is not complete. It
-// is complete when the cluster is settled, all its machines have the version, and the control plane
-// provider reports that etcd and the control plane's components are healthy: until then etcd may
-// lack members, and nothing else may be changed.
+// outdatedReasons returns why the upgrade of a cluster to a version is incomplete. It is complete
+// when the cluster is settled, all machines have the version, and the control plane provider
+// reports that etcd and the control plane components are healthy. Until then etcd may lack members,
+// and nothing else may be changed.
 func outdatedReasons(s settled.State, version string) []string {
 	why := s.Problems()
 	for _, m := range machines(s) {
@@ -104,8 +101,8 @@ func outdatedReasons(s settled.State, version string) []string {
 	return append(why, object.UntrueConditions(cp, healthy...)...)
 }
 
-// newestVersion returns the newest of the versions in the specs of a cluster and the given version.
-// It ignores versions that cannot be parsed.
+// newestVersion returns the newest of than and the versions in the specs of a cluster. It ignores
+// versions that cannot be parsed.
 func newestVersion(s settled.State, than string) string {
 	specs := map[*unstructured.Unstructured][]string{s.Object: {"spec", "topology", "version"}, s.ControlPlane: {"spec", "version"}}
 	for _, u := range workers(s) {
@@ -127,9 +124,8 @@ func newestVersion(s settled.State, than string) string {
 	return than
 }
 
-// withReplicas returns a specification in which missing replicas are set to the replicas of the
-// running cluster, because an upgrade does not scale. WorkerReplicas stays nil if the worker
-// objects have different numbers.
+// withReplicas sets missing replicas to those of the running cluster, because an upgrade does not
+// scale. WorkerReplicas stays nil if the worker objects have different numbers.
 func withReplicas(s settled.State, spec Cluster) Cluster {
 	wanted := func(u *unstructured.Unstructured) *int {
 		if u == nil {
@@ -158,13 +154,14 @@ func withReplicas(s settled.State, spec Cluster) Cluster {
 	return spec
 }
 
-// WaitAvailable waits until the cluster is settled: all its objects exist, are healthy and match their specs.
+// WaitAvailable waits until the cluster is settled: all its objects exist, are healthy and match
+// their specs.
 func (t Target) WaitAvailable() error {
 	return t.wait("to be available", settled.State.Problems, checkPresent)
 }
 
-// wait reads the cluster until missing returns nothing, or never returns the reason why the wait
-// cannot succeed. It retries failed reads, because API servers restart while a cluster is created.
+// wait reads the cluster until missing returns nothing, or never returns an error that makes
+// waiting useless. It retries failed reads, because API servers restart while a cluster is created.
 func (t Target) wait(what string, missing func(settled.State) []string, never func(settled.State, Cluster) error) error {
 	on, err := t.open()
 	if err != nil {
@@ -179,7 +176,7 @@ func (t Target) wait(what string, missing func(settled.State) []string, never fu
 	})
 }
 
-// checkPresent returns an error if the Cluster is gone or is being deleted, so that a wait for it cannot succeed.
+// checkPresent fails if the Cluster is gone or is being deleted.
 func checkPresent(s settled.State, spec Cluster) error {
 	switch {
 	case s.Object == nil:
@@ -192,7 +189,7 @@ func checkPresent(s settled.State, spec Cluster) error {
 }
 
 // poll calls read until it returns nothing missing or a final error. When the context ends, the
-// error names what is still missing. While it waits, other runs may use the worker of this run.
+// error names what is still missing. Meanwhile other runs may use this run's slot.
 func (t Target) poll(what string, read func() (missing []string, err error)) error {
 	last := "waiting for " + what
 	return access.Poll(t, t.Call(), func(context.Context) (string, error) {

@@ -13,21 +13,21 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Step is one task of a workflow. A is the context before it, B is the context after it, and O is
-// its output in the log.
+// Step is one task of a workflow. A is the context before it, B the context after it, and O its
+// output in the log.
 type Step[A, B, O any] struct {
-	// Task is the name of the step. Its kind in policies is the same name in one word.
+	// Task is the name of the step. Its kind, for policies, is the name in one word.
 	Task hook.Task[A, B]
-	// Timeout is the timeout of an attempt if neither the manifest nor its deadline sets one.
+	// Timeout is the timeout of an attempt if neither the manifest nor the run's deadline sets one.
 	Timeout time.Duration
 	// Skip is called instead of Run, with the reason, if pre-upgrade found nothing to upgrade. The
-	// hooks and the undo of the step are skipped then. A step without Skip always runs.
+	// step's hooks and undo are then skipped too. A step without Skip always runs.
 	Skip func(c *A, reason string) (O, error)
-	// PointOfNoReturn means that nothing is rolled back after the step has started.
+	// PointOfNoReturn means that nothing is rolled back once the step has started.
 	PointOfNoReturn bool
 
-	// Run observes, does the missing work, and waits until the result is in effect. It returns the
-	// task's output, which contains references, never a secret.
+	// Run observes, does the missing work, and waits until the result is in effect. Its output
+	// contains references, never a secret.
 	Run func(*A) (O, error)
 	// Next returns the context after the step. It only combines its arguments.
 	Next func(A, O) B
@@ -38,11 +38,11 @@ type Step[A, B, O any] struct {
 
 // None is the output of a step that does not extend the context.
 type None struct {
-	// Skipped is why the step had nothing to do; empty if it did something.
+	// Skipped is why the step had nothing to do; "" if it did something.
 	Skipped string `json:"skipped,omitempty"`
 }
 
-// SkipError is returned by a step that has nothing to do, with the reason. The step succeeds.
+// SkipError is returned by a step that has nothing to do. The step succeeds.
 type SkipError string
 
 // Error returns the reason.
@@ -67,31 +67,30 @@ func Do[C any](name hook.Task[C, C], within time.Duration, run, undo func(*C) er
 	return s
 }
 
-// On returns a step that calls run, and in a rollback undo, with the manager of a cluster.
+// On returns a step whose run and undo get the API server of the Target's manager.
 func On[C any](name hook.Task[C, C], within time.Duration, of func(*C) Target, run, undo func(*Context, access.ClusterRef) error) Step[C, C, None] {
 	return Do(name, within,
 		func(c *C) error { return run(of(c).Context, of(c).Manager) },
 		func(c *C) error { return undo(of(c).Context, of(c).Manager) })
 }
 
-// NoOp returns a step that does nothing, to which hooks before or after the workflow are bound.
+// NoOp returns a step that does nothing. Hooks before or after the whole workflow bind to it.
 func NoOp[C any](name hook.Task[C, C]) Step[C, C, None] {
 	return Do(name, 0, func(*C) error { return nil }, nil)
 }
 
-// checker is an output that can be incomplete, for example because an operator supplied it.
+// checker is an output that may be incomplete, for example because an operator supplied it.
 type checker interface{ Check() error }
 
-// kind is the kind of task for a step.
 type kind[A, B, O any] struct {
 	step    Step[A, B, O]
 	restore restore[A]
 }
 
-// ReadsInputs marks the kind as a task.InputReader, because the context is restored from the inputs.
+// ReadsInputs marks the kind as a task.InputReader: the context is restored from the inputs.
 func (k *kind[A, B, O]) ReadsInputs() {}
 
-// SkipReason returns why the step and its hooks have nothing to do.
+// SkipReason returns why the step and its hooks have nothing to do, or "".
 func (k *kind[A, B, O]) SkipReason(call *task.Call) string {
 	if k.step.Skip == nil || decisionOf(call).UpgradeCluster {
 		return ""
@@ -151,8 +150,8 @@ func (k *kind[A, B, O]) withTimeout(ctx context.Context) (context.Context, conte
 }
 
 // withoutRecords returns a call that stores no records, because the log accepts none from an undo
-// or from a failure handler. So a step that performs kinds of tasks to undo another, such as a move
-// back, finds its unfinished work only by their keys.
+// or a failure handler. A step that performs other kinds to undo something, such as a move back,
+// therefore finds its unfinished work only by their keys.
 func withoutRecords(call *task.Call) *task.Call {
 	c := *call
 	c.Record = func(context.Context, json.RawMessage, bool) error { return nil }
@@ -168,7 +167,6 @@ func (k *kind[A, B, O]) isSilent() bool {
 	return same || none
 }
 
-// contextAfter restores the context after the step from the log.
 func (k *kind[A, B, O]) contextAfter(ctx context.Context, call *task.Call) (b B, err error) {
 	a, err := k.restore(ctx, call)
 	if err != nil {
@@ -191,8 +189,7 @@ func (k *kind[A, B, O]) contextAfter(ctx context.Context, call *task.Call) (b B,
 	return k.step.Next(a, out), nil
 }
 
-// missingOutputError returns the error for a missing output: an operator ignored a failure, or
-// supplied an incomplete output.
+// missingOutputError explains that an operator ignored a failure or supplied an incomplete output.
 func missingOutputError(call *task.Call, name, why string) error {
 	return task.Final(fmt.Errorf("the output of task %s is required, but %s: set it with `scutectl decide run %s -n %s --task %s --action succeed "+
 		"--output '{...}' --reason ...`",

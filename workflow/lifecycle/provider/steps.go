@@ -11,14 +11,14 @@ import (
 // Deps are the dependencies of all workflows.
 type Deps struct {
 	Clusters *access.Clusters
-	// Apply is the kind that applies objects.
-	Apply task.Kind
-	// Folder is the folder for the kubeconfigs of a local run.
+	Apply    task.Kind
+	// Folder is where a local run stores kubeconfigs.
 	Folder string
 	// Pause are the inputs of a Pause task, which pauses other controllers on the management
-	// cluster during an upgrade; nil for none.
+	// cluster during an upgrade. Empty means no such task.
 	Pause []byte
-	// WriteConfig writes the configuration of an upgraded cluster, and RestoreConfig restores the previous content.
+	// WriteConfig writes the configuration of an upgraded cluster. RestoreConfig restores the
+	// previous content.
 	WriteConfig   func(Target) error
 	RestoreConfig func(*Context) error
 }
@@ -32,7 +32,8 @@ const (
 	upgradeTimeout    = 4 * time.Hour
 )
 
-// CreateStep returns the step that creates a cluster. next returns the context with the cluster's API server.
+// CreateStep returns the step that creates a cluster. next adds the cluster's API server to the
+// context.
 func CreateStep[A, B any](
 	name hook.Task[A, B], d *Deps, p Converter, of func(*A) Target, next func(A, access.ClusterRef) B,
 ) Step[A, B, Access] {
@@ -44,8 +45,8 @@ func CreateStep[A, B any](
 	}
 }
 
-// NetworkStep returns the step that installs the network on a new cluster, and waits until the
-// cluster is available where it is managed.
+// NetworkStep returns the step that installs the network on a new cluster, and waits on the
+// managing cluster until the new cluster is available.
 func NetworkStep[C any](
 	name hook.Task[C, C], p NetworkInstaller, on, of func(*C) Target,
 ) Step[C, C, None] {
@@ -61,7 +62,8 @@ func NetworkStep[C any](
 }
 
 // UpgradeStep returns the step that upgrades a cluster. If pre-upgrade found nothing to upgrade,
-// the step only waits until the cluster is settled, where unmoved finds it.
+// the step only waits until the cluster is settled. unmoved then returns the cluster, because it
+// was not moved to a bootstrap cluster.
 func UpgradeStep[C any](name hook.Task[C, C], d *Deps, p Upgrader, of, unmoved func(*C) Target) Step[C, C, None] {
 	s := Do(name, upgradeTimeout,
 		func(c *C) error { return of(c).Upgrade(p, d.Apply) },

@@ -11,9 +11,9 @@ import (
 )
 
 // Upgrade applies the objects of a running cluster with the new version, and waits until the
-// cluster is settled, all its machines have that version, and etcd and the control plane's
-// components are healthy. It forces the ownership of the fields that it sets, because other
-// clients, for example a move, may own them.
+// cluster is settled, all machines have the version, and etcd and the control plane components are
+// healthy. It forces ownership of the fields that it sets, because another field manager may own
+// them, for example after a move.
 func (t Target) Upgrade(p Upgrader, apply task.Kind) error {
 	objects, _, err := t.upgradeObjects(p)
 	if err != nil {
@@ -26,14 +26,12 @@ func (t Target) Upgrade(p Upgrader, apply task.Kind) error {
 	return t.waitUpToDate()
 }
 
-// waitUpToDate waits until all of the cluster has the version, and is settled and healthy.
 func (t Target) waitUpToDate() error {
 	return t.wait("to have version "+t.Version, func(s settled.State) []string { return outdatedReasons(s, t.Version) }, checkUpgradePossible)
 }
 
-// upgradeObjects returns the objects with the specification's version, and the state of the
-// cluster. It fails if the Cluster does not exist, is being deleted, or has a newer version
-// already.
+// upgradeObjects returns the objects for the new version and the state of the cluster. It fails if
+// the Cluster does not exist, is being deleted, or already has a newer version.
 func (t Target) upgradeObjects(p Upgrader) ([]*unstructured.Unstructured, settled.State, error) {
 	s, err := t.read()
 	switch {
@@ -55,7 +53,7 @@ func (t Target) upgradeObjects(p Upgrader) ([]*unstructured.Unstructured, settle
 	return objects, s, nil
 }
 
-// AppliedObjects returns the objects of a running cluster, as Upgrade applies them.
+// AppliedObjects returns the objects of a running cluster as Upgrade applies them.
 func (t Target) AppliedObjects(p Upgrader) ([]*unstructured.Unstructured, error) {
 	s, err := t.read()
 	if err != nil {
@@ -64,8 +62,8 @@ func (t Target) AppliedObjects(p Upgrader) ([]*unstructured.Unstructured, error)
 	return p.UpgradeObjects(t.Context, withReplicas(s, t.Cluster))
 }
 
-// checkUpgradePossible returns an error if a Cluster will never have the specification's version,
-// because it is lost or has a newer version.
+// checkUpgradePossible fails if a Cluster can never reach the version: it is gone, or it has a
+// newer one.
 func checkUpgradePossible(s settled.State, spec Cluster) error {
 	if err := checkPresent(s, spec); err != nil {
 		return err
@@ -73,7 +71,7 @@ func checkUpgradePossible(s settled.State, spec Cluster) error {
 	return checkDowngrade(s, spec, "params.upgrade.version")
 }
 
-// checkDowngrade returns an error if the specification's version is older than a version in the specs of the cluster.
+// checkDowngrade fails if the version is older than one in the specs of the cluster.
 func checkDowngrade(s settled.State, spec Cluster, parameter string) error {
 	newer := newestVersion(s, spec.Version)
 	if newer == spec.Version {
@@ -83,8 +81,8 @@ func checkDowngrade(s settled.State, spec Cluster, parameter string) error {
 		spec.fullName(), newer, spec.Version, parameter))
 }
 
-// UndoUpgrade undoes Upgrade. It returns an error if the run has changed anything, because
-// Kubernetes does not support downgrades.
+// UndoUpgrade returns an error if the run has changed anything, because Kubernetes does not support
+// downgrades.
 func (t Target) UndoUpgrade() error {
 	if !t.Started(objectsPart) {
 		return nil

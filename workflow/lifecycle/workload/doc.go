@@ -1,6 +1,5 @@
 // Package workload creates, upgrades and deletes a workload cluster of a management cluster. The
-// tasks are in tasks.go, in the order of their workflow; workflows.go puts them together, and nothing
-// else decides what runs.
+// tasks are in tasks.go, in the order of their workflows. Only workflows.go decides what runs.
 //
 //	made, problems := workload.NewCreate(deps, provider, cluster, management)
 //

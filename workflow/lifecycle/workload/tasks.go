@@ -7,10 +7,10 @@ const (
 	// PreCreate does nothing. Bind hooks before the workflow to it.
 	PreCreate hook.Task[Managed, Managed] = "pre-create"
 
-	// CreateWorkloadCluster converts the specification with the provider, applies the objects on
-	// the management cluster, waits until the control plane serves requests, and stores the
-	// kubeconfig. Nodes need not be ready, because the network is missing. Undo: deletes the
-	// cluster and waits until all its machines are gone.
+	// CreateWorkloadCluster applies the provider's objects on the management cluster, waits until
+	// the control plane serves requests, and stores the kubeconfig. Nodes need not be ready,
+	// because the network is missing. Undo: deletes the cluster and waits until all its machines
+	// are gone.
 	CreateWorkloadCluster hook.Task[Managed, Connected] = "create-workload-cluster"
 
 	// InstallNetworking installs the network with the provider, and waits until the cluster is
@@ -21,7 +21,8 @@ const (
 	// needs, for example objects that identify it later. Undo: removes what it installed.
 	InstallComponents hook.Task[Connected, Connected] = "install-components"
 
-	// PostCreate does nothing. Bind hooks after the workflow to it; one of them writes the applied configuration.
+	// PostCreate does nothing. Bind hooks after the workflow to it. One hook writes the applied
+	// configuration.
 	PostCreate hook.Task[Connected, Connected] = "post-create"
 )
 
@@ -32,15 +33,17 @@ const (
 	// cluster. Bind hooks before the workflow to it.
 	PreUpgrade hook.Task[Managed, Connected] = "pre-upgrade"
 
-	// UpgradeNetworking upgrades the network of the workload cluster with the provider. Undo: the provider's.
+	// UpgradeNetworking upgrades the network of the workload cluster with the provider. Undo: the
+	// provider's.
 	UpgradeNetworking hook.Task[Connected, Connected] = "upgrade-networking"
 
-	// UpgradeComponents upgrades with the provider what InstallComponents installed. Undo: the provider's.
+	// UpgradeComponents upgrades with the provider what InstallComponents installed. Undo: the
+	// provider's.
 	UpgradeComponents hook.Task[Connected, Connected] = "upgrade-components"
 
-	// UpgradeCluster applies the provider's objects for the new version on the management cluster,
-	// and waits until all machines have this version, none is being deleted, and etcd is healthy
-	// with all its members. It cannot be undone. If pre-upgrade found nothing to upgrade it only
+	// UpgradeCluster applies the provider's objects for the new version on the management cluster.
+	// It waits until all machines have this version, none is being deleted, and etcd is healthy
+	// with all its members. It cannot be undone. If pre-upgrade found nothing to upgrade, it only
 	// waits, and fails if the template has changed since.
 	UpgradeCluster hook.Task[Connected, Connected] = "upgrade-cluster"
 
@@ -49,7 +52,7 @@ const (
 	WriteClusterConfig hook.Task[Connected, Connected] = "write-cluster-config"
 
 	// PostUpgrade does nothing. Bind hooks after the workflow to it. Controllers that the upgrade
-	// has paused stay paused until these hooks have ended.
+	// paused stay paused until these hooks have ended.
 	PostUpgrade hook.Task[Connected, Connected] = "post-upgrade"
 )
 

@@ -10,11 +10,11 @@ import (
 // Deps are the dependencies of the workflows.
 type Deps struct {
 	provider.Deps
-	// Registrars bind hooks.
 	Registrars []HookRegistrar
 }
 
-// NewCreate constructs the workflow that creates a workload cluster. The result depends only on the arguments.
+// NewCreate constructs the workflow that creates a workload cluster. The result depends only on the
+// arguments.
 func NewCreate(d Deps, p CreateProvider, spec provider.Cluster, management access.ClusterRef) (task.NamedWorkflow, []workflow.Problem) {
 	start := provider.Begin(d.Clusters, Managed{Cluster: spec, Management: management})
 	start = provider.Then(start, provider.NoOp(PreCreate))
@@ -27,8 +27,8 @@ func NewCreate(d Deps, p CreateProvider, spec provider.Cluster, management acces
 	return provider.Bind(s, d.Registrars, p, HookRegistrar.BindWorkloadCreate)
 }
 
-// NewUpgrade constructs the workflow that upgrades a workload cluster to the specification's
-// version. The result depends only on the arguments.
+// NewUpgrade constructs the workflow that upgrades a workload cluster to spec.Version. The result
+// depends only on the arguments.
 func NewUpgrade(d Deps, p UpgradeProvider, spec provider.Cluster, management access.ClusterRef) (task.NamedWorkflow, []workflow.Problem) {
 	s := provider.Then(provider.Begin(d.Clusters, Managed{Cluster: spec, Management: management}), preUpgrade(d.Folder, p))
 	s = provider.WithPause(s, d.Pause)
@@ -42,7 +42,6 @@ func NewUpgrade(d Deps, p UpgradeProvider, spec provider.Cluster, management acc
 	return provider.Bind(s, d.Registrars, p, HookRegistrar.BindWorkloadUpgrade)
 }
 
-// upgradeOutput is the output of pre-upgrade.
 type upgradeOutput struct {
 	provider.Access
 	provider.Decision
@@ -66,7 +65,8 @@ func preUpgrade(folder string, p UpgradeProvider) provider.Step[Managed, Connect
 	}
 }
 
-// NewDelete constructs the workflow that deletes a workload cluster. The result depends only on the arguments.
+// NewDelete constructs the workflow that deletes a workload cluster. The result depends only on the
+// arguments.
 func NewDelete(d Deps, p DeleteProvider, spec provider.Cluster, management access.ClusterRef) (task.NamedWorkflow, []workflow.Problem) {
 	deleteCluster := provider.Do(DeleteCluster, provider.ClusterTimeout,
 		func(c *Managed) error {

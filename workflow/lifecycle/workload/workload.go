@@ -6,10 +6,10 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Managed is the context from the beginning of every workflow.
+// Managed is the first context of every workflow.
 type Managed struct {
 	provider.Context
-	// Cluster is the cluster to create, to upgrade to this version, or to delete.
+	// Cluster is the cluster to create, upgrade or delete. In an upgrade it has the new version.
 	Cluster provider.Cluster
 	// Management is the API server of the management cluster.
 	Management access.ClusterRef
@@ -22,7 +22,7 @@ type Connected struct {
 	Workload access.ClusterRef
 }
 
-// target returns the cluster, which the management cluster manages.
+// target returns the cluster as managed by the management cluster.
 func (c *Managed) target() provider.Target {
 	return provider.Target{Context: &c.Context, Manager: c.Management, Cluster: c.Cluster}
 }
@@ -32,22 +32,23 @@ func (c *Connected) workload() provider.Target {
 	return provider.Target{Context: &c.Context, Manager: c.Workload, Cluster: c.Cluster}
 }
 
-// CreateProvider is the provider interface of the create workflow. It installs its components on the workload cluster.
+// CreateProvider is what the create workflow requires of a provider. Components are installed on
+// the workload cluster.
 type CreateProvider interface {
 	provider.ComponentInstaller
 	provider.NetworkInstaller
 	provider.Converter
 }
 
-// UpgradeProvider is the provider interface of the upgrade workflow.
+// UpgradeProvider is what the upgrade workflow requires of a provider.
 type UpgradeProvider interface {
 	provider.ComponentUpgrader
 	provider.NetworkUpgrader
 	provider.Upgrader
 }
 
-// DeleteProvider is the provider interface of the delete workflow: it has no methods. A provider
-// may implement provider.Cleaner.
+// DeleteProvider has no methods: the delete workflow requires nothing. A provider may implement
+// provider.Cleaner.
 type DeleteProvider any
 
 // HookRegistrar binds hooks to the tasks of the workflows. It must bind the same hooks each time,

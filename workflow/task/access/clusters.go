@@ -31,13 +31,14 @@ type ClusterRef struct {
 	// Kubeconfig is a file, for local runs. Context is one of its contexts.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 	Context    string `json:"context,omitempty"`
-	// KubeconfigSecretRef is a Secret in the run's namespace on the run's own cluster. Key defaults to "value".
+	// KubeconfigSecretRef is a Secret in the run's namespace on the run's own cluster. Key defaults
+	// to "value".
 	KubeconfigSecretRef *SecretKey `json:"kubeconfigSecretRef,omitempty"`
-	// AllowInsecure accepts a kubeconfig from a Secret that uses http or does not verify the server's certificate.
+	// AllowInsecure accepts a kubeconfig from a Secret that uses http or does not verify the
+	// server's certificate.
 	AllowInsecure bool `json:"allowInsecure,omitempty"`
 }
 
-// isOwn reports whether the reference names the run's own cluster.
 func (r ClusterRef) isOwn() bool { return r == ClusterRef{AllowInsecure: r.AllowInsecure} }
 
 // SecretKey is one key of a Secret.
@@ -51,12 +52,13 @@ type SecretKey struct {
 // Cluster is an API server with clients for it.
 type Cluster struct {
 	Config *rest.Config
-	// Client does not cache. It supports unstructured objects of every kind of the server.
+	// Client does not cache. It supports unstructured objects of every kind on the server.
 	Client client.WithWatch
 	// Kube retries requests; see kube.Cluster.Do.
 	Kube *kube.Cluster
 
-	// pages bounds the pages that Each reads at once for all tasks, shared by the namespaces of their runs.
+	// pages limits the pages that Each reads at once in all tasks, fairly between the namespaces of
+	// their runs.
 	pages     *fair.Slots
 	namespace string
 }
@@ -65,20 +67,19 @@ type Cluster struct {
 type Clusters struct {
 	// Own returns the configuration of the run's own cluster; nil if there is none.
 	Own func() (*rest.Config, error)
-	// Local is true for local runs, which use the operator's credentials and may use kubeconfig
-	// files. In the daemon all requests impersonate the run's ServiceAccount.
+	// Local is set for local runs, which use the operator's credentials and may use kubeconfig
+	// files. In the daemon, all requests impersonate the run's ServiceAccount.
 	Local bool
 	// Guard restricts the addresses that tasks of the daemon may reach, apart from the run's own
 	// cluster. Local runs are not restricted.
 	Guard *guard.Guard
-	// Wrap wraps the connections of the daemon to other clusters; may be nil.
+	// Wrap wraps the daemon's connections to other clusters; may be nil.
 	Wrap func(http.RoundTripper) http.RoundTripper
-	// Pages bounds the pages of selected objects that are in memory at once, each of which may take
-	// 50 MiB. OtherPages bounds the pages of other clusters, which may respond slowly. Nil means no
-	// limit.
+	// Pages limits the pages of selected objects in memory, each of which may take 50 MiB.
+	// OtherPages does the same for other clusters, which may respond slowly. nil means no limit.
 	Pages, OtherPages *fair.Slots
 
-	// daemon is true if requests use the daemon's own identity.
+	// daemon is set if requests use the daemon's own identity.
 	daemon bool
 
 	kindsOnce sync.Once
@@ -88,10 +89,9 @@ type Clusters struct {
 // IsLocal reports whether the tasks belong to a local run. It returns false if cs is nil.
 func (cs *Clusters) IsLocal() bool { return cs != nil && cs.Local }
 
-// AsDaemon returns Clusters that open the run's own cluster with the daemon's permissions instead
-// of the ServiceAccount's. Use it only to release objects that the run has annotated as held,
-// because the ServiceAccount may have lost its permissions. ok is false in a local run and for
-// other clusters.
+// AsDaemon returns Clusters that open the run's own cluster with the daemon's permissions, because
+// the ServiceAccount may have lost its own. Use it only to release objects that the run has
+// annotated as held. ok is false in a local run and for other clusters.
 func (cs *Clusters) AsDaemon(ref ClusterRef) (in *Clusters, ok bool) {
 	if cs.Local || !ref.isOwn() {
 		return nil, false
@@ -146,8 +146,7 @@ func (cs *Clusters) config(ctx context.Context, c *task.Call, ref ClusterRef) (*
 	}
 }
 
-// ownConfig returns the configuration of the run's own cluster. In the daemon it has the
-// permissions of the run's ServiceAccount.
+// ownConfig impersonates the run's ServiceAccount in the daemon.
 func (cs *Clusters) ownConfig(c *task.Call) (*rest.Config, error) {
 	if cs.Own == nil {
 		return nil, errors.New("with.cluster: no cluster is configured: set KUBECONFIG, or name a kubeconfig")
@@ -202,11 +201,11 @@ func (cs *Clusters) configFromSecret(ctx context.Context, c *task.Call, ref *Sec
 	return config, nil
 }
 
-// cachedKinds bounds the number of namespaces for which the kinds of the own cluster are cached.
+// cachedKinds is the number of namespaces for which the own cluster's kinds are cached.
 const cachedKinds = 32
 
-// connectOwn connects to the run's own cluster. The runs of a namespace share the discovered kinds,
-// which take hundreds of KiB for as long as a task waits.
+// connectOwn shares the discovered kinds between the runs of a namespace, because they take
+// hundreds of KiB for as long as a task waits.
 func (cs *Clusters) connectOwn(ctx context.Context, config *rest.Config, c *task.Call) (*Cluster, error) {
 	if cs.Local {
 		return connectLocal(ctx, config, c.Dir)
@@ -221,7 +220,7 @@ func (cs *Clusters) connectOwn(ctx context.Context, config *rest.Config, c *task
 	return cluster, err
 }
 
-// connect returns a Cluster; kinds may be nil.
+// connect accepts nil for kinds.
 func connect(config *rest.Config, kinds meta.RESTMapper) (*Cluster, error) {
 	k, err := kube.Connect("cluster", config)
 	if err != nil {
@@ -240,9 +239,9 @@ func connect(config *rest.Config, kinds meta.RESTMapper) (*Cluster, error) {
 	return &Cluster{Config: k.Config, Client: c, Kube: k}, nil
 }
 
-// exactKinds refuses a kind that is not spelled as the API server spells it. The mapper of
-// client-go also finds kinds in lower case, but the objects keep that spelling: "secret" would not
-// be treated as a Secret.
+// exactKinds rejects a kind that is not spelled as the API server spells it. client-go's mapper
+// also finds kinds in lower case, but the objects keep that spelling: "secret" would not be treated
+// as a Secret.
 type exactKinds struct{ meta.RESTMapper }
 
 func newExactKinds(config *rest.Config, client *http.Client) (meta.RESTMapper, error) {
@@ -250,7 +249,8 @@ func newExactKinds(config *rest.Config, client *http.Client) (meta.RESTMapper, e
 	return exactKinds{mapper}, err
 }
 
-// RESTMapping returns the mapping of a kind. The error for a wrong spelling is a bad request, which is not retried.
+// RESTMapping returns the mapping of a kind. A wrong spelling is a bad request, which is not
+// retried.
 func (m exactKinds) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
 	mapping, err := m.RESTMapper.RESTMapping(kind, versions...)
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 	"scute.dev/view"
 )
 
-// JobEnd returns the condition that ended a Job, and its reason and message. It returns "" for a
-// Job that has not ended.
+// JobEnd returns the condition that ended a Job, with its reason and message, or "".
 func JobEnd(u *unstructured.Unstructured) (end batchv1.JobConditionType, why string) {
 	for _, kind := range []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed} {
 		if status, reason, message := object.Condition(u, string(kind)); status == object.True {
@@ -23,13 +22,14 @@ func JobEnd(u *unstructured.Unstructured) (end batchv1.JobConditionType, why str
 	return "", ""
 }
 
-// JobPods returns a text with the numbers of active and failed pods of a Job.
+// JobPods returns the numbers of active and failed pods of a Job as text.
 func JobPods(u *unstructured.Unstructured) string {
 	count := func(field string) int64 { n, _, _ := unstructured.NestedInt64(u.Object, "status", field); return n }
 	return fmt.Sprintf("%s active, %d failed", view.Count(int(count("active")), "pod"), count("failed"))
 }
 
-// MinTTL is the shortest time, in seconds, that a Job must exist after its end if a task waits for it.
+// MinTTL is the shortest ttlSecondsAfterFinished of a Job that a task waits for. A Job that is
+// deleted sooner may be missed.
 const MinTTL = 60
 
 // IsShortLived reports whether an object is a Job that is deleted sooner than MinTTL after its end.
@@ -38,8 +38,8 @@ func IsShortLived(u *unstructured.Unstructured) bool {
 	return RefOf(u).isKind("batch", "Job") && set && err == nil && ttl < MinTTL
 }
 
-// FinalState returns the final condition of a Job or the final phase of a pod. It returns "" if the
-// Job or pod has not ended, and for objects of other kinds.
+// FinalState returns the final condition of a Job or the final phase of a pod. It returns "" if it
+// has not ended, and for other kinds.
 func FinalState(ref ObjectRef, u *unstructured.Unstructured) string {
 	switch {
 	case ref.isKind("batch", "Job"):

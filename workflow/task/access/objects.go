@@ -57,8 +57,8 @@ func (cl *Cluster) Create(ctx context.Context, ref ObjectRef, u *unstructured.Un
 	return nil
 }
 
-// Mapping returns the mapping of a kind. known is false if the API server does not have the kind,
-// which may be installed later.
+// Mapping returns the mapping of a kind. known is false if the API server lacks the kind, which may
+// be installed later.
 func (cl *Cluster) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (m *meta.RESTMapping, known bool, err error) {
 	err = cl.Kube.Do(ctx, "discover its kinds", func(context.Context) error {
 		m, err = cl.Client.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
@@ -70,8 +70,8 @@ func (cl *Cluster) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (m 
 	return m, known, FinalIfRefused(err)
 }
 
-// Qualify sets the namespace of a reference: to the default if the kind is namespaced and the
-// namespace is empty, to "" if the kind is cluster-scoped.
+// Qualify sets an empty namespace of a namespaced kind to the default, and clears the namespace of
+// a cluster-scoped kind.
 func (cl *Cluster) Qualify(ctx context.Context, ref ObjectRef, namespace string) (_ ObjectRef, known bool, err error) {
 	m, known, err := cl.Mapping(ctx, ref.GVK())
 	if err != nil || !known {
@@ -131,8 +131,8 @@ func (cl *Cluster) Get(ctx context.Context, ref object.Ref) (*unstructured.Unstr
 	})
 }
 
-// notFoundIfUnserved converts the mapper's error for an unknown kind into NotFound, because it
-// would otherwise be retried as transient.
+// notFoundIfUnserved converts the mapper's error for an unknown kind to NotFound, which is not
+// retried as transient.
 func notFoundIfUnserved(err error) error {
 	var none *meta.NoKindMatchError
 	if errors.As(err, &none) {
@@ -142,7 +142,7 @@ func notFoundIfUnserved(err error) error {
 }
 
 // Remove deletes the object with this UID, and waits until it is gone if wait is set. It returns
-// nil if the name belongs to another object.
+// nil if the name now belongs to another object.
 func (cl *Cluster) Remove(ctx context.Context, c *task.Call, ref ObjectRef, uid types.UID, propagation metav1.DeletionPropagation, wait bool) error {
 	err := Poll(ctx, c, func(ctx context.Context) (string, error) {
 		u, err := cl.Find(ctx, ref)
@@ -171,7 +171,7 @@ func (cl *Cluster) Remove(ctx context.Context, c *task.Call, ref ObjectRef, uid 
 	return nil
 }
 
-// Delete deletes the object with this UID. It returns nil if the object is gone, or if its name
+// Delete deletes the object with this UID. It returns nil if the object is gone or its name now
 // belongs to another object.
 func (cl *Cluster) Delete(ctx context.Context, ref ObjectRef, uid types.UID, propagation metav1.DeletionPropagation) error {
 	u := ref.object()

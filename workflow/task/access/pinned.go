@@ -11,24 +11,24 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// Pinned is the recorded cluster of a task. The kubeconfig in the Secret may be replaced by that of
-// another cluster, in which the same names mean other objects.
+// Pinned records the cluster that a task used. The Secret's kubeconfig may be replaced by that of
+// another cluster, where the same names mean other objects.
 type Pinned struct {
 	ClusterRef
-	// UID of namespace kube-system of the Secret's cluster; "" if it could not be read.
+	// UID is the UID of namespace kube-system on the Secret's cluster; "" if it could not be read.
 	UID string `json:"uid,omitempty"`
-	// Execution that worked on the cluster.
+	// Execution is the execution that used the cluster.
 	Execution int `json:"execution,omitempty"`
 }
 
-// errOtherCluster is returned if the inputs changed to another cluster, because the record has one
-// cluster and the undo on the other cluster would be lost.
+// errOtherCluster protects the undo: a record has one cluster, so what was done on the earlier
+// cluster would never be undone.
 var errOtherCluster = errors.New("with.cluster: it has changed, but an earlier attempt used another cluster: restore it, or roll back the task first")
 
-// Pin opens a cluster, and returns the identity of the cluster that an attempt must record before
-// it acts. If acted is true, was is the record of an earlier attempt. Pin then refuses inputs that
-// name another cluster. It also refuses another cluster behind the same inputs in the same
-// execution. In a later execution the cluster may have been recreated.
+// Pin opens a cluster, and returns the identity that an attempt must record before it acts. If
+// acted is set, was is the record of an earlier attempt. Pin then rejects inputs that name another
+// cluster, and, within the same execution, another cluster behind the same inputs. In a later
+// execution the cluster may have been recreated.
 func (cs *Clusters) Pin(ctx context.Context, c *task.Call, ref ClusterRef, was Pinned, acted bool) (*Cluster, Pinned, error) {
 	if !acted {
 		was = Pinned{ClusterRef: ref}
@@ -57,7 +57,8 @@ func identityError(err error) error {
 	return fmt.Errorf("checking that it is still the cluster that the task used: %w", FinalIfRefused(err))
 }
 
-// OpenPinned opens the recorded cluster. It fails if the Secret now contains the kubeconfig of another cluster.
+// OpenPinned opens the recorded cluster. It fails if the Secret now contains the kubeconfig of
+// another cluster.
 func (cs *Clusters) OpenPinned(ctx context.Context, c *task.Call, was Pinned) (*Cluster, error) {
 	cl, err := cs.Open(ctx, c, was.ClusterRef)
 	if err != nil || was.UID == "" {
@@ -66,7 +67,7 @@ func (cs *Clusters) OpenPinned(ctx context.Context, c *task.Call, was Pinned) (*
 	return cl, cl.checkIdentity(ctx, was)
 }
 
-// checkIdentity returns an error if the cluster is not the recorded cluster, or cannot be read.
+// checkIdentity fails if the cluster is not the recorded one, or cannot be read.
 func (cl *Cluster) checkIdentity(ctx context.Context, was Pinned) error {
 	uid, err := cl.Kube.NamespaceUID(ctx, metav1.NamespaceSystem)
 	if err != nil {

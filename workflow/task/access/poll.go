@@ -17,7 +17,7 @@ import (
 const (
 	pollFirst = 500 * time.Millisecond
 	pollMax   = 2 * time.Second
-	// If nothing has changed for a long time, the interval is that time divided by pollShare, and at most pollLongest.
+	// After a long time t without a change, the interval is t/pollShare, but at most pollLongest.
 	pollShare   = 30
 	pollLongest = 30 * time.Second
 )
@@ -25,8 +25,8 @@ const (
 // Poll calls look until it returns "" or an error, and reports what it waits for as progress. It
 // retries transient errors, for example of an API server that is being upgraded. The interval
 // grows, because hundreds of tasks may wait for days. Between two calls other runs may use the
-// run's slot. A caller with more than a few requests after Poll must call task.Call.ReacquireSlot
-// first.
+// run's slot: a caller with more than a few requests after Poll must first call
+// task.Call.ReacquireSlot.
 func Poll(ctx context.Context, c *task.Call, look func(context.Context) (waitsFor string, err error)) error {
 	pause, last, since := pollFirst, "", time.Now()
 	for {
@@ -58,7 +58,8 @@ func Poll(ctx context.Context, c *task.Call, look func(context.Context) (waitsFo
 	}
 }
 
-// NewBackoff returns the backoff for polling a cluster: short intervals first, without an end.
+// NewBackoff returns the backoff for polling a cluster: it starts with short intervals and never
+// ends.
 func NewBackoff() *backoff.ExponentialBackOff {
 	return backoff.NewExponentialBackOff(backoff.WithInitialInterval(200*time.Millisecond), backoff.WithMaxInterval(2*time.Second), backoff.WithMaxElapsedTime(0))
 }
@@ -75,8 +76,7 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// isTransient reports whether an error of look may be transient: kube.IsTransient, Unauthorized, or
-// the end of a request's context.
+// isTransient accepts kube.IsTransient, Unauthorized, and the end of a request's context.
 func isTransient(err error) bool {
 	var failed *failedObjectError
 	if errors.As(err, &failed) {
@@ -85,13 +85,13 @@ func isTransient(err error) bool {
 	return kube.IsTransient(err) || apierrors.IsUnauthorized(err) || errors.Is(err, context.Canceled)
 }
 
-// failedObjectError is the error for an object whose status reports a failure. Waiting does not
-// help, but another attempt may.
+// failedObjectError means that an object's status reports a failure. Waiting does not help, but
+// another attempt may.
 type failedObjectError struct{ err error }
 
 func (f *failedObjectError) Error() string { return f.err.Error() }
 
 func (f *failedObjectError) Unwrap() error { return f.err }
 
-// FailedObject returns an error that ends a poll, for an object whose status reports a failure.
+// FailedObject returns an error that ends a poll because an object's status reports a failure.
 func FailedObject(err error) error { return &failedObjectError{err} }

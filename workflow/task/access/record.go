@@ -2,23 +2,24 @@ package access
 
 import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-// StepKeyAnnotation is the key of the step that created an object, so that an undo deletes only objects of its step.
+// StepKeyAnnotation contains the key of the step that created an object. An undo deletes only
+// objects with its step's key.
 const StepKeyAnnotation = "scute.dev/run"
 
 // StepKeyOf returns the key of the step that created an object; "" if no step did.
 func StepKeyOf(u *unstructured.Unstructured) string { return u.GetAnnotations()[StepKeyAnnotation] }
 
-// The limits of a task's records about objects in the log.
+// The limits of what a task records about objects in the log.
 const (
-	// MaxObjects is the maximum number of objects in a record. MaxNamedObjects is the maximum
-	// number of objects that an output names.
+	// MaxObjects limits the objects in a record, and MaxNamedObjects those that an output names.
 	MaxObjects      = 2000
 	MaxNamedObjects = 200
-	// MaxRecordBytes bounds the earlier states in one record in bytes, because a record is one message of the log.
+	// MaxRecordBytes limits the earlier states in a record, because a record is one message of the
+	// log.
 	MaxRecordBytes = 256 << 10
 )
 
-// The reasons for which the earlier state of an object is not recorded.
+// The reasons why an object's earlier state is not recorded.
 const (
 	WithheldSecret = "a Secret's content is never recorded"
 	WithheldSize   = "its earlier state is too large to record"

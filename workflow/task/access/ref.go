@@ -41,7 +41,7 @@ func (r ObjectRef) object() *unstructured.Unstructured {
 // String returns the reference for messages: "Machine.cluster.x-k8s.io fleet/prod-abc".
 func (r ObjectRef) String() string { return r.Ref().String() }
 
-// Ref returns the reference without the version, because the version may change with an upgrade.
+// Ref returns the reference without the version, which may change with an upgrade.
 func (r ObjectRef) Ref() object.Ref {
 	gvk := r.GVK()
 	return object.Ref{Group: gvk.Group, Kind: gvk.Kind, Namespace: r.Namespace, Name: r.Name}
@@ -49,8 +49,7 @@ func (r ObjectRef) Ref() object.Ref {
 
 func (r ObjectRef) isKind(group, kind string) bool { return r.Kind == kind && r.GVK().Group == group }
 
-// IsSecret reports whether the object is a Secret. It ignores case, because it is called before an
-// API server can refuse another spelling.
+// IsSecret ignores case, because it is called before an API server can reject another spelling.
 func (r ObjectRef) IsSecret() bool { return strings.EqualFold(r.Kind, "Secret") && r.GVK().Group == "" }
 
 // IsDefinition reports whether the object is a CustomResourceDefinition.
@@ -58,10 +57,10 @@ func (r ObjectRef) IsDefinition() bool {
 	return r.isKind("apiextensions.k8s.io", "CustomResourceDefinition")
 }
 
-// IsNamespace reports whether the object is a namespace.
+// IsNamespace reports whether the object is a Namespace.
 func (r ObjectRef) IsNamespace() bool { return r.isKind("", "Namespace") }
 
-// Check returns the missing fields of a reference.
+// Check returns a problem for each missing field.
 func (r ObjectRef) Check(field string) (problems []workflow.Problem) {
 	for _, f := range []struct{ name, value string }{{"apiVersion", r.APIVersion}, {"kind", r.Kind}, {"name", r.Name}} {
 		if f.value == "" {

@@ -15,7 +15,7 @@ import (
 	"scute.dev/internal/atomicfile"
 )
 
-// ownClusterFile is the file in the folder of a local run that identifies the run's own cluster.
+// ownClusterFile identifies the own cluster of a local run, in the run's directory.
 const ownClusterFile = "own-cluster.json"
 
 // ownCluster is the cluster of a local run. UID is the UID of its namespace kube-system.
@@ -24,8 +24,8 @@ type ownCluster struct {
 	Server string `json:"server"`
 }
 
-// CheckSameCluster returns an error if the local run with this folder has begun on another cluster
-// than the current one. It returns nil if the cluster cannot be read.
+// CheckSameCluster returns an error if the local run in dir began on another cluster than the
+// current one. It returns nil if the cluster cannot be read.
 func (cs *Clusters) CheckSameCluster(ctx context.Context, dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, ownClusterFile)); err != nil {
 		return nil //nolint:nilerr // the run has not begun
@@ -39,8 +39,8 @@ func (cs *Clusters) CheckSameCluster(ctx context.Context, dir string) error {
 }
 
 // connectLocal connects a local run to its own cluster, which must be the one on which the run
-// began. The operator may resume the run with another kubeconfig or context. In another cluster the
-// names would mean other objects, and an undo would find nothing.
+// began. The operator may resume the run with another kubeconfig or context, where the same names
+// would mean other objects and an undo would find nothing.
 func connectLocal(ctx context.Context, config *rest.Config, dir string) (*Cluster, error) {
 	own, err := connect(config, nil)
 	if err != nil || dir == "" {

@@ -47,8 +47,8 @@ func (s *ObjectSelector) Check(field string) (problems task.Problems) {
 	return problems
 }
 
-// EachOf calls fn for each of the named objects or, if selector is not nil, for each object that
-// Each finds. A named object that does not exist is nil.
+// EachOf calls fn for each named object or, if selector is set, for each object that Each finds. A
+// named object that does not exist is nil.
 func (cl *Cluster) EachOf(ctx context.Context, named []ObjectRef, selector *ObjectSelector, namespace string, fn func(context.Context, ObjectRef, *unstructured.Unstructured) error) error {
 	if selector != nil {
 		return cl.Each(ctx, selector, namespace, func(ctx context.Context, u *unstructured.Unstructured) error { return fn(ctx, RefOf(u), u) })
@@ -77,9 +77,9 @@ const pageTimeout = 10 * time.Second
 // Each calls fn for each selected object, page by page, because all objects may not fit into
 // memory. It does nothing if the kind does not exist.
 //
-// The context of fn ends when the page has been in memory for pageTimeout. Then the object for
-// which fn fails and the remaining objects of the page are read again one by one, and fn is called
-// for each of them with ctx.
+// The context of fn ends when the page has been in memory for pageTimeout. The object for which fn
+// then fails, and the rest of the page, are read again one by one, and fn is called for each with
+// ctx.
 func (cl *Cluster) Each(ctx context.Context, s *ObjectSelector, namespace string, fn func(context.Context, *unstructured.Unstructured) error) error {
 	ref, known, err := cl.Qualify(ctx, s.ref(), namespace)
 	if err != nil || !known {
@@ -121,8 +121,7 @@ func (cl *Cluster) Each(ctx context.Context, s *ObjectSelector, namespace string
 	})
 }
 
-// readPage reads a page. It acquires the slot before the request, and releases it only if the
-// request fails.
+// readPage acquires the slot before the request, and releases it only if the request fails.
 func (cl *Cluster) readPage(ctx context.Context, s *ObjectSelector, ref ObjectRef, place *fair.Slot, o ...client.ListOption) (*unstructured.UnstructuredList, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(ref.GVK())
@@ -139,7 +138,8 @@ func (cl *Cluster) readPage(ctx context.Context, s *ObjectSelector, ref ObjectRe
 	return list, FinalIfRefused(err)
 }
 
-// processInTime calls fn for the objects of a page within pageTimeout. It returns the names of the remaining objects.
+// processInTime calls fn for the objects of a page within pageTimeout, and returns the names of the
+// remaining objects.
 func processInTime(ctx context.Context, page []unstructured.Unstructured, fn func(context.Context, *unstructured.Unstructured) error) (left []string, err error) {
 	inTime, cancel := context.WithTimeout(ctx, pageTimeout)
 	defer cancel()

@@ -13,13 +13,14 @@ import (
 	"scute.dev/kube/document"
 )
 
-// ErrTemplate is the error for a template whose variables expand to too much text.
+// ErrTemplate means that the variables of a template expand to too much text.
 var ErrTemplate = errors.New("the variables of the template expand to too much text: use fewer or shorter variables")
 
-// maxExpansion bounds the text to which all variables of a template expand, including intermediate results, in bytes.
+// maxExpansion limits the text of all expanded variables of a template, with intermediate results,
+// in bytes.
 const maxExpansion = 8 << 20
 
-// TemplateProcessor replaces the variables of a template as clusterctl does. It refuses a template
+// TemplateProcessor replaces the variables of a template as clusterctl does. It rejects a template
 // that expands to too much text: a short template may use a long variable many times, or replace
 // many parts of it.
 type TemplateProcessor struct{ *yamlprocessor.SimpleProcessor }
@@ -51,14 +52,14 @@ var spacedVariable = regexp.MustCompile(`\$\{\s*[A-Za-z0-9_$]+\s*\}`)
 
 func removeSpaces(variable string) string { return strings.Join(strings.Fields(variable), "") }
 
-// measure adds up the largest sizes of the results of a template's functions.
+// measure adds up upper bounds of the results of a template's functions.
 type measure struct {
 	value  func(string) (string, error)
 	total  int
-	reason string // the cause, if one variable alone is too large
+	reason string // set if one variable alone is too large
 }
 
-// size returns an upper bound of the length of a node's text. It returns 0 after the limit is exceeded.
+// size returns an upper bound of the length of a node's text, or 0 once the limit is exceeded.
 func (m *measure) size(node parse.Node) (size int) {
 	if m.total > maxExpansion {
 		return 0

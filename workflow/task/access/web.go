@@ -14,8 +14,8 @@ import (
 
 // HTTPClient returns a client for one request of a task. In the daemon it only connects to
 // addresses that the guard allows, because the author of a WorkflowRun must not reach the daemon's
-// log or the machine's metadata service. The response header is bounded, and HTTP/2 is off because
-// its client buffers MiBs of unread data.
+// log or the machine's metadata service. The response header is limited. HTTP/2 is off, because its
+// client buffers MiBs of unread data.
 func (cs *Clusters) HTTPClient() *http.Client {
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: 15 * time.Second, DisableKeepAlives: true, MaxResponseHeaderBytes: headerLimit,
@@ -27,7 +27,7 @@ func (cs *Clusters) HTTPClient() *http.Client {
 		if cs != nil {
 			allowed = cs.Guard
 		}
-		transport.Proxy = nil // a proxy would connect without the checks of the guard
+		transport.Proxy = nil // a proxy would connect without the guard's checks
 		transport.DialContext = allowed.Dialer(dialTimeout).DialContext
 	}
 	return &http.Client{Transport: transport, CheckRedirect: sameHost}
@@ -35,13 +35,12 @@ func (cs *Clusters) HTTPClient() *http.Client {
 
 const (
 	dialTimeout = 30 * time.Second
-	// headerLimit bounds the header of an answer, in bytes.
-	headerLimit = 64 << 10
-	// maxRedirects is the maximum number of redirects.
+	// headerLimit limits the header of a response, in bytes.
+	headerLimit  = 64 << 10
 	maxRedirects = 10
 )
 
-// HTTPSOnly allows a redirect only to https.
+// HTTPSOnly allows redirects only to https.
 func HTTPSOnly(r *http.Request, via []*http.Request) error {
 	if r.URL.Scheme != "https" {
 		return task.Final(fmt.Errorf("it redirects to %s://%s, which is not encrypted", r.URL.Scheme, r.URL.Host))
@@ -52,7 +51,8 @@ func HTTPSOnly(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// sameHost allows a redirect only to the host of the request, because the headers may contain a secret.
+// sameHost allows redirects only to the host of the request, because the headers may contain a
+// secret.
 func sameHost(r *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	if r.URL.Host != first.Host || first.Scheme == "https" && r.URL.Scheme != "https" {

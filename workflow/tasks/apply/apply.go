@@ -16,15 +16,15 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Kind applies Kubernetes objects by server-side apply, and waits until they are ready.
+// Kind applies Kubernetes objects with server-side apply, and waits until they are ready.
 //
-// It reads every object before it writes any. It records which objects it will create, and the
-// state of those that it will change. The undo deletes exactly the objects that this run created.
-// It restores exactly the fields that this run changed and that no other client has changed since.
-// An object that matched its manifest is neither written nor rolled back.
+// It reads every object before it writes any, and records which objects it will create and the
+// state of those that it will change. The undo deletes exactly the objects that this run created,
+// and restores exactly the fields that this run changed and no other client has changed since. An
+// object that already matches its manifest is neither written nor rolled back.
 //
-// The content of Secrets is never recorded: the undo cannot restore a Secret that was changed, and
-// returns an error for it.
+// The content of Secrets is never recorded: the undo returns an error for a Secret that was
+// changed.
 type Kind struct {
 	Clusters *access.Clusters
 }
@@ -55,28 +55,26 @@ type With struct {
 	Expand bool `json:"expand,omitempty"`
 }
 
-// output is the output of Apply.
 type output struct {
 	Objects []outputObject `json:"objects"`
-	// More objects than the list names.
+	// More is the number of objects that the list omits.
 	More int `json:"more,omitempty"`
 }
 
-// outputObject is one object of the output.
 type outputObject struct {
 	access.ObjectRef
 	UID types.UID `json:"uid"`
-	// Action of the run on it: created, changed or none.
+	// Action of the run: created, changed or none.
 	Action string `json:"action"`
-	// Removed are fields that an earlier Apply of scute had set and this one has removed; at most ten.
+	// Removed are the fields, at most ten, that an earlier Apply of scute set and this one removed.
 	Removed []string `json:"removed,omitempty"`
-	// Complete reports whether the object is a Job that has succeeded. If it is deleted later, it is not run again.
+	// Complete is set for a Job that succeeded. If it is deleted later, it does not run again.
 	Complete bool `json:"complete,omitempty"`
-	// NotRestorable is the reason why a rollback cannot restore the changed object.
+	// NotRestorable is why a rollback cannot restore the changed object.
 	NotRestorable string `json:"notRestorable,omitempty"`
 }
 
-// maxNamedFields bounds the fields that an output names.
+// maxNamedFields limits outputObject.Removed.
 const maxNamedFields = 10
 
 const (
@@ -136,7 +134,6 @@ func checkInline(m *Manifests) (problems task.Problems) {
 	return problems
 }
 
-// checkSecrets refuses Secrets with content.
 func checkSecrets(m *Manifests) (problems task.Problems) {
 	names, unreadable := m.secrets()
 	for _, name := range names {
@@ -184,7 +181,8 @@ func selectOnly(objects []*unstructured.Unstructured, only []access.ObjectRef) (
 	return selected, nil
 }
 
-// Run reads the objects, records their state, applies those that differ, and waits until all are ready.
+// Run reads the objects, records their state, applies those that differ, and waits until all are
+// ready.
 func (a *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	with, err := task.ReadInputs[With](c, a.Validate)
 	if err != nil {
@@ -221,7 +219,8 @@ func (a *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return json.Marshal(w.output())
 }
 
-// recordWritten stores the record if write has updated it. The undo needs the objects as the API server returned them.
+// recordWritten stores the record if write has updated it: the undo needs the objects as the API
+// server returned them.
 func (w *applying) recordWritten(ctx context.Context) error {
 	if !w.recordChanged {
 		return nil
@@ -237,23 +236,21 @@ type applying struct {
 	cluster *access.Cluster
 	items   []*workItem
 	record  *record
-	// recordChanged reports whether the record has changed since it was stored.
+	// recordChanged is set if record has changed since it was stored.
 	recordChanged bool
 }
 
-// workItem is one object of an attempt.
 type workItem struct {
 	ref  access.ObjectRef
 	want *unstructured.Unstructured
 	// live is the object that was found; nil if it is missing.
 	live *unstructured.Unstructured
 	uid  types.UID
-	// needsWrite reports whether the object must be written; later, whether todo is decided after
-	// its definition was written.
+	// deferred means that needsWrite is decided again once the object's definition was written.
 	needsWrite, deferred bool
 	// removed are the fields that the write removes.
 	removed []string
-	// complete reports whether the object is a Job that has succeeded.
+	// complete is set for a Job that succeeded.
 	complete bool
 }
 

@@ -17,7 +17,7 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// The annotations of an object that set attributes of its task when an Apply is expanded.
+// Annotations of an object that set attributes of its task when an Apply is expanded.
 const (
 	needsAnnotation         = "scute.dev/needs"
 	failurePolicyAnnotation = "scute.dev/failure-policy"
@@ -27,8 +27,8 @@ const (
 
 // Expand returns one task for each object of an Apply with expand: true. A part is named
 // BASE/kind-name and has the attributes of the base, unless annotations of its object override
-// them. An object needs its namespace and the definition of its kind, if they are among the
-// objects. Package manifest replaces each need for the base task with needs for all of its parts.
+// them. It needs the parts with its namespace and with the definition of its kind, if they are
+// among the objects. Package manifest replaces each need for the base task by needs for its parts.
 //
 // The Field of a problem is relative to the task.
 func Expand(base v1alpha1.TaskSpec, objects []*unstructured.Unstructured) ([]v1alpha1.TaskSpec, []workflow.Problem) {
@@ -57,7 +57,7 @@ func Expand(base v1alpha1.TaskSpec, objects []*unstructured.Unstructured) ([]v1a
 	return parts, problems
 }
 
-// expandable returns a problem if the base has hooks or an undo, which would run once for each object.
+// expandable rejects a base with hooks or an undo, which would run once for each object.
 func expandable(base *v1alpha1.TaskSpec) (*With, []workflow.Problem) {
 	problem := func(field, message, remedy string) []workflow.Problem {
 		return []workflow.Problem{{Task: base.Name, Field: field, Message: message, Remedy: remedy}}
@@ -81,8 +81,8 @@ func expandable(base *v1alpha1.TaskSpec) (*With, []workflow.Problem) {
 	return &with, nil
 }
 
-// partWith returns the inputs of one part. They contain an inline object. They name an object from
-// another source, which is read when the part runs, because it may be a Secret, and the definition
+// partWith returns the inputs of one part. An inline object is copied into them. An object from
+// another source is only named and read when the part runs: it may be a Secret, and the definition
 // of a run is kept forever.
 func partWith(base *With, u *unstructured.Unstructured) (json.RawMessage, error) {
 	with := *base
@@ -99,8 +99,8 @@ func partWith(base *With, u *unstructured.Unstructured) (json.RawMessage, error)
 	return json.Marshal(with)
 }
 
-// partNames returns BASE/kind-name for each object. It adds the namespace if that name is not
-// unique, and then the group.
+// partNames returns BASE/kind-name for each object. If that is not unique, it adds the namespace,
+// and then the group.
 func partNames(base string, objects []*unstructured.Unstructured) ([]string, []workflow.Problem) {
 	forms := []func(access.ObjectRef) string{
 		func(r access.ObjectRef) string { return r.Kind + "-" + r.Name },
@@ -137,7 +137,8 @@ type expansion struct {
 	names   []string
 }
 
-// attributes sets the attributes of a part from the object's annotations, and the needs that the other objects imply.
+// attributes sets a part's attributes from the object's annotations, and the needs that the other
+// objects imply.
 func (e *expansion) attributes(part *v1alpha1.TaskSpec, i int) (problems []workflow.Problem) {
 	annotations := e.objects[i].GetAnnotations()
 	wrong := func(annotation string, err error, remedy string) {
@@ -211,7 +212,7 @@ func (e *expansion) needs(text string) (needs []v1alpha1.Need, err error) {
 	return needs, nil
 }
 
-// taskName returns the task of the object kind/name, or the name itself if no object has it.
+// taskName returns the task of the object kind/name, or name itself if no object matches.
 func (e *expansion) taskName(name string) (string, error) {
 	kind, object, _ := strings.Cut(name, "/")
 	var found []string

@@ -25,13 +25,13 @@ import (
 // +kubebuilder:pruning:PreserveUnknownFields
 type Manifests struct{ raw json.RawMessage }
 
-// UnmarshalJSON keeps the JSON, which Objects decodes.
+// UnmarshalJSON keeps the JSON for Objects to decode.
 func (m *Manifests) UnmarshalJSON(data []byte) error {
 	m.raw = bytes.Clone(data)
 	return nil
 }
 
-// MarshalJSON returns the JSON that was decoded.
+// MarshalJSON returns the JSON unchanged.
 func (m Manifests) MarshalJSON() ([]byte, error) {
 	if len(m.raw) == 0 {
 		return []byte("null"), nil
@@ -64,7 +64,8 @@ func (m *Manifests) Objects() ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// hasReferences reports whether the manifests are a string with references to outputs that are not known yet.
+// hasReferences reports whether the manifests are a string with references to outputs that are not
+// known yet.
 func (m *Manifests) hasReferences() bool {
 	data := bytes.TrimSpace(m.raw)
 	return len(data) > 0 && data[0] == '"' && task.HasReferences(string(data))
@@ -76,9 +77,9 @@ var separator = regexp.MustCompile(`(?m)^(---|\.\.\.)`)
 // mentionsSecret matches text that may be the manifest of a Secret.
 var mentionsSecret = regexp.MustCompile(`(?i)kind["']?\s*:\s*["']?secret`)
 
-// secrets returns the names of the Secrets whose content is in the manifests. It also finds Secrets
-// in manifests with references to outputs, and in manifests that cannot be applied. unreadable
-// reports whether a document that may be a Secret cannot be parsed.
+// secrets returns the names of the Secrets whose content is in the manifests. It also finds them in
+// manifests with references and in manifests that cannot be applied. unreadable means that a
+// document that may be a Secret cannot be parsed.
 func (m *Manifests) secrets() (names []string, unreadable bool) {
 	var text string
 	if json.Unmarshal(m.raw, &text) != nil {
@@ -99,7 +100,7 @@ func (m *Manifests) secrets() (names []string, unreadable bool) {
 	return names, unreadable
 }
 
-// decodeLoosely decodes the objects of a document. A document in JSON may have several.
+// decodeLoosely decodes the objects of a document. A JSON document may contain several.
 func decodeLoosely(text string) (objects []map[string]any, err error) {
 	for raw, err := range kubedocument.Each([]byte(text)) {
 		var object map[string]any
@@ -113,8 +114,8 @@ func decodeLoosely(text string) (objects []map[string]any, err error) {
 	return objects, nil
 }
 
-// appendSecrets appends the name of a Secret with content, or the names of such Secrets among the
-// items of a list. An item without a kind has the kind of a typed list: Secret for SecretList.
+// appendSecrets appends the name of a Secret with content, also among the items of a list. An item
+// without a kind has the kind of its typed list: Secret for SecretList.
 func appendSecrets(object map[string]any, list access.ObjectRef, names []string) []string {
 	u := &unstructured.Unstructured{Object: object}
 	ref := access.RefOf(u)
@@ -133,8 +134,8 @@ func appendSecrets(object map[string]any, list access.ObjectRef, names []string)
 	return names
 }
 
-// parseManifests decodes documents of YAML or JSON. An error has the number of the document and
-// does not quote it, because it may be a Secret.
+// parseManifests decodes YAML or JSON documents. Its errors contain the number of the document but
+// do not quote it, because it may be a Secret.
 func parseManifests(text []byte) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	i := 0
@@ -166,8 +167,8 @@ func parseManifest(raw []byte) ([]*unstructured.Unstructured, error) {
 	return flatten(u)
 }
 
-// flatten returns the objects of a list, and of the lists in it, and checks each. Like kubectl, it
-// sets the kind of an item without a kind from a typed list: Secret for SecretList.
+// flatten returns the checked objects of a list and of nested lists. Like kubectl, it sets a
+// missing kind of an item from the typed list: Secret for SecretList.
 func flatten(u *unstructured.Unstructured) (objects []*unstructured.Unstructured, err error) {
 	if items, ok := u.Object["items"].([]any); ok {
 		for i, item := range items {
@@ -224,7 +225,7 @@ func (s *ManifestSource) check() []workflow.Problem {
 	return nil
 }
 
-// read returns the manifests. If no key is named, the object must have exactly one key.
+// read returns the manifests. If no key is named, the object must have exactly one.
 func (s *ManifestSource) read(ctx context.Context, clusters *access.Clusters, c *task.Call) ([]byte, error) {
 	kind, field, ref := "ConfigMap", "with.from.configMapRef", s.ConfigMapRef
 	if s.SecretRef != nil {
@@ -237,7 +238,6 @@ func (s *ManifestSource) read(ctx context.Context, clusters *access.Clusters, c 
 	return text, nil
 }
 
-// readManifestFiles reads files on the machine of a local run.
 func readManifestFiles(paths []string) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for i, path := range paths {

@@ -17,12 +17,13 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// observe reads every object, decides which objects must be written, and completes the record. It writes nothing.
+// observe reads every object, decides which must be written, and completes the record. It writes
+// nothing.
 func (w *applying) observe(ctx context.Context) error {
 	changing := make(map[schema.GroupKind]bool) // kinds whose definition will be written
 	for _, item := range w.items {
 		item.live, item.needsWrite, item.deferred = nil, false, false
-		unstructured.RemoveNestedField(item.want.Object, "metadata", "annotations", access.StepKeyAnnotation) // only the step that creates an object sets this
+		unstructured.RemoveNestedField(item.want.Object, "metadata", "annotations", access.StepKeyAnnotation) // only the step that creates an object sets it
 		live, err := w.getSettled(ctx, item.ref)
 		if err != nil {
 			return err
@@ -45,7 +46,8 @@ func (w *applying) observe(ctx context.Context) error {
 		default:
 			entry = w.record.entry(item.ref)
 			if entry.Created || entry.UID != live.GetUID() {
-				// Another client created it after an earlier attempt, so the undo must not delete it.
+				// Another client created it after an earlier attempt, so the undo must not delete
+				// it.
 				*entry = recordEntry{ObjectRef: item.ref, UID: live.GetUID(), Managed: isManaged(live)}
 			}
 		}
@@ -65,7 +67,7 @@ func (w *applying) observe(ctx context.Context) error {
 	return nil
 }
 
-// compareDeferred compares an object after its definition was written, and records its state.
+// compareDeferred compares an object once its definition was written, and records its state.
 func (w *applying) compareDeferred(ctx context.Context, item *workItem) error {
 	item.needsWrite, item.deferred = false, false
 	live, err := w.getSettled(ctx, item.ref)
@@ -81,8 +83,8 @@ func (w *applying) compareDeferred(ctx context.Context, item *workItem) error {
 	return w.call.Prepare(ctx, w.record, false)
 }
 
-// getSettled returns an object, or nil if it does not exist. It first waits until an object that is
-// being deleted is gone.
+// getSettled returns an object, or nil if it does not exist. If the object is being deleted, it
+// first waits until it is gone.
 func (w *applying) getSettled(ctx context.Context, ref access.ObjectRef) (*unstructured.Unstructured, error) {
 	live, err := w.cluster.Find(ctx, ref)
 	if err != nil {
@@ -101,10 +103,10 @@ func (w *applying) getSettled(ctx context.Context, ref access.ObjectRef) (*unstr
 	return live, access.FinalIfObjectRefused(ref, err)
 }
 
-// compare finds out by a dry run what applying an object would change.
+// compare finds out with a dry run what applying an object would change.
 func (w *applying) compare(ctx context.Context, item *workItem, entry *recordEntry, live *unstructured.Unstructured) error {
 	if m := access.StepKeyOf(live); m != "" {
-		setStepKey(item.want, m) // the step that created the object finds it by this annotation
+		setStepKey(item.want, m) // so that the step that created it still finds it
 	}
 	item.live, item.uid = live, live.GetUID()
 	then, err := w.apply(ctx, item, client.DryRunAll)
@@ -130,12 +132,12 @@ func (w *applying) compare(ctx context.Context, item *workItem, entry *recordEnt
 	return nil
 }
 
-// neverCurrent is a resourceVersion that no object has. A write with it creates an object, or
-// conflicts if the object exists. Other runs have the same field manager, so their fields do not
-// conflict.
+// neverCurrent is a resourceVersion that no object has. A write with it creates the object, or
+// conflicts if the object exists. Field ownership alone would not detect this, because other runs
+// have the same field manager.
 const neverCurrent = "1"
 
-// apply applies one object. If observe found the object, apply sends its UID, so that it neither
+// apply applies one object. It sends the UID of an object that observe found, so that it neither
 // changes another object of that name nor creates the object again.
 func (w *applying) apply(ctx context.Context, item *workItem, options ...client.ApplyOption) (*unstructured.Unstructured, error) {
 	options = append(options, client.FieldOwner(kube.FieldManager))
@@ -167,7 +169,6 @@ func setStepKey(u *unstructured.Unstructured, key string) {
 	u.SetAnnotations(annotations)
 }
 
-// isManaged reports whether scute owns fields of an object.
 func isManaged(u *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(u.GetManagedFields(), isOwnEntry)
 }
@@ -176,8 +177,8 @@ func isOwnEntry(e metav1.ManagedFieldsEntry) bool {
 	return e.Manager == kube.FieldManager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""
 }
 
-// hasOtherManagers reports whether another manager owns fields of an object. If the task has just
-// created the object, it existed before.
+// hasOtherManagers reports whether another field manager owns fields. An object that the task
+// seemingly created then existed before.
 func hasOtherManagers(u *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(u.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
 		return e.Manager != kube.FieldManager && e.Subresource == ""
@@ -199,7 +200,7 @@ func scopesOf(objects []*unstructured.Unstructured) map[schema.GroupKind]string 
 	return scopes
 }
 
-// applyOrder sorts namespaces first, definitions second and all other objects after them.
+// applyOrder sorts namespaces first, then definitions, then all others.
 func applyOrder(ref access.ObjectRef) int {
 	switch {
 	case ref.IsNamespace():

@@ -15,8 +15,8 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// record is what Apply records before it acts. It grows from attempt to attempt. A later attempt
-// never overwrites how an earlier attempt found an object.
+// record is what Apply records before it acts. Later attempts add to it, and never overwrite how an
+// earlier attempt found an object.
 type record struct {
 	Cluster access.Pinned  `json:"cluster,omitzero"`
 	Objects []*recordEntry `json:"objects"`
@@ -25,21 +25,22 @@ type record struct {
 // recordEntry records how one object was found, and what changes.
 type recordEntry struct {
 	access.ObjectRef
-	// Created reports whether the object was missing, so that the task creates it.
+	// Created is set if the object was missing, so that the task creates it.
 	Created bool `json:"created,omitempty"`
-	// UID of an object that existed.
+	// UID is the UID of an object that existed.
 	UID types.UID `json:"uid,omitempty"`
-	// Before is the merge patch that restores the changed fields; empty if no field changes. After
-	// has the same fields with fingerprints of their new values, by which the undo finds out
-	// whether a field still has the value that the task set.
+	// Before is the merge patch that restores the changed fields; empty if none changes. After has
+	// the same fields with fingerprints of their new values. With them the undo checks whether a
+	// field still has the value that the task set.
 	Before json.RawMessage `json:"before,omitempty"`
 	After  json.RawMessage `json:"after,omitempty"`
-	// Planned reports whether After is from a dry run, which does not allocate ports, for example.
-	// The API server's answer to the write replaces it.
+	// Planned is set while After comes from a dry run, which for example allocates no ports. The
+	// response to the write replaces it.
 	Planned bool `json:"planned,omitempty"`
-	// Managed reports whether scute owned fields of the object before. If it did not, the undo releases the ownership.
+	// Managed is set if scute owned fields of the object before. Otherwise the undo releases the
+	// ownership.
 	Managed bool `json:"managed,omitempty"`
-	// Withheld is the reason why the earlier state of a changed object is not recorded.
+	// Withheld is why the earlier state of a changed object is not recorded.
 	Withheld string `json:"withheld,omitempty"`
 }
 
@@ -65,7 +66,7 @@ func (r *record) find(ref access.ObjectRef) *recordEntry {
 	return nil
 }
 
-// isAdopted reports whether every object existed and no object must be changed.
+// isAdopted reports whether every object existed and none must be changed.
 func (r *record) isAdopted() bool {
 	for _, e := range r.Objects {
 		if e.action() != actionNone {
@@ -75,7 +76,7 @@ func (r *record) isAdopted() bool {
 	return true
 }
 
-// entry returns the entry of an object, and adds one if it is missing.
+// entry adds the entry if it is missing.
 func (r *record) entry(ref access.ObjectRef) *recordEntry {
 	if e := r.find(ref); e != nil {
 		return e
@@ -106,7 +107,6 @@ func (r *record) change(e *recordEntry, live, then *unstructured.Unstructured) e
 	return nil
 }
 
-// patches returns Before and After for a change of an object's content.
 func (e *recordEntry) patches(live, then map[string]any) (before, after []byte, err error) {
 	from, err := json.Marshal(live)
 	if err != nil {
@@ -122,7 +122,7 @@ func (e *recordEntry) patches(live, then map[string]any) (before, after []byte, 
 	if err == nil {
 		after, err = fingerprints(after)
 	}
-	if err == nil && len(e.Before) > 0 { // an earlier attempt has changed it: the undo restores the state before that attempt
+	if err == nil && len(e.Before) > 0 { // the undo restores the state before the first attempt
 		if before, err = jsonpatch.MergeMergePatches(before, e.Before); err == nil {
 			after, err = jsonpatch.MergeMergePatches(e.After, after)
 		}
@@ -130,7 +130,7 @@ func (e *recordEntry) patches(live, then map[string]any) (before, after []byte, 
 	return before, after, err
 }
 
-// recordWrite records the object that the API server returned for a change, and reports whether the
+// recordWrite records the object that the API server returned for a change. changed means that the
 // record must be stored again.
 func (r *record) recordWrite(item *workItem, u *unstructured.Unstructured) (changed bool, err error) {
 	e := r.find(item.ref)
@@ -142,8 +142,8 @@ func (r *record) recordWrite(item *workItem, u *unstructured.Unstructured) (chan
 	return true, err
 }
 
-// removedFields returns the paths of the fields that scute has set in an object and that a manifest
-// lacks. Applying the manifest removes these fields. It ignores the items of lists.
+// removedFields returns the paths of the fields that scute has set in an object and the manifest
+// lacks. Applying the manifest removes them. It ignores items of lists.
 func removedFields(live, want *unstructured.Unstructured) []string {
 	for _, e := range live.GetManagedFields() {
 		var owned map[string]any
@@ -184,7 +184,7 @@ func fingerprints(patch []byte) ([]byte, error) {
 }
 
 // fingerprint keeps the structure of a value and replaces its leaves by hashes, because a value may
-// come from a Secret. A hash is so short that many values have it, so that a value cannot be
+// come from a Secret. The hashes are so short that many values share one, so that a value cannot be
 // guessed from it.
 func fingerprint(value any) any {
 	switch value := value.(type) {

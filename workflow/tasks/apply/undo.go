@@ -23,8 +23,8 @@ import (
 )
 
 // Undo deletes the objects that this step created, in reverse order, waits until each is gone, and
-// restores the fields that it changed. It undoes all that it can before it returns an error for
-// what cannot be undone.
+// restores the fields that it changed. It undoes all that it can before it returns an error for the
+// rest.
 func (a *Kind) Undo(ctx context.Context, c *task.Call) error {
 	record, err := task.Recorded[record](c)
 	if err != nil || len(record.Objects) == 0 {
@@ -37,14 +37,14 @@ func (a *Kind) Undo(ctx context.Context, c *task.Call) error {
 	objects := outputObjects(c.Output)
 	entries := slices.Clone(record.Objects)
 	slices.Reverse(entries)
-	// Attempts with other inputs may have added objects at the end, so sort by kind again.
+	// Attempts with other inputs may have appended objects, so sort by kind again.
 	slices.SortStableFunc(entries, func(a, b *recordEntry) int {
 		return cmp.Or(undoOrder(a.ObjectRef)-undoOrder(b.ObjectRef), applyOrder(b.ObjectRef)-applyOrder(a.ObjectRef))
 	})
 	var failed []error
 	stay := make(map[object.Ref]bool)
 	for _, e := range entries {
-		if err := c.ReacquireSlot(ctx); err != nil { // the deletion of the object before may have waited
+		if err := c.ReacquireSlot(ctx); err != nil { // the previous deletion may have yielded it
 			return err
 		}
 		var err error
@@ -73,9 +73,9 @@ func (a *Kind) Undo(ctx context.Context, c *task.Call) error {
 
 var clusterClassKind = schema.GroupKind{Group: object.CoreGroup, Kind: "ClusterClass"} //nolint:gochecknoglobals // Go has no constants of this type
 
-// undoOrder orders a Cluster before its ClusterClass, and a ClusterClass before its templates.
-// Cluster API denies the deletion of a class that Clusters of any namespace use, but permits the
-// deletion of its templates.
+// undoOrder puts a Cluster before its ClusterClass, and a ClusterClass before its templates.
+// Cluster API denies the deletion of a class that Clusters of any namespace use, but not of its
+// templates.
 func undoOrder(ref access.ObjectRef) int {
 	switch kind := ref.GVK().GroupKind(); {
 	case kind.Group == object.CoreGroup && kind.Kind == "Cluster":
@@ -87,9 +87,9 @@ func undoOrder(ref access.ObjectRef) int {
 	}
 }
 
-// keepTemplates handles a ClusterClass that still exists after its undo: it adds to stay the
-// objects that this step created and the class refers to. failed is the error of the undo; if it is
-// nil, another client has changed the class since, or created it again.
+// keepTemplates handles a ClusterClass that still exists after its undo. It adds to stay the
+// objects that this step created and the class refers to. failed is the error of the undo. If it is
+// nil, another client has changed or recreated the class since.
 func (r *record) keepTemplates(ctx context.Context, cluster *access.Cluster, e *recordEntry, stay map[object.Ref]bool, failed error) error {
 	live, err := cluster.Find(ctx, e.ObjectRef)
 	if err != nil {
@@ -114,7 +114,8 @@ func (r *record) keepTemplates(ctx context.Context, cluster *access.Cluster, e *
 		"has other templates, or `mark-undone` to keep all: %w", e.ObjectRef, failed))
 }
 
-// undoCreate deletes an object that this step created: it has the step's annotation, or the UID that the step recorded.
+// undoCreate deletes an object only if this step created it: it has the step's annotation or the
+// recorded UID.
 func (a *Kind) undoCreate(ctx context.Context, c *task.Call, cluster *access.Cluster, e *recordEntry, uid types.UID) error {
 	live, err := cluster.Find(ctx, e.ObjectRef)
 	if err != nil {
@@ -131,7 +132,7 @@ func (a *Kind) undoCreate(ctx context.Context, c *task.Call, cluster *access.Clu
 	return cluster.Remove(ctx, c, e.ObjectRef, live.GetUID(), metav1.DeletePropagationBackground, true)
 }
 
-// undoChange restores the fields that this step changed and that still have the values that it set.
+// undoChange restores the fields that still have the values that this step set.
 func (a *Kind) undoChange(ctx context.Context, cluster *access.Cluster, e *recordEntry) error {
 	for {
 		live, err := cluster.Find(ctx, e.ObjectRef)
@@ -167,9 +168,9 @@ func (a *Kind) undoChange(ctx context.Context, cluster *access.Cluster, e *recor
 	}
 }
 
-// restorePatch returns the patch that restores the fields that still have the values of this step,
-// nil if there is none, and the paths of the fields that have other values. If scute owned no field
-// before, the patch also releases its ownership.
+// restorePatch returns the patch (or nil) that restores the fields that still have this step's
+// values, and the paths of those that have other values. If scute owned no field before, the patch
+// also releases its ownership.
 func (e *recordEntry) restorePatch(live *unstructured.Unstructured) (patch map[string]any, left []string, err error) {
 	var before, after map[string]any
 	if err := json.Unmarshal(e.Before, &before); err != nil {
@@ -203,9 +204,9 @@ func (e *recordEntry) restorePatch(live *unstructured.Unstructured) (patch map[s
 	return patch, left, nil
 }
 
-// revertPatch returns the part of the merge patch before whose fields still have, in now, the value
-// whose fingerprint is in after. It adds to left the paths of fields that have neither this value
-// nor the value before.
+// revertPatch returns the part of the merge patch before whose fields in now still match the
+// fingerprints in after. It adds to left the paths of fields that have neither this value nor the
+// earlier one.
 func revertPatch(before, after, now map[string]any, path string, left *[]string) map[string]any {
 	patch := make(map[string]any)
 	for _, field := range slices.Sorted(maps.Keys(before)) {
@@ -234,8 +235,8 @@ func revertPatch(before, after, now map[string]any, path string, left *[]string)
 }
 
 // Verify returns a reason to run the task again: an object is gone, is being deleted, or was
-// created again. It returns "" if another task of the run, such as a Delete or a Move, has removed
-// an object, because the run wants it to be gone.
+// recreated. It returns "" if another task of the run, such as a Delete or a Move, has removed an
+// object, because the run wants it to be gone.
 func (a *Kind) Verify(ctx context.Context, c *task.Call) (reason string, err error) {
 	record, err := task.Recorded[record](c)
 	if err != nil {
@@ -270,8 +271,8 @@ func (a *Kind) Verify(ctx context.Context, c *task.Call) (reason string, err err
 	return "", nil
 }
 
-// outputObjects decodes the objects of an output. It returns none if the output cannot be decoded,
-// because an operator may have set any output.
+// outputObjects returns nothing for an output that cannot be decoded, because an operator may have
+// set any output.
 func outputObjects(recorded json.RawMessage) map[access.ObjectRef]outputObject {
 	objects := make(map[access.ObjectRef]outputObject)
 	var out output

@@ -14,21 +14,22 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// errCreatedByOther is the error for an object that another client created after observe found it
-// missing. The undo must not delete it.
+// errCreatedByOther means that another client created an object after observe found it missing. The
+// undo must not delete it.
 var errCreatedByOther = errors.New("was created by another client just before this task created it")
 
-// errChangedByOther is the error for an object that another client changed after observe recorded it.
+// errChangedByOther means that another client changed an object after observe recorded it.
 var errChangedByOther = errors.New("was changed by another client just before this task changed it")
 
-// maxRaces is how often an attempt observes the objects again after errCreatedByOther or errChangedByOther.
+// maxRaces is how often an attempt observes the objects before it gives up because of other
+// clients.
 const maxRaces = 3
 
-// serveTimeout is how long an API server may take to serve a kind whose definition it has established.
+// serveTimeout is how long an API server may take to serve a kind after its definition is
+// established.
 const serveTimeout = 30 * time.Second
 
-// write applies the objects that must be written: namespaces, then definitions until they are
-// served, then all others in their order.
+// write writes namespaces, then definitions until they are served, then all others in order.
 func (w *applying) write(ctx context.Context) error {
 	var definitions []*workItem
 	established := false
@@ -110,7 +111,8 @@ func (w *applying) checkUnchanged(ctx context.Context, item *workItem) error {
 	return nil
 }
 
-// waitServed waits until the API server serves the kind of an object, if this task has just written its definition.
+// waitServed waits until the API server serves an object's kind, if this task has just written its
+// definition.
 func (w *applying) waitServed(ctx context.Context, ref access.ObjectRef, established bool) error {
 	missing := fmt.Sprintf("the API server has no kind %s in %s", ref.Kind, ref.APIVersion)
 	_, known, err := w.cluster.Mapping(ctx, ref.GVK())
@@ -134,7 +136,7 @@ func (w *applying) waitServed(ctx context.Context, ref access.ObjectRef, establi
 	return w.call.ReacquireSlot(ctx)
 }
 
-// waitReady waits until the objects are settled. It returns an error if an object reports that it has failed.
+// waitReady waits until the objects are settled. It fails if an object reports a failure.
 func (w *applying) waitReady(ctx context.Context, items []*workItem) error {
 	left := items
 	err := access.Poll(ctx, w.call, func(ctx context.Context) (string, error) {

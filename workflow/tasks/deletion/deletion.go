@@ -23,7 +23,7 @@ import (
 //
 // Kind records the objects before it deletes them, so that the undo can create them again: with new
 // UIDs, without status, and without dependents that were deleted with them. It does not record
-// Secrets and objects larger than 256 KiB; the undo of these returns an error.
+// Secrets and objects larger than 256 KiB; their undo returns an error.
 type Kind struct {
 	Clusters *access.Clusters
 }
@@ -67,14 +67,13 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	return problems
 }
 
-// output is the output of Delete.
 type output struct {
 	Objects []access.ObjectRef `json:"objects"`
-	// More objects than the list names.
+	// More is the number of objects that the list omits.
 	More int `json:"more,omitempty"`
 }
 
-// Run records the existing objects, deletes exactly the recorded objects, and waits until they are gone.
+// Run records the existing objects, deletes exactly those, and waits until they are gone.
 func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	with, err := task.ReadInputs[With](c, d.Validate)
 	if err != nil {
@@ -89,7 +88,7 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		return nil, err
 	}
 	if was := record.Cluster.UID; was != "" && was != pinned.UID {
-		record.Objects = nil // they were deleted on another cluster, so the undo must not create them here
+		record.Objects = nil // they were deleted on another cluster: the undo must not create them here
 	}
 	record.Cluster = pinned
 	asked := make(map[types.UID]bool)
@@ -116,9 +115,9 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	}
 	propagation := cmp.Or(with.Propagation, metav1.DeletePropagationBackground)
 	wait := with.Wait == nil || *with.Wait
-	// All deletions are sent before the first wait, because objects may wait for each other. An
-	// object that an earlier attempt recorded and did not delete is only deleted if the inputs
-	// still select it, because an operator may have corrected them.
+	// Send all deletions before the first wait, because objects may wait for each other. Delete an
+	// object that only an earlier attempt recorded only if the inputs still select it: an operator
+	// may have corrected them.
 	for _, e := range record.Objects {
 		if !asked[e.UID] {
 			continue
@@ -189,7 +188,7 @@ func (*Kind) Removes(c *task.Call, o task.Object) bool {
 	})
 }
 
-// restore creates one object again; remade maps the old UIDs of restored objects to the new ones.
+// restore creates one object again. remade maps the old UIDs of restored objects to the new ones.
 func (d *Kind) restore(ctx context.Context, c *task.Call, cluster *access.Cluster, e *recordEntry, remade map[string]string) error {
 	live, err := cluster.Find(ctx, e.ObjectRef)
 	if err != nil {
@@ -236,7 +235,7 @@ func (r *record) ownersFirst() []*recordEntry {
 				ordered = append(ordered, e)
 			}
 		}
-		if len(later) == len(left) { // owners in a cycle may have any order
+		if len(later) == len(left) { // owners in a cycle: any order
 			return append(ordered, later...)
 		}
 		left = later

@@ -26,14 +26,14 @@ type recordEntry struct {
 	Owners []types.UID `json:"owners,omitempty"`
 	// Manifest is the object without the fields that the server sets.
 	Manifest json.RawMessage `json:"manifest,omitempty"`
-	// Withheld is the reason why there is no manifest.
+	// Withheld is why there is no manifest.
 	Withheld string `json:"withheld,omitempty"`
-	// Execution that recorded it; 0 for an earlier version of scute.
+	// Execution is the execution that recorded it; 0 for an earlier version of scute.
 	Execution int `json:"execution,omitempty"`
 }
 
-// isRecreated reports whether an object has the name of a different object that an earlier attempt
-// of this execution recorded. Another client created it.
+// isRecreated reports whether an earlier attempt of this execution recorded another object of the
+// same name. Another client created this one.
 func (r *record) isRecreated(u *unstructured.Unstructured, execution int) bool {
 	ref := access.RefOf(u).Ref()
 	return slices.ContainsFunc(r.Objects, func(e *recordEntry) bool {
@@ -41,7 +41,7 @@ func (r *record) isRecreated(u *unstructured.Unstructured, execution int) bool {
 	})
 }
 
-// add records an object, unless it is recorded already. It identifies objects by their UIDs.
+// add records an object, identified by its UID, unless it is already recorded.
 func (r *record) add(u *unstructured.Unstructured, execution int) {
 	if i := slices.IndexFunc(r.Objects, func(e *recordEntry) bool { return e.UID == u.GetUID() }); i >= 0 {
 		r.Objects[i].Execution = execution
@@ -79,7 +79,8 @@ func (r *record) recordManifest(e *recordEntry, u *unstructured.Unstructured) {
 	e.Manifest = manifest
 }
 
-// object returns the recorded object, with references to owners that were created again.
+// object returns the recorded object. References to owners that were created again have their new
+// UIDs.
 func (e *recordEntry) object(remade map[string]string) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	if err := u.UnmarshalJSON(e.Manifest); err != nil {

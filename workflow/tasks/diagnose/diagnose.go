@@ -24,8 +24,8 @@ import (
 // are not ready or have restarted. It is meant for hooks.onFailure, and can also be a task.
 //
 // In a local run it writes files; in the daemon it writes one ConfigMap beside the WorkflowRun.
-// Both are bounded, and the output reports how much was omitted. It collects the keys of Secrets
-// without their content, and redacts values that look like a key, a token or a password.
+// Both are limited in size, and the output reports how much was omitted. Of Secrets it collects
+// only the keys, and it redacts values that look like a key, a token or a password.
 //
 // It is best effort: errors.txt lists what could not be collected. Undo does nothing.
 type Kind struct {
@@ -50,16 +50,16 @@ type With struct {
 	To string `json:"to,omitempty"`
 }
 
-// output is the output of Diagnose.
 type output struct {
 	Folder    string `json:"folder,omitempty"`
 	ConfigMap string `json:"configMap,omitempty"`
 	Files     int    `json:"files"`
 	Bytes     int    `json:"bytes"`
-	// Omitted is the number of files that exceeded the limits, Errors the number of failed reads.
+	// Omitted is the number of files that exceeded the limits. Errors is the number of failed
+	// reads.
 	Omitted int `json:"omitted,omitempty"`
 	Errors  int `json:"errors,omitempty"`
-	// Skipped is the reason why nothing was collected.
+	// Skipped is why nothing was collected.
 	Skipped string `json:"skipped,omitempty"`
 }
 
@@ -84,8 +84,8 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The daemon writes no folder, because its users cannot read the folder, which shares the
-	// volume with the event log.
+	// The daemon writes no folder: its users could not read it, and it would share the volume with
+	// the event log.
 	folder := d.Clusters.Local && (c.Dir != "" || w.To != "")
 	limit := diagnoseFolderBytes
 	if !folder {
@@ -135,7 +135,6 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 // Undo does nothing, so the evidence is kept.
 func (*Kind) Undo(context.Context, *task.Call) error { return nil }
 
-// collect collects the named objects, and the evidence in the namespace.
 func (e *evidence) collect(ctx context.Context, c *task.Call, w *With) {
 	for _, o := range w.Objects {
 		o.Namespace = cmp.Or(o.Namespace, c.Namespace)
@@ -151,14 +150,14 @@ func (e *evidence) collect(ctx context.Context, c *task.Call, w *With) {
 	}
 }
 
-// collectNamespace collects a namespace's objects of Cluster API, its events, and its pods that are
-// not ready or have restarted.
+// collectNamespace collects the Cluster API objects, the events, and the unhealthy pods of a
+// namespace.
 func (e *evidence) collectNamespace(ctx context.Context, collectNamespace string, clusters []string) {
 	types, err := e.types(ctx)
 	if err != nil {
 		e.addError("the kinds of Cluster API", err)
 		if apierrors.ReasonForError(err) == metav1.StatusReasonUnknown && len(types) == 0 {
-			return // the API server does not answer: each of the calls below would be retried, too
+			return // the API server does not respond: each of the calls below would be retried too
 		}
 	}
 	for _, typ := range types {
@@ -191,7 +190,7 @@ func (e *evidence) collectNamespace(ctx context.Context, collectNamespace string
 }
 
 // types returns the kinds that belong to clusters. If listing CustomResourceDefinitions is
-// forbidden, it returns the kinds of Cluster API's groups that the API server serves.
+// forbidden, it returns the served kinds of Cluster API's groups.
 func (e *evidence) types(ctx context.Context) ([]kube.Type, error) {
 	types, _, err := e.cluster.Kube.MovableTypes(ctx)
 	if !apierrors.IsForbidden(err) {

@@ -22,14 +22,13 @@ const (
 	diagnoseConfigMapBytes = 512 << 10
 	diagnoseBufferBytes    = 2 * diagnoseFolderBytes
 	diagnoseFiles          = 2000
-	diagnoseFailures       = 10 // of one run, in its folder
+	diagnoseFailures       = 10 // of one run, in its directory
 	diagnosePods           = 50
 	diagnoseEvents         = 1000
 	diagnoseLogLines       = int64(300)
 	diagnoseLogBytes       = int64(64 << 10)
 )
 
-// evidence is the collection of one Diagnose.
 type evidence struct {
 	bundle
 	cluster       *access.Cluster
@@ -37,7 +36,7 @@ type evidence struct {
 	lines         []eventLine
 	logs          []outputFile
 	errors        []error
-	bufferedBytes int // bytes of the observed objects and of the logs
+	bufferedBytes int // of the observed objects and the logs
 }
 
 type eventLine struct {
@@ -58,8 +57,8 @@ func (e *evidence) addJSON(name string, v any) {
 	e.put(name, data)
 }
 
-// addObject adds an object. It omits an object that certainly exceeds the limits, because a
-// namespace may be larger than the memory.
+// addObject omits an object that certainly exceeds the limits, because a namespace may be larger
+// than the memory.
 func (e *evidence) addObject(u *unstructured.Unstructured) {
 	data, err := u.MarshalJSON()
 	if err != nil || len(e.observed) >= diagnoseFiles || e.bufferedBytes+len(data) > diagnoseBufferBytes {
@@ -70,7 +69,7 @@ func (e *evidence) addObject(u *unstructured.Unstructured) {
 	e.observed = append(e.observed, u)
 }
 
-// belongsToClusters reports whether an object belongs to one of the clusters, or there are none.
+// belongsToClusters returns true for every object if clusters is empty.
 func belongsToClusters(u *unstructured.Unstructured, clusters []string) bool {
 	if len(clusters) == 0 {
 		return true
@@ -82,7 +81,6 @@ func belongsToClusters(u *unstructured.Unstructured, clusters []string) bool {
 	return slices.Contains(clusters, name)
 }
 
-// addEvent adds an event as a line.
 func (e *evidence) addEvent(u *unstructured.Unstructured) {
 	text := func(path ...string) string { s, _, _ := unstructured.NestedString(u.Object, path...); return s }
 	at, _ := time.Parse(time.RFC3339, cmp.Or(text("lastTimestamp"), text("eventTime"), text("metadata", "creationTimestamp")))
@@ -93,7 +91,7 @@ func (e *evidence) addEvent(u *unstructured.Unstructured) {
 	}
 }
 
-// newestEvents deletes all but the newest events.
+// newestEvents drops all but the newest events.
 func (e *evidence) newestEvents() {
 	slices.SortFunc(e.lines, func(a, b eventLine) int { return a.at.Compare(b.at) })
 	if over := len(e.lines) - diagnoseEvents; over > 0 {
@@ -101,11 +99,10 @@ func (e *evidence) newestEvents() {
 	}
 }
 
-// writeSummary writes the collection to the bundle, the most useful files first, because the limit
-// omits the last files.
+// writeSummary writes the collection to the bundle. The most useful files come first, because the
+// limit omits the last ones.
 func (e *evidence) writeSummary() {
-	// The sort is stable, so that the first of two copies remains: the named object, which has the
-	// content.
+	// A stable sort keeps the first of two copies: the named object, which has the content.
 	slices.SortStableFunc(e.observed, func(a, b *unstructured.Unstructured) int {
 		return object.Compare(object.Observe(a).Ref, object.Observe(b).Ref)
 	})
@@ -132,7 +129,7 @@ func (e *evidence) writeSummary() {
 		ref := object.Observe(u).Ref
 		data, err := yaml.Marshal(redactObject(u))
 		if err != nil {
-			continue // never happens, because JSON can be written as YAML
+			continue // never: JSON can be written as YAML
 		}
 		e.put("objects/"+cmp.Or(ref.Namespace, "_cluster")+"/"+ref.GroupKind()+"/"+ref.Name+".yaml", data)
 	}
@@ -141,7 +138,7 @@ func (e *evidence) writeSummary() {
 	}
 }
 
-// writeUnmetConditions writes the conditions of an object that differ from those of a healthy object.
+// writeUnmetConditions writes the conditions that differ from those of a healthy object.
 func writeUnmetConditions(text *strings.Builder, u *unstructured.Unstructured) {
 	list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	for _, c := range list {
@@ -158,7 +155,8 @@ func writeUnmetConditions(text *strings.Builder, u *unstructured.Unstructured) {
 	}
 }
 
-// isNegativeCondition reports whether a condition of Cluster API, nodes or kstatus is false on a healthy object.
+// isNegativeCondition reports whether a condition of Cluster API, nodes or kstatus is False on a
+// healthy object.
 func isNegativeCondition(condition string) bool {
 	switch condition {
 	case "Paused", "Deleting", "RollingOut", "Remediating", "ScalingUp", "ScalingDown", "Updating", "Reconciling", "Stalled":

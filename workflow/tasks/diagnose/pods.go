@@ -16,7 +16,8 @@ import (
 	"scute.dev/kube/object"
 )
 
-// collectPods collects the pods of a namespace that are not ready or have restarted, with the last lines of their logs.
+// collectPods collects the pods that are not ready or have restarted, with the last lines of their
+// logs.
 func (e *evidence) collectPods(ctx context.Context, namespace string) {
 	pods, err := corev1client.NewForConfig(e.cluster.Config)
 	if err != nil {
@@ -50,7 +51,6 @@ func (e *evidence) collectPods(ctx context.Context, namespace string) {
 	}
 }
 
-// collectPod collects one pod, with the last lines of its logs.
 func (e *evidence) collectPod(ctx context.Context, pods corev1client.PodsGetter, collectPod *corev1.Pod) {
 	if u, err := e.cluster.Get(ctx, object.Ref{Kind: "Pod", Namespace: collectPod.Namespace, Name: collectPod.Name}); err == nil {
 		e.addObject(u)
@@ -89,7 +89,7 @@ func (e *evidence) collectLog(ctx context.Context, pods corev1client.PodsGetter,
 	}).Stream(ctx)
 	var data []byte
 	if err == nil {
-		data, err = io.ReadAll(io.LimitReader(stream, bytes)) // an untrusted API server may send more than was requested
+		data, err = io.ReadAll(io.LimitReader(stream, bytes)) // an untrusted API server may send more than requested
 		_ = stream.Close()
 	}
 	if err != nil {

@@ -9,15 +9,17 @@ import (
 	"scute.dev/internal/redact"
 )
 
-// isSecretField reports whether a field of an object contains a secret, or may contain one (the content of a file).
+// isSecretField reports whether a field contains, or may contain, a secret. The content of a file
+// may.
 func isSecretField(name string) bool {
 	return redact.IsSecretName(name) || name == "content" || strings.Contains(strings.ToLower(name), "kubeconfig")
 }
 
-// maxSecretAnnotation is the longest annotation of a Secret that is kept; it is too short for a copy of the Secret.
+// maxSecretAnnotation is the longest annotation of a Secret that is kept. It is too short for a
+// copy of the Secret.
 const maxSecretAnnotation = 40
 
-// redactObject returns an object without the content of Secrets, and without values that look like secrets.
+// redactObject removes the content of Secrets and all values that look like secrets.
 func redactObject(u *unstructured.Unstructured) map[string]any {
 	o := u.DeepCopy().Object
 	unstructured.RemoveNestedField(o, "metadata", "managedFields")

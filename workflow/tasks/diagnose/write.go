@@ -20,10 +20,10 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// bundle is a bounded collection of files. It counts the files that exceed the limit.
+// bundle is a limited collection of files. It counts the files that exceed the limit.
 type bundle struct {
 	limit   int
-	prefix  string // prefix of the file names
+	prefix  string // of the file names
 	files   []outputFile
 	bytes   int
 	omitted int
@@ -44,13 +44,12 @@ func (b *bundle) put(name string, data []byte) {
 	b.bytes += len(data) + len(name)
 }
 
-// isFull reports whether the folder of a run has evidence of the maximum number of failures.
+// isFull reports whether the run's directory has evidence of the maximum number of failures.
 func isFull(dir string) bool {
 	kept, err := os.ReadDir(filepath.Join(dir, "diagnostics"))
 	return err == nil && len(kept) >= diagnoseFailures
 }
 
-// writeFolder writes the files to a folder.
 func (e *evidence) writeFolder(c *task.Call, to string) (string, error) {
 	folder := to
 	if folder == "" {
@@ -107,8 +106,8 @@ func (d *Kind) writeConfigMap(ctx context.Context, c *task.Call, e *evidence) (s
 	return c.Namespace + "/" + name, nil
 }
 
-// owner returns a reference to the run's WorkflowRun. It returns none if there is no WorkflowRun,
-// or the run's ServiceAccount may not get it.
+// owner returns a reference to the run's WorkflowRun, or none if it does not exist or the run's
+// ServiceAccount may not get it.
 func owner(ctx context.Context, own *access.Cluster, c *task.Call) ([]metav1.OwnerReference, error) {
 	kind := v1alpha1.GroupVersion().WithKind("WorkflowRun")
 	run := kube.Type{Group: kind.Group, Kind: kind.Kind, Plural: "workflowruns", Versions: []string{kind.Version}, Namespaced: true}
@@ -119,7 +118,8 @@ func owner(ctx context.Context, own *access.Cluster, c *task.Call) ([]metav1.Own
 	case err != nil:
 		return nil, err
 	}
-	// The id ends with the start of the UID. If the run began elsewhere, the WorkflowRun has the id in its annotation.
+	// The ID ends with the start of the UID. If the run began elsewhere, the WorkflowRun has the ID
+	// in its annotation.
 	uid := strings.TrimPrefix(c.Run, c.Namespace+"/"+c.Name+"/")
 	if !strings.HasPrefix(string(u.GetUID()), uid) && access.StepKeyOf(u) != c.Run {
 		return nil, nil

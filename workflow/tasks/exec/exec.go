@@ -27,13 +27,14 @@ import (
 // writes to the file SCUTE_OUTPUT is the output of the task. A failure handler reads the failure
 // from the file SCUTE_FAILURE.
 //
-// When an attempt is interrupted, the command and all processes of its group get SIGTERM, and
-// SIGKILL 10 s later. On Linux the command is also killed when scute is killed. Processes that a
-// successful command started keep running.
+// When an attempt is interrupted, all processes of the command's group get SIGTERM, and SIGKILL 10
+// s later. On Linux the command is also killed when scute is killed. Processes that a successful
+// command started keep running.
 //
 // The manifest defines the inverse: `undo: {command: [...]}`.
 type Kind struct {
-	// Enabled must be set. Otherwise a user who may create a WorkflowRun could run commands in the daemon.
+	// Enabled must be set. Otherwise anyone who may create a WorkflowRun could run commands in the
+	// daemon.
 	Enabled bool
 }
 
@@ -51,7 +52,8 @@ const (
 	outputLimit = 64 << 10
 	// stopTimeout is the time between SIGTERM and SIGKILL.
 	stopTimeout = 10 * time.Second
-	// drainTimeout is how long the output of an ended command is read if other processes hold it open.
+	// drainTimeout is how long the output of an ended command is read if other processes hold it
+	// open.
 	drainTimeout = 2 * time.Second
 )
 
@@ -124,18 +126,19 @@ func (e *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return readOutput(filepath.Join(dir, "output"))
 }
 
-// Undo returns a KeptError: the inverse of a command is another command, which the manifest defines as undo.
+// Undo returns a KeptError: the inverse of a command is another command, which the manifest defines
+// as undo.
 func (*Kind) Undo(context.Context, *task.Call) error {
 	return &task.KeptError{Reason: "a command has no built-in inverse, and the task sets no undo"}
 }
 
-// ReadsInputs declares that a command gets its inputs, in a file.
+// ReadsInputs declares that a command gets its inputs in a file.
 func (*Kind) ReadsInputs() {}
 
 // Irreversible returns true, because a command has no built-in inverse.
 func (*Kind) Irreversible(json.RawMessage) bool { return true }
 
-// writeFiles writes the files for the command, and returns the environment variables with their paths.
+// writeFiles writes the command's files and returns the environment variables with their paths.
 func writeFiles(dir string, c *task.Call) ([]string, error) {
 	inputs := c.Inputs
 	if inputs == nil {

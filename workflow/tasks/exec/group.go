@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// runGroup runs a command in a separate process group and waits until it ends. When ctx ends, the
+// runGroup runs a command in its own process group and waits until it ends. When ctx ends, the
 // group gets SIGTERM, and its remaining processes get SIGKILL after grace.
 func runGroup(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
 	cmd.SysProcAttr = groupAttributes()
@@ -53,7 +53,7 @@ func runGroup(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
 			}
 			return errors.Join(ctx.Err(), err)
 		}
-		if ended == nil && syscall.Kill(group, 0) != nil { // no process of the group runs
+		if ended == nil && syscall.Kill(group, 0) != nil { // no process of the group is left
 			return errors.Join(ctx.Err(), err)
 		}
 	}

@@ -2,7 +2,7 @@ package exec
 
 import "syscall"
 
-// groupAttributes returns attributes with which a command gets a process group, and is killed when this process dies.
+// groupAttributes creates a process group that is killed when this process dies.
 func groupAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }

@@ -4,8 +4,7 @@ package exec
 
 import "syscall"
 
-// groupAttributes returns attributes with which a command gets a process group. Only Linux can kill
-// it when this process dies.
+// groupAttributes creates a process group. Only Linux can kill it when this process dies.
 func groupAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// logLimit bounds the log of one attempt on disk, in bytes.
+	// logLimit limits the log of one attempt on disk, in bytes.
 	logLimit = 64 << 20
-	// tailBytes is how many bytes of the end of the output are kept in memory.
+	// tailBytes is how much of the end of the output is kept in memory.
 	tailBytes = 16 << 10
 )
 
-// attemptLog writes the output of a command to a file in the run's folder, if there is one, and
-// keeps its end for a message.
+// attemptLog writes the output of a command to a file in the run's directory, if there is one, and
+// keeps the end for a message.
 type attemptLog struct {
 	mu      sync.Mutex
 	file    *os.File
@@ -25,7 +25,7 @@ type attemptLog struct {
 	tail    []byte
 }
 
-// openLog opens the log of an attempt. It does not redact the content, because the folder belongs to the operator.
+// openLog does not redact the content, because the directory belongs to the operator.
 func openLog(c *task.Call) (*attemptLog, error) {
 	if c.Dir == "" {
 		return &attemptLog{}, nil

@@ -8,24 +8,24 @@ import (
 	"scute.dev/internal/redact"
 )
 
-// body is the part of an answer that a task keeps. It is limited to the size of an output, because
-// many tasks read answers at the same time from servers that are not trusted.
+// body is the part of a response that a task keeps. It is limited to the size of an output, because
+// many tasks read responses of untrusted servers at the same time.
 type body struct {
-	// beginning contains up to httpBodyOutput bytes; truncated reports whether there were more.
+	// beginning contains up to httpBodyOutput bytes. truncated means that there were more.
 	beginning []byte
 	truncated bool
-	// found reports whether the text is in the first httpBodyLimit bytes.
+	// found means that the text is in the first httpBodyLimit bytes.
 	found bool
 }
 
 // readBody reads up to httpBodyLimit bytes and searches for a text in them. It reads that much even
-// without a text, because a server may work until its answer is read.
+// without a text, because a server may work until its response is read.
 func readBody(from io.Reader, text string) (*body, error) {
 	const part = 4 << 10
 	b := &body{found: text == ""}
 	from = io.LimitReader(from, httpBodyLimit)
 	wanted := []byte(text)
-	window := make([]byte, 0, len(wanted)+part) // the last part, after the end of the previous one, where the text may begin
+	window := make([]byte, 0, len(wanted)+part) // the last part, preceded by the end of the one before, where the text may begin
 	for {
 		n, err := from.Read(window[len(window):cap(window)])
 		read := window[len(window) : len(window)+n]
@@ -43,7 +43,7 @@ func readBody(from io.Reader, text string) (*body, error) {
 	}
 }
 
-// removeSecrets replaces the secrets in the beginning. If the answer was cut, it also drops the
+// removeSecrets replaces the secrets in the beginning. If the body was truncated, it also drops the
 // end, which may contain a part of a secret.
 func (b *body) removeSecrets(secrets [][]byte) {
 	longest := 1 // in bytes

@@ -20,10 +20,10 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Kind makes one request and checks the answer. It follows redirects on the same host only, and
+// Kind makes one request and checks the response. It follows redirects only on the same host. It
 // sends the key of the task as Idempotency-Key, which is the same in all attempts.
 //
-// A status of 400 to 499 is final, except for 408 and 429; after any other unexpected answer the
+// A status of 400 to 499 is final, except for 408 and 429. After any other unexpected response the
 // task may be retried. In the daemon it cannot reach the daemon's machine or link-local addresses.
 // The manifest defines the inverse: `undo: {kind: HTTP, with: {...}}`.
 type Kind struct {
@@ -78,10 +78,9 @@ const (
 	httpBodyError  = 300
 )
 
-// output is the output of HTTP.
 type output struct {
 	Status int `json:"status"`
-	// Body is the body of an answer in JSON of up to 16 KiB.
+	// Body is the body of a JSON response of up to 16 KiB.
 	Body json.RawMessage `json:"body,omitempty"`
 }
 
@@ -120,8 +119,8 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	return problems
 }
 
-// checkURLSecrets returns problems for secrets in a URL template. It checks the template with
-// defaults filled in and with outputs filled in, because a reference may hide the text after it.
+// checkURLSecrets checks a URL template for secrets, once with defaults and once with placeholders
+// for outputs, because a reference may hide the text after it.
 func checkURLSecrets(templated string) []workflow.Problem {
 	literal := task.FillDefaults(templated)
 	outputs := workflow.ReplaceReferences(templated, func(workflow.Reference) string { return outputPlaceholder })
@@ -141,7 +140,7 @@ func checkURLSecrets(templated string) []workflow.Problem {
 // outputPlaceholder replaces the reference to an output.
 const outputPlaceholder = "${}"
 
-// userOf returns the user and the password in a URL.
+// userOf returns the userinfo of a URL: the user and the password.
 func userOf(u string) (user string, ok bool) {
 	u, _, _ = strings.Cut(u, "#")
 	u, _, _ = strings.Cut(u, "?")
@@ -153,7 +152,6 @@ func userOf(u string) (user string, ok bool) {
 	return host[:max(at, 0)], at >= 0
 }
 
-// checkQuerySecrets returns problems for secrets in the query of a URL.
 func checkQuerySecrets(u string) []workflow.Problem {
 	var problems []workflow.Problem
 	u, _, _ = strings.Cut(u, "#")
@@ -193,7 +191,7 @@ func (h *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, access.RequestError(request, err)
 	}
-	body.removeSecrets(secrets) // an answer may repeat parts of the request
+	body.removeSecrets(secrets) // a response may repeat parts of the request
 	if err := with.Expect.check(response, body, h.Clusters.IsLocal()); err != nil {
 		return nil, fmt.Errorf("%s: %w", access.DescribeRequest(request), err)
 	}
@@ -205,7 +203,7 @@ func (h *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return json.Marshal(out)
 }
 
-// request returns the request and the secrets in it, which must be removed from the answer.
+// request returns the request and the secrets in it, which must be removed from the response.
 func (h *Kind) request(ctx context.Context, c *task.Call, with *With) (request *http.Request, secrets [][]byte, err error) {
 	body := []byte(with.Body)
 	kind := "application/json"
@@ -265,7 +263,8 @@ func (h *Kind) request(ctx context.Context, c *task.Call, with *With) (request *
 	return request, secrets, nil
 }
 
-// encodedForms returns the forms in which an answer may contain a value: plain, in a JSON string and in a URL.
+// encodedForms returns the forms in which a response may contain a value: plain, in a JSON string
+// and in a URL.
 func encodedForms(value []byte) [][]byte {
 	all := [][]byte{value, []byte(url.QueryEscape(string(value))), []byte(url.PathEscape(string(value)))}
 	var text bytes.Buffer
@@ -280,9 +279,9 @@ func encodedForms(value []byte) [][]byte {
 	return all
 }
 
-// check compares the answer with what is expected. In a local run, the error contains the beginning
-// of the answer. In the daemon it does not, because the author of a WorkflowRun may not be allowed
-// to read what the daemon can reach.
+// check compares the response with the expected one. Only a local run's error contains the
+// beginning of the response, because the author of a WorkflowRun may not be allowed to read what
+// the daemon can reach.
 func (e *HTTPExpect) check(response *http.Response, kept *body, local bool) error {
 	expected := slices.Contains(e.Status, response.StatusCode)
 	if len(e.Status) == 0 {

@@ -26,11 +26,11 @@ import (
 
 // Kind runs a Kubernetes Job until it ends.
 //
-// If an interrupted attempt left an unfinished Job of this step, the next attempt waits for it. An
-// attempt deletes a Job with other inputs, because an operator has corrected them since. After a
-// failed Job it creates another one. An attempt that times out deletes its Job; a cancelled attempt
-// keeps it for the next one. When a Job fails, the ends of its pods' logs are kept. The undo
-// deletes all Jobs of the step.
+// If an interrupted attempt left an unfinished Job of this step, the next attempt waits for it. It
+// deletes a Job with other inputs, which an operator has corrected since. After a failed Job it
+// creates another one. An attempt that times out deletes its Job; a cancelled attempt keeps it for
+// the next one. When a Job fails, the ends of its pods' logs are kept. The undo deletes all Jobs of
+// the step.
 type Kind struct {
 	Clusters *access.Clusters
 }
@@ -55,17 +55,18 @@ type With struct {
 }
 
 const (
-	// jobLabel is a label with a hash of the step's key, which selects the Jobs of a step.
+	// jobLabel selects the Jobs of a step by a hash of its key.
 	jobLabel = "scute.dev/step"
-	// jobExecution is the number of the execution that created a Job. Each execution creates another Job.
+	// jobExecution is the number of the execution that created a Job. Each execution creates
+	// another Job.
 	jobExecution = "scute.dev/execution"
 	// jobInputs is a hash of the inputs of a Job.
 	jobInputs = "scute.dev/inputs"
-	// cleanupTimeout bounds the deletion of the Job of an attempt that timed out.
+	// cleanupTimeout limits the deletion of the Job of an attempt that timed out.
 	cleanupTimeout = 10 * time.Second
 )
 
-// Validate checks the inputs. Only Validate refuses a Job that is deleted soon after its end; Run
+// Validate checks the inputs. Only Validate rejects a Job that is deleted soon after its end. Run
 // does not, because the Job may exist already.
 func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	if problems := check(with); len(problems) > 0 {
@@ -114,7 +115,8 @@ func check(with json.RawMessage) []workflow.Problem {
 	return problems
 }
 
-// checkContainer returns problems for secrets and scripts in the command, arguments and environment of a container.
+// checkContainer checks the command, arguments and environment of a container for secrets and
+// scripts.
 func checkContainer(field string, c *corev1.Container) []workflow.Problem {
 	var problems []workflow.Problem
 	for i, env := range c.Env {
@@ -126,17 +128,15 @@ func checkContainer(field string, c *corev1.Container) []workflow.Problem {
 	return append(problems, task.CheckScripts(field+"command", c.Command, field+"args", c.Args, "pass it by env, and use the variable in quotes, \"$NAME\"")...)
 }
 
-// publicValue matches the value of a variable that is not a secret, whatever its name is: a switch,
-// or references to variables, which may come from Secrets, after an optional scheme of a header.
+// publicValue matches a value that is not a secret, whatever its variable's name is: a switch, or
+// references to variables (which may come from Secrets) after an optional header scheme.
 var publicValue = regexp.MustCompile(`(?i)^(yes|no|true|false|on|off|0|1|((bearer|basic) )?(\$\([^$()]+\))*)$`)
 
-// record is what Job records before it acts.
 type record struct {
 	Cluster   access.Pinned `json:"cluster,omitzero"`
 	Namespace string        `json:"namespace"`
 }
 
-// output is the output of Job.
 type output struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -192,7 +192,7 @@ func (j *Kind) findUnfinished(ctx context.Context, c *task.Call, cluster *access
 		return nil, err
 	}
 	slices.SortFunc(jobs, func(a, b unstructured.Unstructured) int {
-		return b.GetCreationTimestamp().Compare(a.GetCreationTimestamp().Time) // the newest first
+		return b.GetCreationTimestamp().Compare(a.GetCreationTimestamp().Time) // newest first
 	})
 	for i := range jobs {
 		end, _ := access.JobEnd(&jobs[i])
@@ -211,16 +211,16 @@ func (j *Kind) findUnfinished(ctx context.Context, c *task.Call, cluster *access
 	return nil, nil //nolint:nilnil // nil if there is none
 }
 
-// inputsHash returns a hash of the inputs in the log, with outputs filled in. It does not change
-// with the version of scute or Kubernetes.
+// inputsHash hashes the inputs in the log, with outputs substituted. It does not change with the
+// version of scute or Kubernetes.
 func inputsHash(c *task.Call) string { return task.Hash(string(c.With)) }
 
 func stepJobs(c *task.Call, namespace string) *access.ObjectSelector {
 	return &access.ObjectSelector{APIVersion: "batch/v1", Kind: "Job", Namespace: namespace, LabelSelector: jobLabel + "=" + task.Hash(c.Key())}
 }
 
-// createJob creates the Job of this attempt. Its name follows from the step and the attempt, so
-// that an interrupted creation does not lead to a second Job.
+// createJob derives the Job's name from the step and the attempt, so that an interrupted creation
+// does not lead to a second Job.
 func (j *Kind) createJob(ctx context.Context, c *task.Call, cluster *access.Cluster, with *With, namespace string) (*unstructured.Unstructured, error) {
 	ref := access.ObjectRef{APIVersion: "batch/v1", Kind: "Job", Namespace: namespace, Name: jobName(c)}
 	job := &batchv1.Job{
@@ -293,7 +293,7 @@ func jobName(c *task.Call) string {
 	return fmt.Sprintf("%s-%s-%d", name, task.Hash(c.Key())[:10], c.Attempt)
 }
 
-// waitEnd waits for the end of a Job and returns the Job if it has succeeded.
+// waitEnd waits for the end of a Job and returns it if it succeeded.
 func (j *Kind) waitEnd(ctx context.Context, c *task.Call, cluster *access.Cluster, ref access.ObjectRef) (job *unstructured.Unstructured, err error) {
 	var failed, pod string
 	var asked time.Time
@@ -335,7 +335,8 @@ func (j *Kind) waitEnd(ctx context.Context, c *task.Call, cluster *access.Cluste
 	return job, nil
 }
 
-// abandon deletes the Job of an attempt that timed out, so that the next attempt does not wait for it.
+// abandon deletes the Job of an attempt that timed out, so that the next attempt does not wait for
+// it.
 func (j *Kind) abandon(ctx context.Context, c *task.Call, cluster *access.Cluster, job *unstructured.Unstructured) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()

@@ -22,14 +22,14 @@ const (
 	podLogsTimeout = 20 * time.Second
 	podLogsMaxPods = 5
 	podLogsBytes   = int64(64 << 10)
-	// podInterval is how often the pod of a running Job is read, because the result is written to the event log.
+	// podInterval is how often a running Job's pod is read. The result is written to the event log.
 	podInterval = 30 * time.Second
 )
 
-// podLogs saves the ends of the logs of a Job's pods in the folder of a local run, and returns the
-// last lines for a message. If the logs cannot be read, the message contains that, because the
-// failure of the Job is more important. The daemon saves nothing, because its folder shares the
-// volume with the event log, and its users cannot read it.
+// podLogs returns the last lines of a Job's pods for a message, or why they cannot be read: the
+// failure of the Job is more important. A local run also saves the ends of the logs in its
+// directory. The daemon saves nothing, because its users could not read it, and it would share the
+// volume with the event log.
 func podLogs(ctx context.Context, cl *access.Cluster, c *task.Call, ref access.ObjectRef, local bool) string {
 	ctx, cancel := context.WithTimeout(ctx, podLogsTimeout)
 	defer cancel()
@@ -54,8 +54,8 @@ func podLogs(ctx context.Context, cl *access.Cluster, c *task.Call, ref access.O
 	}
 }
 
-// podSummary returns the name, the state and the last line of the newest pod of a Job for a
-// message; "" if there is none. It omits parts that may not be read.
+// podSummary describes the newest pod of a Job and its last line of log for a message, or returns
+// "". It omits parts that may not be read.
 func podSummary(ctx context.Context, cl *access.Cluster, ref access.ObjectRef) string {
 	clients, err := corev1client.NewForConfig(cl.Config)
 	if err != nil {
@@ -87,7 +87,6 @@ func podSummary(ctx context.Context, cl *access.Cluster, ref access.ObjectRef) s
 	return text
 }
 
-// jobSelector returns a selector for the pods of a Job.
 func jobSelector(ref access.ObjectRef) string { return "batch.kubernetes.io/job-name=" + ref.Name }
 
 func readPodLogs(ctx context.Context, cl *access.Cluster, ref access.ObjectRef) (string, error) {

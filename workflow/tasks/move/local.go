@@ -18,12 +18,13 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// localBase returns the id of the first move of a task: namespace/name/hash of the key.
+// localBase returns the ID of the first move of a task: NAMESPACE/RUN-TASK/HASH, with a hash of the
+// key.
 func (m *Kind) localBase(c *task.Call) string {
 	return fmt.Sprintf("%s/%s-%s/%s", c.Namespace, c.Name, c.Task, task.Hash(c.Key())[:8])
 }
 
-// readState reads a move from the log. It returns the zero State for a missing move.
+// readState returns the zero State for a missing move.
 func (m *Kind) readState(ctx context.Context, id string) (mover.State, error) {
 	var s mover.State
 	records, err := m.Log.Read(ctx, eventlog.Aggregate{Kind: eventlog.KindMove, ID: id}, 0)
@@ -39,7 +40,7 @@ func (m *Kind) readState(ctx context.Context, id string) (mover.State, error) {
 	return s, nil
 }
 
-// current returns the first move of a task that is unfinished, has succeeded, or does not exist.
+// current returns the task's first move that is unfinished, has succeeded, or does not exist.
 func (m *Kind) current(ctx context.Context, record moveRecord) (id string, s mover.State, err error) {
 	for n := 1; ; n++ {
 		id = record.nth(n)
@@ -116,7 +117,7 @@ func (m *Kind) undoLocal(ctx context.Context, c *task.Call, record moveRecord) e
 	}
 }
 
-// newRunner returns a runner for one move. It opens both sides again, because the process may have restarted since.
+// newRunner opens both sides again, because the process may have restarted since.
 func (m *Kind) newRunner(ctx context.Context, c *task.Call, record moveRecord) (*runner.Runner, error) {
 	if m.Log == nil {
 		return nil, task.Final(errors.New("a move needs an event log, and there is none"))
@@ -139,7 +140,7 @@ func (m *Kind) newRunner(ctx context.Context, c *task.Call, record moveRecord) (
 	}, nil
 }
 
-// openSide opens a management cluster with the name that the messages of a move use.
+// openSide opens a management cluster under the name that the messages of a move use.
 func (m *Kind) openSide(ctx context.Context, c *task.Call, name string, ref access.ClusterRef) (*kube.Cluster, error) {
 	cluster, err := m.Clusters.Open(ctx, c, ref)
 	if err != nil {
@@ -160,7 +161,7 @@ func (t *progressPerformer) Perform(ctx context.Context, s *mover.State, step mo
 	return t.Performer.Perform(ctx, s, step, emit)
 }
 
-// moveSpec returns the spec for the log. It omits a kubeconfig file, because the path is specific to this machine.
+// moveSpec omits a kubeconfig file, because its path is specific to this machine.
 func moveSpec(c *task.Call, w With) mover.Spec {
 	s := mover.Spec{
 		Namespace: cmp.Or(w.Namespace, c.Namespace), Name: c.Name + "-" + c.Task, Clusters: w.Clusters, All: w.All, CarryStatus: w.CarryStatus, AcceptLoss: w.AcceptLoss,

@@ -23,15 +23,15 @@ import (
 // In a local run this process drives the move, as a separate aggregate in the run's log. In the
 // daemon the Kind creates a Move resource with the run's ServiceAccount, and waits until it ends.
 //
-// An attempt that is cancelled, times out or dies does not end the move, and the next attempt
-// continues it. The next attempt only begins another move if the last one was rolled back or
-// refused.
+// An attempt that is cancelled, times out or dies does not end the move: the next attempt continues
+// it. It begins another move only if the last one was rolled back or rejected.
 //
-// The undo rolls back a move that has not been verified. It does not move clusters back after that.
-// A task that must do so needs `undo: {kind: Move, with: ...}`, with from and to exchanged.
+// The undo rolls back a move that has not been verified. It does not move clusters back after that:
+// set `undo: {kind: Move, with: ...}`, with from and to exchanged.
 type Kind struct {
 	Clusters *access.Clusters
-	// Log is the log of the run; Incarnation is the name of this process in it. Both are for local runs.
+	// Log is the log of the run, and Incarnation the name of this process in it. Both are for local
+	// runs.
 	Log         aggregate.Log
 	Incarnation string
 	// Resource creates a Move resource instead, in the daemon.
@@ -70,24 +70,24 @@ type MoveTimeouts struct {
 
 // moveRecord is what Move records before it acts, to reach both sides again.
 type moveRecord struct {
-	// Base is the name of the first move of this task; the next moves have the suffixes -2, -3, ...
+	// Base is the name of the first move of this task. Further moves have the suffixes -2, -3, ...
 	Base string            `json:"base"`
 	From access.ClusterRef `json:"from,omitzero"`
 	To   access.ClusterRef `json:"to"`
-	// Number is the number of the latest Move resource, starting at 1. It is 0 for the first Move,
-	// and in a local run. Earlier Moves have ended, and may be deleted.
+	// Number is the number of the latest Move resource, from 1. It is 0 for the first Move and in a
+	// local run. Earlier Moves have ended and may be deleted.
 	Number int `json:"number,omitempty"`
 }
 
 type output struct {
-	// Move is the id in the log; in the daemon the name of the Move resource.
+	// Move is the ID in the log, or in the daemon the name of the Move resource.
 	Move     string `json:"move"`
 	Clusters int    `json:"clusters"`
 	Objects  int    `json:"objects"`
 	Message  string `json:"message,omitempty"`
 }
 
-// ErrMoved is the final error of an undo after a completed move, which is not undone.
+// ErrMoved is the final error of an undo after a completed move.
 var ErrMoved = errors.New("the clusters have been moved, and a completed move is not undone: to move them back, set undo of the task to kind " +
 	"Move with from and to exchanged")
 
@@ -172,8 +172,8 @@ func (m *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return m.runLocal(ctx, c, record, w)
 }
 
-// findBegun returns the move that an attempt would continue, and its spec; id is "" if the attempt
-// would begin a move. It sets the number in the record.
+// findBegun returns the ID and the spec of the move that an attempt would continue. The ID is "" if
+// the attempt would begin a move. It sets the number in the record.
 func (m *Kind) findBegun(ctx context.Context, c *task.Call, record *moveRecord) (id string, spec mover.Spec, err error) {
 	if !m.Resource {
 		id, s, err := m.current(ctx, *record)
@@ -200,8 +200,7 @@ func (m *Kind) findBegun(ctx context.Context, c *task.Call, record *moveRecord) 
 	}, nil
 }
 
-// sameSpec reports whether a move was requested with the same inputs. It ignores the timeouts,
-// because a move that has begun keeps its timeouts.
+// sameSpec ignores the timeouts, because a move that has begun keeps them.
 func sameSpec(asked, wanted mover.Spec) bool {
 	return asked.Namespace == wanted.Namespace && asked.All == wanted.All && asked.Target == wanted.Target &&
 		slices.Equal(asked.Clusters, wanted.Clusters) && slices.Equal(asked.CarryStatus, wanted.CarryStatus) && slices.Equal(asked.AcceptLoss, wanted.AcceptLoss)
@@ -222,8 +221,8 @@ func (m *Kind) Undo(ctx context.Context, c *task.Call) error {
 	return m.undoLocal(ctx, c, record)
 }
 
-// Removes reports whether the step may have moved an object away: whether the object is in its
-// namespace. It does not compare clusters, because the same cluster can be reached in different
+// Removes reports whether the step may have moved an object away, that is, whether the object is in
+// its namespace. It does not compare clusters, because one cluster can be reached in different
 // ways.
 func (*Kind) Removes(c *task.Call, o task.Object) bool {
 	var w With
@@ -231,7 +230,7 @@ func (*Kind) Removes(c *task.Call, o task.Object) bool {
 	return err != nil || cmp.Or(w.Namespace, c.Namespace) == o.Namespace
 }
 
-// nth returns the name of the n-th move of a task, from 1.
+// nth returns the name of the task's n-th move, from 1.
 func (r moveRecord) nth(n int) string {
 	if n == 1 {
 		return r.Base

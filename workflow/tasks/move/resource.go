@@ -23,10 +23,9 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// maxMoveName bounds the name of a Move resource, with space for the suffixes.
+// maxMoveName limits the name of a Move resource and leaves space for the suffixes.
 const maxMoveName = 200
 
-// resourceBase returns the name of the first Move of a task.
 func resourceBase(c *task.Call) string {
 	name := strings.ToLower(c.Name + "-" + c.Task)
 	return strings.Trim(name[:min(len(name), maxMoveName)], "-.") + "-" + task.Hash(c.Key())[:8]
@@ -92,8 +91,8 @@ func (m *Kind) undoResource(ctx context.Context, c *task.Call, record moveRecord
 	return nil
 }
 
-// currentMove returns the first Move of a task that is unfinished or has succeeded, and its number.
-// Without a UID, the Move must be created.
+// currentMove returns the task's first Move that is unfinished or has succeeded, and its number. A
+// Move without a UID has yet to be created.
 func currentMove(ctx context.Context, own *access.Cluster, c *task.Call, record moveRecord) (move *v1alpha1.Move, n int, err error) {
 	for n = max(1, record.Number); ; n++ {
 		move, err := getMove(ctx, own, c.Namespace, record.nth(n))
@@ -153,7 +152,7 @@ func createMove(ctx context.Context, own *access.Cluster, c *task.Call, name str
 		return own.Client.Create(ctx, &unstructured.Unstructured{Object: content}, client.FieldOwner(kube.FieldManager))
 	})
 	if apierrors.IsAlreadyExists(err) {
-		return nil // an attempt that got no answer had created it
+		return nil // an earlier request without a response created it
 	}
 	return err
 }
@@ -177,7 +176,7 @@ func waitForMove(ctx context.Context, own *access.Cluster, c *task.Call, name st
 	}
 }
 
-// resourceError returns an error that is final if another attempt cannot help.
+// resourceError makes an error final if another attempt cannot help.
 func resourceError(err error) error {
 	switch {
 	case err == nil, task.IsFinal(err), errors.Is(err, context.Canceled):

@@ -40,7 +40,7 @@ func newPauser(ctx context.Context, cluster *access.Cluster, c *task.Call, recor
 	return h, nil
 }
 
-// openRecorded returns the pauser of a record, on the recorded cluster.
+// openRecorded returns a pauser on the recorded cluster.
 func openRecorded(ctx context.Context, clusters *access.Clusters, c *task.Call, record Record) (*pauser, error) {
 	cluster, err := clusters.OpenPinned(ctx, c, record.Cluster)
 	if err != nil {
@@ -49,8 +49,8 @@ func openRecorded(ctx context.Context, clusters *access.Clusters, c *task.Call, 
 	return newPauser(ctx, cluster, c, record)
 }
 
-// restoreRecord ends the pause of a record. It restores exactly the recorded state, on objects that
-// still have the annotation of the Pause.
+// restoreRecord restores exactly the recorded state, only on objects that still have the annotation
+// of the Pause.
 func restoreRecord(ctx context.Context, clusters *access.Clusters, c *task.Call, record Record) error {
 	h, err := openRecorded(ctx, clusters, c, record)
 	if err != nil {
@@ -59,8 +59,8 @@ func restoreRecord(ctx context.Context, clusters *access.Clusters, c *task.Call,
 	return classifyError(h.restore(ctx))
 }
 
-// readState reads the state of all objects to pause. For objects that an earlier attempt has
-// paused, it keeps the earlier record.
+// readState reads the state of all objects to pause. For objects that an earlier attempt paused, it
+// keeps the earlier record.
 func (h *pauser) readState(ctx context.Context, w With, earlier Record) error {
 	if h.hold != nil {
 		found, err := h.hold.Inspect(ctx, earlier.Roots)
@@ -75,7 +75,7 @@ func (h *pauser) readState(ctx context.Context, w With, earlier Record) error {
 				return fmt.Errorf("with.clusters: Cluster %s/%s does not exist: correct the name or the namespace", h.record.Namespace, name)
 			}
 		}
-		// Objects that the earlier attempt has paused must not count as stale.
+		// Objects that an earlier attempt paused must not count as stale.
 		if len(earlier.Roots) > 0 {
 			found.Stale = earlier.Stale
 		}
@@ -106,7 +106,7 @@ func (h *pauser) readState(ctx context.Context, w With, earlier Record) error {
 	return nil
 }
 
-// set pauses the objects that look has read, and waits until all have acknowledged the pause.
+// set pauses the objects that readState found, and waits until all have acknowledged the pause.
 func (h *pauser) set(ctx context.Context, limit time.Duration) (output, error) {
 	out := output{Record: h.record}
 	state := pause.State{Roots: pauseRoots(h.found.Roots), Baseline: h.found.Baseline(), Acks: make(map[object.Ref]pause.Signal)}
@@ -137,7 +137,8 @@ func (h *pauser) set(ctx context.Context, limit time.Duration) (output, error) {
 	return out, err
 }
 
-// setAgain pauses again what restore has resumed, except objects that another client has paused or resumed since.
+// setAgain pauses again what restore resumed, except objects that another client has paused or
+// resumed since.
 func (h *pauser) setAgain(ctx context.Context) (err error) {
 	if h.hold != nil {
 		if h.found, err = h.hold.Inspect(ctx, h.record.Roots); err != nil {
@@ -153,7 +154,8 @@ func (h *pauser) setAgain(ctx context.Context) (err error) {
 	return err
 }
 
-// awaitAcks waits until no object of the Clusters is pending and two consecutive evaluations had the same objects.
+// awaitAcks waits until no object of the Clusters is pending and two consecutive evaluations saw
+// the same objects.
 func (h *pauser) awaitAcks(ctx context.Context, s *pause.State, out *output, limit time.Duration) error {
 	if h.hold == nil {
 		return nil
@@ -188,7 +190,7 @@ func (h *pauser) awaitAcks(ctx context.Context, s *pause.State, out *output, lim
 	}
 }
 
-// restore restores the recorded state, and waits a short time for the controllers to resume.
+// restore restores the recorded state and briefly waits for the controllers to resume.
 func (h *pauser) restore(ctx context.Context) error {
 	for _, s := range h.record.Switches {
 		if err := h.setSwitch(ctx, s, false); err != nil {

@@ -22,13 +22,13 @@ import (
 
 // Kind pauses the controllers of Cluster API, Flux and EKS Anywhere during a run.
 //
-// Before it pauses an object, it records the object's pause state and who had set it. An object
-// that was paused before is not changed, and stays paused. The engine undoes a Pause at the end of
-// every run, whatever the outcome; a task Resume does it earlier.
+// Before it pauses an object, it records the object's pause state and who set it. An object that
+// was already paused is not changed and stays paused. The engine undoes a Pause at the end of every
+// run, whatever the outcome; a Resume task does it earlier.
 //
-// Only Cluster API's controllers acknowledge a pause. Flux and EKS Anywhere have no such signal:
-// the Pause waits until no work is in progress on their objects and they no longer change. The
-// output lists them as settled, not as acknowledged.
+// Only Cluster API's controllers acknowledge a pause. For Flux and EKS Anywhere, the Pause waits
+// until no work is in progress on their objects and they no longer change. The output lists these
+// as settled, not as acknowledged.
 type Kind struct {
 	Clusters *access.Clusters
 }
@@ -59,9 +59,9 @@ type PauseRef struct {
 	Name      string `json:"name"`
 }
 
-// Record is the record of a pause. The undo, and a task Resume, restore it.
+// Record is the record of a pause. The undo, or a Resume task, restores it.
 type Record struct {
-	// Holder is the holder in the annotations of the objects.
+	// Holder is the holder in the objects' annotations.
 	Holder    string        `json:"holder"`
 	Cluster   access.Pinned `json:"cluster,omitzero"`
 	Namespace string        `json:"namespace,omitempty"`
@@ -74,7 +74,6 @@ type Record struct {
 	Switches []pausedSwitch `json:"switches,omitempty"`
 }
 
-// output is the output of Pause: the record and the acknowledgements.
 type output struct {
 	Record
 	// Acknowledged counts the objects of the Clusters by the signal of their acknowledgement.
@@ -85,8 +84,8 @@ type output struct {
 
 const (
 	acknowledgeTimeout = 5 * time.Minute
-	// resumeTimeout is the timeout for controllers to resume after a restore. Exceeding it is no
-	// failure, because the state of the objects is restored.
+	// resumeTimeout limits the wait for controllers to resume. Exceeding it is no failure, because
+	// the state of the objects is restored.
 	resumeTimeout = 20 * time.Second
 )
 
@@ -143,7 +142,8 @@ func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if err := h.readState(ctx, w, earlier); err != nil {
 		return nil, classifyError(err)
 	}
-	// Not adopted, even if all objects were paused before, because the annotations must be removed.
+	// Never adopted, even if all objects were paused before, because the annotations must be
+	// removed.
 	if err := c.Prepare(ctx, h.record, false); err != nil {
 		return nil, err
 	}
@@ -154,10 +154,10 @@ func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return json.Marshal(out)
 }
 
-// Undo restores exactly the recorded state, on objects that still have this task's annotation. If
-// the run's ServiceAccount is no longer permitted to, for example because the namespace with its
-// RoleBindings is being deleted, Undo acts with the daemon's identity, because Cluster API does not
-// delete a paused Cluster.
+// Undo restores exactly the recorded state, only on objects that still have this task's annotation.
+// If the run's ServiceAccount is no longer permitted to, Undo acts with the daemon's identity.
+// Otherwise a namespace whose RoleBindings were deleted first could never be deleted, because
+// Cluster API does not delete a paused Cluster.
 func (p *Kind) Undo(ctx context.Context, c *task.Call) error {
 	if len(c.Undo) == 0 {
 		return nil

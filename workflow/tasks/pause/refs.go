@@ -13,7 +13,7 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// API groups of the objects with switches, and the annotation of EKS Anywhere.
+// The API groups of objects with switches, and the annotation of EKS Anywhere.
 const (
 	fluxKustomizeGroup = "kustomize.toolkit.fluxcd.io"
 	fluxHelmGroup      = "helm.toolkit.fluxcd.io"
@@ -21,7 +21,7 @@ const (
 	eksaPaused         = eksaGroup + "/paused"
 )
 
-// selectedSwitches returns the switches that the inputs select, without their state.
+// selectedSwitches returns the selected switches without their state.
 func selectedSwitches(ctx context.Context, cluster *access.Cluster, c *task.Call, w With, namespace string) ([]pausedSwitch, error) {
 	var selected []pausedSwitch
 	for _, r := range w.Kustomizations {
@@ -47,8 +47,8 @@ func selectedSwitches(ctx context.Context, cluster *access.Cluster, c *task.Call
 	return selected, nil
 }
 
-// eksaConfigs returns the configurations of an EKS Anywhere Cluster that have separate controllers:
-// its datacenter and its machine groups.
+// eksaConfigs returns the configurations of an EKS Anywhere Cluster that have their own
+// controllers: its datacenter and its machine groups.
 func eksaConfigs(cluster *unstructured.Unstructured) []object.Ref {
 	var refs []object.Ref
 	add := func(from map[string]any, path ...string) {

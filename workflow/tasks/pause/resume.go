@@ -10,9 +10,8 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// ResumeKind lifts the pause of a task Pause before the run ends. It restores exactly the state
-// that the Pause recorded, so an object that was paused before the run remains paused. Its undo
-// pauses again.
+// ResumeKind ends the pause of a Pause task before the run ends. It restores exactly the recorded
+// state, so an object that was paused before the run stays paused. Its undo pauses again.
 type ResumeKind struct {
 	Clusters *access.Clusters
 }
@@ -23,7 +22,7 @@ type ResumeWith struct {
 	Task string `json:"task"`
 }
 
-// resumed is the record and the output of a Resume.
+// resumed is both the record and the output of a Resume.
 type resumed struct {
 	Task string `json:"task"`
 	// Restored is the number of objects whose earlier state was restored.
@@ -43,7 +42,7 @@ func (*ResumeKind) Validate(with json.RawMessage) []workflow.Problem {
 	return nil
 }
 
-// Releases returns the name of the Pause to lift.
+// Releases returns the name of the Pause task.
 func (*ResumeKind) Releases(with json.RawMessage) string {
 	var w ResumeWith
 	if err := json.Unmarshal(with, &w); err != nil {
@@ -79,8 +78,8 @@ func (r *ResumeKind) Run(ctx context.Context, c *task.Call) (json.RawMessage, er
 	return json.Marshal(record)
 }
 
-// Undo pauses again for the Pause, whose undo lifts the pause later. It does not change objects
-// that another client has paused or resumed since.
+// Undo pauses again on behalf of the Pause, whose own undo ends the pause later. It does not change
+// objects that another client has paused or resumed since.
 func (r *ResumeKind) Undo(ctx context.Context, c *task.Call) error {
 	if len(c.Undo) == 0 {
 		return nil

@@ -18,20 +18,21 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// pausedSwitch is the recorded state of an object with a switch that pauses it.
+// pausedSwitch is the recorded state of an object that a switch pauses.
 type pausedSwitch struct {
 	Ref object.Ref `json:"ref"`
 	UID types.UID  `json:"uid"`
-	// Annotation is the switch; empty for the field spec.suspend.
+	// Annotation is the switch; "" means the field spec.suspend.
 	Annotation string `json:"annotation,omitempty"`
 	// Previous is the earlier value; null if there was none.
 	Previous any `json:"previous"`
-	// Found means that the switch was on before, so it is not changed. By is the field manager that had set it.
+	// Found means that the switch was already on, so it is not changed. By is the field manager
+	// that set it.
 	Found bool   `json:"found,omitempty"`
 	By    string `json:"by,omitempty"`
 }
 
-// toggle returns the switch, with the value that Restore writes.
+// toggle returns the switch, with the earlier value as its off value.
 func (s pausedSwitch) toggle() hold.Switch {
 	if s.Annotation != "" {
 		return hold.Switch{Annotation: s.Annotation, On: "true", Off: s.Previous, Exact: true}
@@ -39,8 +40,8 @@ func (s pausedSwitch) toggle() hold.Switch {
 	return hold.Switch{Field: "suspend", On: true, Off: s.Previous, Exact: true}
 }
 
-// readSwitch reads the state of a switch. If the object has this task's annotation, readSwitch
-// returns the record of the earlier attempt.
+// readSwitch reads the state of a switch. If an earlier attempt has set it, readSwitch returns that
+// attempt's record.
 func (h *pauser) readSwitch(ctx context.Context, s pausedSwitch, earlier []pausedSwitch) (pausedSwitch, error) {
 	u, err := h.cluster.Get(ctx, s.Ref)
 	if err != nil {
@@ -68,7 +69,7 @@ func (h *pauser) readSwitch(ctx context.Context, s pausedSwitch, earlier []pause
 }
 
 // restorableSwitches returns the switches that still have the recorded value or this record's
-// annotation. All other switches were deleted, or changed by another client.
+// annotation. Other clients have deleted or changed the rest.
 func (h *pauser) restorableSwitches(ctx context.Context) (kept []pausedSwitch, err error) {
 	for _, s := range h.record.Switches {
 		u, err := h.cluster.Get(ctx, s.Ref)
@@ -107,12 +108,11 @@ func (h *pauser) setSwitch(ctx context.Context, s pausedSwitch, on bool) error {
 	return write(ctx, h.cluster.Kube, typ, pause.Root{Ref: s.Ref, UID: s.UID}, hold.RunHolder(h.record.Holder))
 }
 
-// settleTime is how long an object must be unchanged to count as settled.
+// settleTime is how long an object must stay unchanged to count as settled.
 const settleTime = 2 * time.Second
 
-// waitSettled waits until the controllers do not work on the objects any more. They cannot
-// acknowledge a pause, so settled checks that no work is in progress and that the objects do not
-// change.
+// waitSettled waits until no work is in progress on the objects and they no longer change, because
+// their controllers cannot acknowledge a pause.
 func (h *pauser) waitSettled(ctx context.Context, limit time.Duration) error {
 	if len(h.switches) == 0 {
 		return nil
@@ -154,7 +154,7 @@ func (h *pauser) waitSettled(ctx context.Context, limit time.Duration) error {
 	}
 }
 
-// isWorking reports whether a controller has work in progress, as kstatus and Flux define it.
+// isWorking follows kstatus and Flux.
 func isWorking(u *unstructured.Unstructured) bool {
 	reconciling, _, _ := object.Condition(u, "Reconciling")
 	ready, reason, _ := object.Condition(u, "Ready")

@@ -23,7 +23,7 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// inventory returns clusterctl's inventory, by label.
+// inventory returns clusterctl's inventory by label.
 func (a *providerManager) inventory(ctx context.Context) (map[string]provider, error) {
 	there := make(map[string]provider)
 	err := a.cluster.Kube.List(ctx, kube.InventoryType(), "", func(u *unstructured.Unstructured) error {
@@ -38,7 +38,7 @@ func (a *providerManager) inventory(ctx context.Context) (map[string]provider, e
 	return there, err
 }
 
-// plan compares the inputs with the inventory, and returns the record of the changes.
+// plan compares the inputs with the inventory and returns the changes to record.
 func (a *providerManager) plan(ctx context.Context, w With) (changeRecord, error) {
 	record := changeRecord{}
 	there, err := a.inventory(ctx)
@@ -83,7 +83,7 @@ func (a *providerManager) plan(ctx context.Context, w With) (changeRecord, error
 }
 
 // install reads the components of a provider, to check that they are available and to find their
-// namespace, and records which of them exist already.
+// namespace. It records which of them exist already.
 func (a *providerManager) install(ctx context.Context, want provider, namespace string) (installRecord, error) {
 	a.call.Progress("reading the components of " + want.String())
 	components, err := a.clusterctlClient.GetProviderComponents(ctx, want.Name+":"+want.Version, want.Type, clusterctl.ComponentsOptions{TargetNamespace: namespace})
@@ -116,12 +116,12 @@ func (a *providerManager) install(ctx context.Context, want provider, namespace 
 	return install, nil
 }
 
-// components returns the objects with a provider's labels in the cluster.
+// components returns the objects in the cluster that have a provider's labels.
 func (a *providerManager) components(ctx context.Context, p provider) ([]unstructured.Unstructured, error) {
 	return a.clusterClient.Proxy().ListResources(ctx, map[string]string{clusterctlv1.ClusterctlLabel: "", clusterv1.ProviderNameLabel: p.label()}, p.Namespace)
 }
 
-// applyChanges makes the changes that are still missing, because an earlier attempt may have made some of them.
+// applyChanges makes only the missing changes, because an earlier attempt may have made some.
 func (a *providerManager) applyChanges(ctx context.Context, w With) error {
 	there, err := a.inventory(ctx)
 	if err != nil {
@@ -156,7 +156,8 @@ func (a *providerManager) applyChanges(ctx context.Context, w With) error {
 	if len(installs) == 0 {
 		return nil
 	}
-	// Without a core provider clusterctl would add kubeadm, but only named providers must be installed.
+	// Without a core provider clusterctl would add kubeadm, but only named providers may be
+	// installed.
 	for _, kind := range []clusterctlv1.ProviderType{clusterctlv1.BootstrapProviderType, clusterctlv1.ControlPlaneProviderType} {
 		if len(install[kind]) == 0 {
 			install[kind] = []string{clusterctl.NoopProvider}
@@ -177,12 +178,13 @@ func (a *providerManager) applyChanges(ctx context.Context, w With) error {
 	return nil
 }
 
-// references are providers in the form of clusterctl's library, NAME:VERSION, by their type.
+// references maps types to providers in the form of clusterctl's library, NAME:VERSION.
 type references map[clusterctlv1.ProviderType][]string
 
 func (r references) add(p provider) { r[p.Type] = append(r[p.Type], p.Name+":"+p.Version) }
 
-// waitAvailable waits until every Deployment of the providers is available in its latest generation.
+// waitAvailable waits until every Deployment of the providers is available in its latest
+// generation.
 func (a *providerManager) waitAvailable(ctx context.Context, wanted []provider) error {
 	a.call.YieldSlot()
 	pace := access.NewBackoff()

@@ -31,7 +31,7 @@ type providerManager struct {
 	clusterClient    ctlcluster.Client
 	secretValues     []string
 	refusal          *refusals
-	responseError    *atomic.Pointer[error] // why the last answer ended early; nil if it did not
+	responseError    *atomic.Pointer[error] // why the last response ended early; nil if it did not
 }
 
 func (p *Kind) open(ctx context.Context, c *task.Call, cluster *access.Cluster, on access.ClusterRef, w *With) (*providerManager, error) {
@@ -113,7 +113,6 @@ func (f foreignCertManager) EnsureInstalled(context.Context) error {
 // EnsureLatestVersion does nothing.
 func (foreignCertManager) EnsureLatestVersion(context.Context) error { return nil }
 
-// redactedError replaces the text of its cause.
 type redactedError struct {
 	text  string
 	cause error
@@ -123,8 +122,8 @@ func (e *redactedError) Error() string { return e.text }
 
 func (e *redactedError) Unwrap() error { return e.cause }
 
-// secretForms returns the forms in which an error may contain a value: the value and each line of
-// it that is not very short, plain and quoted.
+// secretForms returns the forms in which an error may contain a value: the value and each line that
+// is not very short, plain and quoted.
 func secretForms(value string) (all []string) {
 	const short = 6
 	for i, part := range append([]string{value}, strings.Split(value, "\n")...) {
@@ -136,8 +135,8 @@ func secretForms(value string) (all []string) {
 	return all
 }
 
-// redactError returns the error without variables of the Secret, because an API server that refuses
-// an object quotes its content. The result is final if another attempt cannot help.
+// redactError removes the Secret's variables from an error, because an API server that rejects an
+// object quotes its content. The result is final if another attempt cannot help.
 func (a *providerManager) redactError(err error) error {
 	if err == nil {
 		return nil

@@ -20,13 +20,13 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// reader is clusterctl's configuration in memory: the content of a clusterctl.yaml, overridden by
-// variables of a Secret. In a local run the environment is the fallback. The daemon's environment
-// and files are not used.
+// reader is clusterctl's configuration in memory: a clusterctl.yaml, overridden by variables of a
+// Secret. Only a local run falls back to the environment. The daemon's environment and files are
+// not used.
 type reader struct {
 	values map[string]any
 	local  bool
-	// secretValues are the values of the Secret.
+	// secretValues are the values of the Secret, for redaction.
 	secretValues []string
 }
 
@@ -96,7 +96,7 @@ func (p *Kind) reader(ctx context.Context, c *task.Call, w *With) (*reader, erro
 	for key, value := range variables {
 		if ref.Key == "" || ref.Key == key {
 			if key == overridesKey && !p.Clusters.Local || key == "providers" || key == "cert-manager" || key == "images" {
-				continue // a configuration key, which is not a variable
+				continue // a configuration key, not a variable
 			}
 			r.values[key] = string(value)
 			r.secretValues = append(r.secretValues, string(value))
@@ -105,9 +105,9 @@ func (p *Kind) reader(ctx context.Context, c *task.Call, w *With) (*reader, erro
 	return r, nil
 }
 
-// writeKubeconfig writes a kubeconfig for config, because clusterctl's library only reads a file.
-// The file is in a folder that only this user can read. It is deleted after the attempt, or after a
-// crash by the next attempt.
+// writeKubeconfig writes a kubeconfig, because clusterctl's library only reads a file. It is in a
+// directory that only this user can read, and is deleted after the attempt, or after a crash by the
+// next attempt.
 func writeKubeconfig(c *task.Call, config *rest.Config) (path string, remove func(), err error) {
 	user := &clientcmdapi.AuthInfo{
 		Token: config.BearerToken, TokenFile: config.BearerTokenFile, Username: config.Username, Password: config.Password,

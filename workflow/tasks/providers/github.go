@@ -24,9 +24,8 @@ const (
 	gitHubAPI = "https://api.github.com/repos/"
 )
 
-// gitHubRepository reads the releases of a GitHub repository. It replaces the one of clusterctl's
-// library, which shares its cache between namespaces, reads answers without a limit, and retries
-// for a minute.
+// gitHubRepository reads the releases of a GitHub repository. The one of clusterctl's library
+// shares its cache between namespaces, reads responses without a limit, and retries for a minute.
 type gitHubRepository struct {
 	files
 	name       string // OWNER/REPOSITORY
@@ -45,15 +44,16 @@ func (f files) gitHub(u *url.URL, provider ctlconfig.Provider, config ctlconfig.
 	return gitHubRepository{files: f, name: path.Join(parts[:2]...), version: parts[3], components: parts[4], token: token(config, ctlconfig.GitHubTokenVariable)}, nil
 }
 
-// DefaultVersion returns the version in the URL. Tasks name a version.
+// DefaultVersion returns the version in the URL. It is not used, because tasks name a version.
 func (r gitHubRepository) DefaultVersion() string { return r.version }
 
-// RootPath returns the folder of the files: a release has only one.
+// RootPath returns the directory of the files: a release has only one.
 func (r gitHubRepository) RootPath() string { return "." }
 
 func (r gitHubRepository) ComponentsPath() string { return r.components }
 
-// GetFile reads a file of a release without authentication, or with the token if the file is not found.
+// GetFile reads a file of a release without authentication, or with the token if the file is not
+// found.
 func (r gitHubRepository) GetFile(ctx context.Context, version, file string) ([]byte, error) {
 	content, err := r.get(ctx, gitHub+r.name+"/releases/download/"+url.PathEscape(version)+"/"+url.PathEscape(file), nil)
 	if err == nil || !errors.Is(err, errNotFound) {
@@ -86,10 +86,11 @@ func (r gitHubRepository) GetFile(ctx context.Context, version, file string) ([]
 	return nil, fmt.Errorf("release %s of %s%s has no file %s", version, gitHub, r.name, file)
 }
 
-// tag matches the tag of a version in the answer to git ls-remote.
+// tag matches the tag of a version in the response to git ls-remote.
 var tag = regexp.MustCompile(`refs/tags/(v[0-9][0-9A-Za-z.+-]*)\n`)
 
-// GetVersions returns the tags that are versions. It uses git's protocol, which needs no token and has no rate limit.
+// GetVersions returns the tags that are versions. It uses git's protocol, which needs no token and
+// has no rate limit.
 func (r gitHubRepository) GetVersions(ctx context.Context) ([]string, error) {
 	from := gitHub + r.name + ".git/info/refs?service=git-upload-pack"
 	answer, err := r.get(ctx, from, nil)

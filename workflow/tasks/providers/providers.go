@@ -21,17 +21,16 @@ import (
 
 // Kind installs and upgrades Cluster API providers with clusterctl's library and repositories.
 //
-// It first reads clusterctl's inventory, and skips providers with the requested version. Before it
-// acts it records the inventory and the providers to install. The undo of an install removes
-// exactly the providers that this run installed. It keeps objects that existed before, for example
-// a namespace or the definitions of an earlier install. It also keeps a provider that another
-// client installed between two attempts, because its inventory entry lacks the annotation of the
-// run. The undo of an upgrade fails once it has changed something, because components are not
-// downgraded.
+// It skips providers that clusterctl's inventory lists in the requested version. Before it acts, it
+// records the inventory and the providers to install. The undo of an install removes exactly the
+// providers that this run installed. It keeps objects that existed before, such as a namespace or
+// the definitions of an earlier install. It also keeps a provider that another client installed
+// between two attempts: its inventory entry lacks the run's annotation. The undo of an upgrade
+// fails once the upgrade has changed something, because components cannot be downgraded.
 type Kind struct {
 	Clusters *access.Clusters
 
-	transport http.RoundTripper // set by tests to replace the network
+	transport http.RoundTripper // tests replace the network
 }
 
 // With are the inputs of Providers. Each provider is named as NAME:VERSION.
@@ -68,17 +67,17 @@ type ProvidersVariables struct {
 	SecretRef access.SecretKey `json:"secretRef"`
 }
 
-// provider is an installed or requested provider.
 type provider struct {
 	Type      clusterctlv1.ProviderType `json:"type"`
 	Name      string                    `json:"name"`
 	Version   string                    `json:"version"`
 	Namespace string                    `json:"namespace,omitempty"`
 
-	stepKey string // annotation of the inventory entry: the key of the step that installed the provider, "" for other clients
+	stepKey string // the annotation of the inventory entry: the key of the step that installed it, "" for other clients
 }
 
-// label returns the value of the provider's label on its components, which is also the name of its inventory entry.
+// label returns the value of the provider's label on its components. It is also the name of its
+// inventory entry.
 func (p provider) label() string { return clusterctlv1.ManifestLabel(p.Name, p.Type) }
 
 func (p provider) String() string { return p.label() + ":" + p.Version }
@@ -86,34 +85,33 @@ func (p provider) String() string { return p.label() + ":" + p.Version }
 // changeRecord is what Providers records before it acts.
 type changeRecord struct {
 	Cluster access.Pinned `json:"cluster,omitzero"`
-	// Before is the inventory as the first attempt of this run found it.
+	// Before is the inventory as the run's first attempt found it.
 	Before []provider `json:"before,omitempty"`
 	// Install are the providers that were not installed.
 	Install []installRecord `json:"install,omitempty"`
 	// Upgrade are the providers that were installed in another version. Their Version is the new
-	// version.
+	// one.
 	Upgrade []upgradeRecord `json:"upgrade,omitempty"`
 }
 
-// upgradeRecord is an upgraded provider with the earlier replicas of its Deployments, because an
-// upgrade begins by scaling them down.
+// upgradeRecord keeps the earlier replicas of the provider's Deployments, because an upgrade begins
+// by scaling them down.
 type upgradeRecord struct {
 	provider
 	Replicas map[string]int32 `json:"replicas,omitempty"`
 }
 
-// installRecord is an installed provider with its components that existed before.
+// installRecord is an installed provider. Keep are its components that existed before.
 type installRecord struct {
 	provider
 	Keep []object.Ref `json:"keep,omitempty"`
 }
 
-// output is the output of Providers.
 type output struct {
 	Providers []provider `json:"providers"`
 }
 
-// requested returns the providers of the inputs, in the order of their installation.
+// requested returns the providers of the inputs in the order of their installation.
 func (w *With) requested() []provider {
 	var list []provider
 	for _, part := range w.parts() {
@@ -147,7 +145,8 @@ func (w *With) parts() []providerPart {
 	}
 }
 
-// Validate checks the names. In the daemon it refuses inputs that use files of the daemon's machine.
+// Validate checks the names. In the daemon it rejects inputs that use files of the daemon's
+// machine.
 func (p *Kind) Validate(with json.RawMessage) []workflow.Problem {
 	w, problems := task.Decode[With](with)
 	if len(problems) > 0 {
@@ -190,12 +189,12 @@ func (p *Kind) Validate(with json.RawMessage) []workflow.Problem {
 	return problems
 }
 
-// overridesKey is clusterctl's name for a folder whose files replace the files of a repository.
+// overridesKey is clusterctl's name for a directory whose files replace those of a repository.
 const overridesKey = "overridesFolder"
 
 type configURL struct{ field, url string }
 
-// configURLs returns the URLs of a configuration that clusterctl reads. It decodes the
+// configURLs returns the URLs that clusterctl reads from a configuration. It decodes the
 // configuration as clusterctl does, which accepts a list as a string, and fields in capitals.
 func configURLs(config map[string]any) (urls []configURL, err error) {
 	type place struct {
@@ -219,7 +218,7 @@ func configURLs(config map[string]any) (urls []configURL, err error) {
 	return urls, nil
 }
 
-// tooLargeText returns a suffix for an error that does not quote its cause.
+// tooLargeText returns a suffix for an error that must not quote its cause.
 func tooLargeText(err error) string {
 	if errors.Is(err, document.ErrTooLarge) {
 		return ": it is " + err.Error()
@@ -227,7 +226,7 @@ func tooLargeText(err error) string {
 	return ""
 }
 
-// Run installs missing providers and upgrades providers with another version.
+// Run installs missing providers and upgrades those in another version.
 func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	w, err := task.ReadInputs[With](c, p.Validate)
 	if err != nil {
@@ -281,7 +280,8 @@ func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return json.Marshal(out)
 }
 
-// mergeEarlier adds the record of an earlier attempt, whose installations must not count as found.
+// mergeEarlier adds the record of an earlier attempt: what that attempt installed must not count as
+// found.
 func (now changeRecord) mergeEarlier(was changeRecord) changeRecord {
 	now.Before = was.Before
 	for _, p := range was.Install {

@@ -15,15 +15,15 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// refusals stops clusterctl's library when an API server refuses an object. Otherwise the library
-// retries for minutes, and then only reports a timeout.
+// refusals stops clusterctl's library when an API server rejects an object. Otherwise the library
+// retries for minutes and then only reports a timeout.
 type refusals struct {
 	mu   sync.Mutex
 	stop context.CancelFunc
 	err  error
 }
 
-// watch returns a context that ends with the first refusal.
+// watch returns a context that ends with the first rejection.
 func (r *refusals) watch(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	r.mu.Lock()
@@ -32,7 +32,7 @@ func (r *refusals) watch(ctx context.Context) (context.Context, context.CancelFu
 	return ctx, cancel
 }
 
-// record records the first refusal among the errors of the API server.
+// record records the first rejection by the API server.
 func (r *refusals) record(err error) error {
 	if !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) && !apierrors.IsForbidden(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return err
@@ -46,7 +46,7 @@ func (r *refusals) record(err error) error {
 	return err
 }
 
-// override returns the first refusal instead of an error, because it has more details.
+// override returns the first rejection instead of err, because it has more details.
 func (r *refusals) override(err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -56,15 +56,15 @@ func (r *refusals) override(err error) error {
 	return err
 }
 
-// refusalProxy makes every client of the library record refusals, and add the step's annotation to
-// inventory entries that it creates.
+// refusalProxy makes every client of the library record rejections, and add the step's annotation
+// to the inventory entries that it creates.
 type refusalProxy struct {
 	ctlcluster.Proxy
 	refusal *refusals
 	key     string // the key of the step
 }
 
-// NewClient returns a client that records refusals and adds the annotation.
+// NewClient returns a client that records rejections and adds the annotation.
 func (p refusalProxy) NewClient(ctx context.Context) (client.Client, error) {
 	c, err := p.Proxy.NewClient(ctx)
 	if err != nil {

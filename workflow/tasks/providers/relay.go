@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// relayHeaderTimeout bounds how long the relay waits for the header of a request.
+// relayHeaderTimeout limits the wait for the header of a request.
 const relayHeaderTimeout = 10 * time.Second
 
 // relay starts a proxy of an API server on this machine, because clusterctl's library accepts
@@ -23,8 +23,8 @@ const relayHeaderTimeout = 10 * time.Second
 // credentials of config. Its path is random, so that only this process can use it.
 //
 // A redirect is an error, because the library would follow it without a check. relay calls cut with
-// the error of an answer that ended early, which the library sees as a closed connection, and with
-// nil for a complete answer.
+// the error of a response that ended early, which the library only sees as a closed connection, and
+// with nil after a complete response.
 func relay(config *rest.Config, cut func(error)) (served *rest.Config, stop func(), err error) {
 	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
@@ -62,7 +62,6 @@ func relay(config *rest.Config, cut func(error)) (served *rest.Config, stop func
 	return &rest.Config{Host: "http://" + listener.Addr().String() + path}, func() { s.Close() }, nil
 }
 
-// relayBody is the body of an answer.
 type relayBody struct {
 	io.ReadCloser
 	onEnd func(error)

@@ -16,7 +16,7 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// undoUpgrades undoes upgrades that have not changed a version yet, by restoring the replicas of
+// undoUpgrades undoes upgrades that have not changed a version yet by restoring the replicas of
 // Deployments. It returns the upgrades that cannot be undone.
 func (a *providerManager) undoUpgrades(ctx context.Context, record changeRecord, there map[string]provider) (tooFar []string, err error) {
 	before := make(map[string]provider)
@@ -60,7 +60,7 @@ func (a *providerManager) undoUpgrades(ctx context.Context, record changeRecord,
 }
 
 // ownInstalls returns the record without providers that another client has installed since: their
-// inventory entries lack this run's annotation. A provider without an entry is kept in the record,
+// inventory entries lack this run's annotation. A provider without an entry stays in the record,
 // because clusterctl writes the entry last and may have been interrupted.
 func (a *providerManager) ownInstalls(record changeRecord, there map[string]provider) changeRecord {
 	record.Install = slices.DeleteFunc(slices.Clone(record.Install), func(p installRecord) bool {
@@ -74,14 +74,14 @@ func (a *providerManager) ownInstalls(record changeRecord, there map[string]prov
 	return record
 }
 
-// remove deletes the recorded providers, the last one installed first, and waits until they are
-// gone. It keeps objects that existed before them.
+// remove deletes the recorded providers in reverse order and waits until they are gone. It keeps
+// objects that existed before them.
 func (a *providerManager) remove(ctx context.Context, record changeRecord, there []provider) error {
 	for _, p := range slices.Backward(record.Install) {
 		shared := slices.ContainsFunc(there, func(q provider) bool {
 			return q.Namespace == p.Namespace && !slices.ContainsFunc(record.Install, func(r installRecord) bool { return r.label() == q.label() })
 		})
-		if err := a.call.ReacquireSlot(ctx); err != nil { // it may have waited for the previous one
+		if err := a.call.ReacquireSlot(ctx); err != nil { // the removal of the previous provider may have yielded it
 			return err
 		}
 		if err := a.removeOne(ctx, p, shared); err != nil {
@@ -108,7 +108,7 @@ func (a *providerManager) removeOne(ctx context.Context, p installRecord, shared
 		slices.SortStableFunc(left, func(x, y unstructured.Unstructured) int { return removeRank(x) - removeRank(y) })
 		if first {
 			a.call.Progress(fmt.Sprintf("removing %s: %d objects", p, len(left)))
-			for i := range left { // the objects of a definition and the clusters of a namespace would be deleted, too
+			for i := range left { // deleting a definition or a namespace would also delete its objects or clusters
 				if err := a.cluster.CheckUnused(ctx, &left[i]); err != nil {
 					return err
 				}
@@ -128,7 +128,8 @@ func (a *providerManager) removeOne(ctx context.Context, p installRecord, shared
 	}
 }
 
-// removeRank sorts controllers and webhooks first, then the objects that they work on, and the namespace last.
+// removeRank sorts controllers and webhooks first, then the objects that they work on, and the
+// namespace last.
 func removeRank(u unstructured.Unstructured) int {
 	switch u.GetKind() {
 	case "Deployment", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":

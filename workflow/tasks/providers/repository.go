@@ -23,16 +23,17 @@ import (
 )
 
 const (
-	// maxFileBytes bounds the bytes of a file, and fileTimeout the time for reading it.
+	// maxFileBytes limits the size of a file, and fileTimeout the time for reading it.
 	maxFileBytes = 8 << 20
 	fileTimeout  = time.Minute
 )
 
 // repositories returns a factory of repositories for clusterctl's library and the tasks of a
 // namespace. In the daemon it enforces the allowed addresses, however the configuration is written:
-// https only, and only addresses that a task HTTP may reach.
+// https only, and only addresses that an HTTP task may reach.
 //
-// Files are not cached for other tasks, because they may have been read with the token of another namespace.
+// Files are not cached for other tasks, because they may have been read with the token of another
+// namespace.
 func (p *Kind) repositories(namespace string) ctlcluster.RepositoryClientFactory {
 	return func(ctx context.Context, provider ctlconfig.Provider, config ctlconfig.Client, options ...repository.Option) (repository.Client, error) {
 		u, err := url.Parse(provider.URL())
@@ -66,13 +67,13 @@ func (p *Kind) repositories(namespace string) ctlcluster.RepositoryClientFactory
 	}
 }
 
-// repositoryClient is the library's client, except that it fills in the variables of components
-// with the limits of all templates.
+// repositoryClient is the library's client, but substitutes the variables of components within the
+// limits of all templates.
 type repositoryClient struct {
 	repository.Client
 	provider ctlconfig.Provider
 	config   ctlconfig.Client
-	// remote is set in the daemon, and read without the library, because the library first reads an
+	// remote is set in the daemon and read without the library, because the library first reads an
 	// override: a file on the daemon's machine, at a path that contains the version.
 	remote repository.Repository
 }
@@ -135,7 +136,7 @@ type files struct {
 	transport http.RoundTripper
 }
 
-// errNotFound is returned if a server has no such file, or denies access to it.
+// errNotFound means that a server has no such file, or denies access to it.
 var errNotFound = errors.New("the file does not exist, or access is denied")
 
 // get reads a file. Namespaces take turns with large files.
@@ -149,7 +150,7 @@ func (f files) get(ctx context.Context, from string, header http.Header) ([]byte
 	request.Header = header
 	client := f.clusters.HTTPClient()
 	defer client.CloseIdleConnections()
-	client.CheckRedirect = access.HTTPSOnly // to the server of the files, which does not get the token
+	client.CheckRedirect = access.HTTPSOnly // redirects to the file server, which does not get the token
 	if f.transport != nil {
 		client.Transport = f.transport
 	}
@@ -180,7 +181,7 @@ func (f files) get(ctx context.Context, from string, header http.Header) ([]byte
 	return content, nil
 }
 
-// gitLabRepository is the library's repository, except that it reads files within the limits.
+// gitLabRepository is the library's repository, but reads files within the limits.
 type gitLabRepository struct {
 	repository.Repository
 	files

@@ -23,33 +23,32 @@ import (
 )
 
 const (
-	// celCost bounds the cost of one evaluation. Building a text of 10 MiB by doubling reaches it,
+	// celCost limits the cost of one evaluation. Building a text of 10 MiB by doubling reaches it,
 	// because each intermediate text in memory counts.
 	celCost = 1_000_000
-	// celTime bounds the duration of an evaluation, which can only be interrupted between the elements of a macro.
+	// celTime limits an evaluation, which can only be interrupted between the elements of a macro.
 	celTime = 5 * time.Second
-	// celValues bounds the values of compared lists and maps, because CEL cannot interrupt a
-	// comparison, and counts the same cost for short and long lists.
+	// celValues limits the values of compared lists and maps: CEL cannot interrupt a comparison,
+	// and counts the same cost for short and long lists.
 	celValues = 100_000
-	// celPattern bounds the bytes of a regular expression. celSteps bounds the cost of a match: the
+	// celPattern limits the bytes of a regular expression. celSteps limits the cost of a match: the
 	// bytes of the text times the instructions of the expression. CEL cannot interrupt a match, and
 	// counts only the bytes of an expression such as (a?){1000}.
 	celPattern = 1 << 10
 	celSteps   = 20_000_000
 )
 
-// errTooCostly is returned for an expression that exceeds a limit.
+// errTooCostly means that an expression exceeds a limit.
 var errTooCostly = errors.New("the expression is too expensive: simplify it")
 
-// celProgram is a compiled expression over an object.
 type celProgram struct {
 	text    string
 	program cel.Program
 }
 
 // compileCEL compiles an expression with CEL's standard functions. It excludes the string
-// extension, because replace and join can create a text larger than the memory from a short one, at
-// a cost that no limit counts.
+// extension, whose replace and join can create a text larger than the memory from a short one, at a
+// cost that no limit counts.
 func compileCEL(text string) (*celProgram, error) {
 	env, err := cel.NewEnv(cel.Variable("object", cel.DynType), cel.OptionalTypes(), cel.CrossTypeNumericComparisons(true))
 	if err != nil {
@@ -105,7 +104,6 @@ func limitCost(i interpreter.InterpretableV2) (interpreter.InterpretableV2, erro
 	}), nil
 }
 
-// matchRegexp reports whether a text matches a regular expression.
 func matchRegexp(text, expression ref.Val) ref.Val {
 	in, ok := text.(types.String)
 	pattern, is := expression.(types.String)
@@ -129,7 +127,7 @@ func matchRegexp(text, expression ref.Val) ref.Val {
 	return in.Match(pattern)
 }
 
-// countValues subtracts the number of nested values of a list or a map from left; it stops below zero.
+// countValues subtracts the number of nested values from left, and stops below zero.
 func countValues(v ref.Val, left int) int {
 	left--
 	all, ok := v.(traits.Iterable)

@@ -38,7 +38,6 @@ type WaitCondition struct {
 	Status string `json:"status,omitempty"`
 }
 
-// The states of WaitFor.
 const (
 	waitSettled = "settled"
 	waitReady   = "ready"
@@ -92,7 +91,7 @@ func (f *WaitFor) check() (problems task.Problems) {
 	return problems
 }
 
-// objectTest is a function that returns what an object lacks, or "".
+// objectTest returns what an object lacks, or "".
 type objectTest func(context.Context, access.ObjectRef, *unstructured.Unstructured) (string, error)
 
 func (w *With) newTest(cluster *access.Cluster, evaluation *fair.Slot) (objectTest, error) {
@@ -142,7 +141,7 @@ func failIfEnded(test objectTest) objectTest {
 	}
 }
 
-// withSlot returns a test that waits until it acquires its slot.
+// withSlot makes a test acquire the slot first.
 func withSlot(place *fair.Slot, test objectTest) objectTest {
 	return func(ctx context.Context, ref access.ObjectRef, u *unstructured.Unstructured) (string, error) {
 		if err := place.Acquire(ctx); err != nil {
@@ -153,7 +152,7 @@ func withSlot(place *fair.Slot, test objectTest) objectTest {
 	}
 }
 
-// requireFresh returns a test that ignores a status of an earlier generation.
+// requireFresh makes a test ignore a status of an earlier generation.
 func (w *With) requireFresh(test objectTest, lag func(*unstructured.Unstructured) string) objectTest {
 	if w.AllowStale {
 		return test

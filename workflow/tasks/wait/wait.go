@@ -15,13 +15,13 @@ import (
 )
 
 // Kind waits until objects are in a state. It also waits while they do not exist or the API server
-// cannot be reached. It fails when the task's timeout has passed, or when an object that must
-// become ready reports a failure. It changes nothing, so its undo does nothing.
+// is unreachable. It fails when the task's timeout has passed, or when an object that must become
+// ready reports a failure. It changes nothing, so its undo does nothing.
 type Kind struct {
 	Clusters *access.Clusters
-	// Evaluations bounds the CEL expressions that are evaluated at once, because each may use a CPU
-	// for seconds; nil is no limit. The limit of the run does not bound them, because a waiting
-	// task does not count for it.
+	// Evaluations limits the CEL expressions that are evaluated at once, because each may use a CPU
+	// for seconds; nil means no limit. The limit of running effects does not apply, because a
+	// waiting task does not count.
 	Evaluations *fair.Slots
 }
 
@@ -66,7 +66,6 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	return append(problems, w.For.check()...)
 }
 
-// output is the output of Wait.
 type output struct {
 	Objects []access.ObjectRef `json:"objects,omitempty"`
 }
@@ -117,7 +116,6 @@ func (w *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return json.Marshal(out.sorted())
 }
 
-// missingText returns what is missing, or "".
 func (w *With) missingText(satisfied int, missing []string) string {
 	switch {
 	case w.Count > 0 && satisfied >= w.Count:
