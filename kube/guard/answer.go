@@ -221,7 +221,7 @@ type largeBody struct {
 
 func (l *largeBody) Read(p []byte) (int, error) {
 	n, err := l.boundedBody.Read(p)
-	if cause := context.Cause(l.ctx); cause != nil { // a server may end its response as if complete when the connection is closed
+	if cause := context.Cause(l.ctx); cause != nil { // the server may have ended the response as if complete
 		return 0, cause
 	}
 	if l.size.Store(int64(l.used())); l.size.Load() > largeResponse && !l.held {

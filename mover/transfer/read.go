@@ -37,10 +37,11 @@ type wanted struct {
 	ref object.Ref
 }
 
-// readEach reads complete objects of a side and calls work for each while others are still read. u
-// is nil if an object does not exist. Kinds with many objects are listed, because a page costs the
-// server less than single reads. Parallel lists read at most maxInMemory objects. If the pages are
-// too large or expire, the remaining objects are read one by one.
+// readEach reads complete objects of a side once, after the call began, and calls work for each
+// while others are still read. u is nil if an object does not exist. Kinds with many objects are
+// listed, because a page costs the server less than single reads. Parallel lists read at most
+// maxInMemory objects. If the pages are too large or expire, the remaining objects are read one by
+// one.
 func readEach[R any](ctx context.Context, t *Transfer, c *kube.Cluster, want []wanted,
 	work func(ctx context.Context, i int, u *unstructured.Unstructured) (R, error), hand func([]R) error,
 ) error {
