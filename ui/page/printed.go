@@ -18,8 +18,8 @@ type printed struct {
 	Note, Wrong string
 }
 
-// printed reads the output from files beside a log in a folder. It returns nil if there is none, and
-// on pages of the past, because the files keep no earlier contents.
+// printed reads the output from files beside a log in a folder. It returns nil if there is none,
+// and on pages of the past, because the files keep no earlier contents.
 func (v *view) printed(r *runs.Run, task string) *printed {
 	dir := v.site.kit.Flags.Dir
 	if dir == "" || v.Past {

@@ -17,7 +17,8 @@ import (
 
 // protocol is the protocol of a port-forward. Each connection is a pair of streams, one of which
 // carries the errors of the other side. client-go's own forwarder
-// (k8s.io/client-go/tools/portforward) stops for good at the first refused connection.
+// (k8s.io/client-go/tools/portforward) is not used, because it stops for good at the first refused
+// connection.
 const protocol = "portforward.k8s.io"
 
 // dialPod opens a connection to a port of a pod. ctx limits only the opening.

@@ -77,7 +77,7 @@ func (f *Fold) Documents(k *kit.Kit) []kit.Document {
 }
 
 // PageCommands returns the commands that show and continue a run. A page knows only the location of
-// the log, so it takes each run in a folder for a local one.
+// the log, so each run in a folder counts as local.
 func PageCommands(k *kit.Kit, r *Run) []string {
 	shown := *r
 	shown.Local = k.Flags.Dir != ""

@@ -74,8 +74,8 @@ func (d *desk) offer(ctx context.Context, ask kit.Action) (*page.Offer, error) {
 
 // do performs the offered action once, and returns the command's output. It refuses the action if
 // the resource has changed since the offer, or if the form was sent before: pausing a run in the
-// log does not change its resource. It ignores the cancellation of ctx, because a disconnecting
-// browser (a double click) would otherwise leave the outcome unknown.
+// log does not change its resource. It ignores the cancellation of ctx: if the browser disconnects,
+// for example after a double click, the outcome would otherwise be unknown.
 func (d *desk) do(ctx context.Context, ask kit.Action, seen kit.Seen, form string, a answer) (said []string, err error) {
 	action := actions()[ask.Do+" "+ask.Kind]
 	seen.ID = ask.ID

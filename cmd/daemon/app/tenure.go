@@ -12,8 +12,8 @@ import (
 
 // tenure determines whether this process certainly holds the Lease. A process that was suspended or
 // cannot reach the API server learns late that it lost the Lease: leader election ends it up to ten
-// seconds after it resumes. tenure therefore uses the local clock, and forbids appends and writes to
-// clusters once another process may have acquired the Lease. A nil tenure (no leader election)
+// seconds after it resumes. tenure therefore uses the local clock, and forbids appends and writes
+// to clusters once another process may have acquired the Lease. A nil tenure (no leader election)
 // always permits them.
 type tenure struct {
 	now     func() time.Time // nil is time.Now
