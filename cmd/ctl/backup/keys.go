@@ -54,7 +54,7 @@ func (k *publicKeys) read() (recipients []age.Recipient, names []string, err err
 		}
 		r, err := age.ParseRecipients(bytes.NewReader(data))
 		if err != nil {
-			// do not quote err: it may contain a private key
+			// Do not quote err: it may contain a private key.
 			return nil, nil, fmt.Errorf("--recipients-file %s has a line that is not an age public key (age1...): `age-keygen -y` prints the public keys for a file of private keys", file)
 		}
 		recipients = append(recipients, r...)

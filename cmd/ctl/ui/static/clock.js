@@ -1,8 +1,8 @@
-// Keeps the durations until now true on an open page of the present, between two messages of the server: "3m12s ago", "3m12s".
-// They are written as term.Span writes them, which is HumanDuration of k8s.io/apimachinery/pkg/util/duration.
+// Updates the ages and durations ("3m12s ago", "3m12s") on an open page of the present between two messages of the server.
+// It formats them as cli.Span does, which is HumanDuration of k8s.io/apimachinery/pkg/util/duration.
 (() => {
 	"use strict";
-	const ahead = Date.parse(document.body.dataset.now) - Date.now(); // of the browser's clock
+	const ahead = Date.parse(document.body.dataset.now) - Date.now(); // how far the browser's clock is behind
 	const both = (n, unit, rest, smaller) => n + unit + (rest ? rest + smaller : "");
 
 	const span = seconds => {
