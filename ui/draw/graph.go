@@ -27,8 +27,7 @@ type Graph struct {
 	Paths []string
 }
 
-// Layout arranges n boxes in layers from left to right. Each box is to the right of all boxes that
-// it needs.
+// Layout arranges n boxes in layers. Each box is to the right of all boxes that it needs.
 func Layout(n int, edges []Edge) Graph {
 	g := newLayered(n, edges)
 	g.reduceCrossings()
@@ -49,8 +48,7 @@ func Layout(n int, edges []Edge) Graph {
 	return out
 }
 
-// path connects the right side of the first box with the left side of the last one, through the
-// waypoints.
+// path connects the right side of the first box, the waypoints and the left side of the last box.
 func path(route []int, y []float64, boxes []Point) string {
 	from := boxes[route[0]]
 	x, at := from.X+BoxWidth, from.Y+BoxHeight/2

@@ -3,8 +3,7 @@ package draw
 // Edge connects vertex From with vertex To, which needs it. Both are indexes.
 type Edge struct{ From, To int }
 
-// layered is a graph whose edges connect adjacent layers. A longer edge has a waypoint in each
-// layer that it crosses.
+// layered is a graph in which longer edges have a waypoint in each layer that they cross.
 type layered struct {
 	layers [][]int // vertices by layer, from top to bottom; waypoints are numbered after the boxes
 	up     [][]int // neighbors in the previous layer, by vertex

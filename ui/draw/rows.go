@@ -2,8 +2,7 @@ package draw
 
 const rounds = 8
 
-// rows returns the vertical center of each vertex: near the mean of its neighbors, without
-// overlaps.
+// rows returns the vertical center of each vertex: near its neighbors, without overlaps.
 func (g *layered) rows(n int) []float64 {
 	y := make([]float64, len(g.up))
 	for _, vertices := range g.layers {

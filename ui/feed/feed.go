@@ -73,8 +73,7 @@ func (f *Feed) Commit(seq uint64, past bool, fn func(*Snapshot) error) error {
 	return fn(w)
 }
 
-// At calls fn with the state at a commit, as a replay up to that commit computes it. fn must not
-// retain it.
+// At calls fn with the state after a commit, as a replay computes it. fn must not retain it.
 func (f *Feed) At(seq uint64, fn func(*Snapshot) error) error {
 	if head := f.Commits.Head(); seq > head {
 		return fmt.Errorf("%w: commit %d, the last commit is %d", ErrNotFound, seq, head)

@@ -14,8 +14,7 @@ import (
 type Fold interface {
 	// Apply applies the next commit. An error leaves the state unchanged.
 	Apply(r eventlog.Record) error
-	// Err returns why an event cannot be read, for kinds whose status reports it and whose Apply
-	// does not.
+	// Err returns why an event cannot be read, if Apply does not return that.
 	Err() error
 	// Documents returns the objects of the aggregate as lists show them.
 	Documents(k *kit.Kit) []kit.Document

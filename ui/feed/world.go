@@ -50,8 +50,7 @@ func (w *Snapshot) Apply(r eventlog.Record) {
 	}
 }
 
-// Find returns an aggregate, or an error if it does not exist or cannot be read. It still belongs
-// to w.
+// Find returns an aggregate of w, or an error if it does not exist or cannot be read.
 func Find[F Fold](w *Snapshot, kind eventlog.Kind, id string) (f F, err error) {
 	a := eventlog.Aggregate{Kind: kind, ID: id}
 	e, ok := w.entries[a]

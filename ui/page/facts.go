@@ -94,8 +94,7 @@ func (v *view) about(commands []string, actions []kit.Action) (s subject, err er
 	return s, err
 }
 
-// lastFactsAbout returns an aggregate's last facts, newest first, and the number of commits with
-// omitted facts.
+// lastFactsAbout returns an aggregate's last facts, newest first. earlier counts omitted commits.
 func (v *view) lastFactsAbout(a eventlog.Aggregate) (list []fact, earlier int, err error) {
 	of := v.site.feed.Commits.Sequences(a, v.Seq)
 	for i, seq := range slices.Backward(of) {

@@ -9,8 +9,7 @@ import (
 	words "scute.dev/view"
 )
 
-// briefLength limits a text in a list, in characters. The page of the event or task shows it in
-// full.
+// briefLength limits a text in a list, in characters. The page of its subject shows all of it.
 const briefLength = 2000
 
 func functions() template.FuncMap {

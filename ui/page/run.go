@@ -43,8 +43,7 @@ type runPage struct {
 	Gantt   *gantt
 	Task    *panel
 	Tasks   []taskRow
-	// Of is the position in the list of All tasks. Group names the box whose tasks are listed, ""
-	// for all.
+	// Of is the position in the list, of the tasks of the box Group, or of All tasks.
 	Of         position
 	All        int
 	Group      string
@@ -119,8 +118,7 @@ func started(status []v1alpha1.TaskStatus) (names []string) {
 	return names
 }
 
-// list sets one page of the tasks of a box, or of all tasks. In a long list, tasks that need
-// attention come first.
+// list sets one page of tasks. In a long list, tasks that need attention come first.
 func (p *runPage) list(v *view, tasks []workflow.Task, status []v1alpha1.TaskStatus) error {
 	group, err := v.number("group")
 	if err != nil {
@@ -176,8 +174,7 @@ type panel struct {
 	Printed  *printed
 }
 
-// stepRow is a hook of a task, or the main step (""), with its last attempts. Earlier is the number
-// of omitted attempts.
+// stepRow is a hook of a task, or its main step (""), with its last attempts and how many it omits.
 type stepRow struct {
 	Name, Kind string
 	Tries      []attemptBar

@@ -88,8 +88,7 @@ func (s *Site) Paths() (paths []string) {
 	return paths
 }
 
-// Page renders a page, or only the part that changes while the log grows. It returns the commit
-// that the page shows.
+// Page renders a page, or only the part that changes with the log. It returns the shown commit.
 func (s *Site) Page(path string, query url.Values, part bool) ([]byte, uint64, error) {
 	seq, at, err := s.moment(query.Get("at"))
 	if err != nil {

@@ -90,8 +90,7 @@ func (v *view) With(pairs ...string) string {
 	return v.Path + "?" + q.Encode()
 }
 
-// When returns the address of this page at a commit; 0 is the present. It drops n, the index of an
-// event within a commit.
+// When returns this page at a commit, 0 for the present. It drops n, an index within a commit.
 func (v *view) When(seq uint64) string {
 	if seq == 0 {
 		return v.With("at", "", "n", "")

@@ -87,8 +87,7 @@ func Append(t testing.TB, log *eventlog.Log, of eventlog.Aggregate, last uint64,
 	return receipt.Seq
 }
 
-// Fill adds all commits of a log to a feed. It derives their times from the sequences, so that
-// pages are reproducible.
+// Fill adds a log to a feed. It derives times from sequences, so that pages are reproducible.
 func Fill(t testing.TB, f *feed.Feed, log *eventlog.Log) {
 	t.Helper()
 	_, err := log.Replay(t.Context(), f.Commits.Head(), func(r eventlog.Record) error {

@@ -132,8 +132,7 @@ run also 3 paused, 4 degraded.`)
 	return cmd
 }
 
-// wrapParagraphs wraps paragraphs with lines longer than width. It keeps indented ones, which users
-// paste.
+// wrapParagraphs wraps paragraphs that are too wide, except indented ones, which users paste.
 func wrapParagraphs(text string, width int) string {
 	paragraphs := strings.Split(text, "\n\n")
 	for i, p := range paragraphs {

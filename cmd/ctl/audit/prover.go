@@ -40,8 +40,7 @@ type Proof struct {
 	Signed     []byte
 }
 
-// Prove creates the proof of a commit by the newest checkpoint. It reads all commits that the
-// checkpoint covers.
+// Prove creates the proof of a commit by the newest checkpoint. It reads all covered commits.
 func (p *Prover) Prove(ctx context.Context, commits commits, seq uint64) (*Proof, error) {
 	p.proving.Lock()
 	defer p.proving.Unlock()
@@ -94,8 +93,7 @@ func (p *Prover) Command(seq uint64) string {
 	return p.o.Hint("", words...)
 }
 
-// prove creates the proof of a commit. each must add all commits of the log to the prover, in
-// order.
+// prove creates the proof of a commit. each must add all commits to the prover, in order.
 func (p *published) prove(seq uint64, each func(prover *seal.Prover) error) ([]byte, error) {
 	prover, err := seal.NewProver(p.newest, p.signed, seq)
 	if err != nil {

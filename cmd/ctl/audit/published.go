@@ -29,8 +29,7 @@ type published struct {
 	earlier []seal.Checkpoint
 }
 
-// published reads the key and the checkpoints from the files of the flags, otherwise from the
-// cluster.
+// published reads the key and the checkpoints from the given files, otherwise from the cluster.
 func (o *options) published(ctx context.Context) (*published, error) {
 	checkpoint, err := o.checkpointFile()
 	if err != nil {

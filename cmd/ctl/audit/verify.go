@@ -59,8 +59,7 @@ func (o *options) verify(ctx context.Context) error {
 	return o.printVerdict(verdict{Log: src.where, Intact: report.Intact(), Report: report, Key: p.key}, p)
 }
 
-// compare verifies a source against the checkpoints. It also calls also with each commit, unless
-// that is nil.
+// compare verifies a source against the checkpoints. It passes each commit to also, if not nil.
 func (o *options) compare(ctx context.Context, p *published, src *source, also func(eventlog.Record) error) (seal.Report, error) {
 	tree, err := o.tree()
 	if err != nil {

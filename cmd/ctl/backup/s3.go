@@ -18,8 +18,7 @@ import (
 	"scute.dev/view"
 )
 
-// bucketOptions locate a backup in a bucket. The credentials are in environment variables, as for
-// other tools.
+// bucketOptions locate a backup in a bucket. The credentials are in environment variables.
 type bucketOptions struct {
 	Endpoint, Region, CA string
 	Insecure             bool

@@ -76,8 +76,7 @@ func (e *Env) CanRedraw(stream any) bool {
 	return ok && e.Getenv("TERM") != "dumb"
 }
 
-// Hint returns a command of this program in backquotes, quoted so that it can be pasted into a
-// shell.
+// Hint returns a command of this program in backquotes, which can be pasted into a shell.
 func (e *Env) Hint(words ...string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
@@ -99,8 +98,7 @@ func (e *Env) Linef(format string, args ...any) error {
 	return err
 }
 
-// Notef writes a message for the user to Err, wrapped to the terminal. It cleans all text, as Linef
-// does.
+// Notef writes a message to Err, wrapped to the terminal. It cleans all text, as Linef does.
 func (e *Env) Notef(format string, args ...any) {
 	width, _, _ := e.Size(e.Err)
 	for line := range strings.SplitSeq(fmt.Sprintf(format, args...), "\n") {

@@ -59,8 +59,7 @@ func SilentExit(code int) error {
 	return &ExitError{Code: code}
 }
 
-// Interrupted returns an error for a command that a signal stopped. err describes what continues
-// without it.
+// Interrupted is for a command that a signal stopped. err describes what continues without it.
 func Interrupted(err error) error { return &ExitError{Code: ExitInterrupted, Err: err} }
 
 // Code returns the exit code for an error, and whether its message must be printed.

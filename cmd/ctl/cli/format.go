@@ -61,8 +61,7 @@ func (f *Format) Data() bool {
 	return !text && f.Value != "name"
 }
 
-// Print writes a resource, a list of resources, or any other value by its JSON. Resources must have
-// their kind set.
+// Print writes a resource, a list of resources with their kind set, or any other value by its JSON.
 func (f *Format) Print(w io.Writer, v any) error {
 	if o, ok := v.(runtime.Object); ok {
 		omit := printers.OmitManagedFieldsPrinter{Delegate: printers.ResourcePrinterFunc(func(o runtime.Object, w io.Writer) error { return f.print(w, o) })}

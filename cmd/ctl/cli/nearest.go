@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Suggest returns the end of an error about an unknown name: the most similar name, or the first
-// valid names.
+// Suggest ends an error about an unknown name with the most similar name, or the first valid ones.
 func Suggest(typed string, names []string) string {
 	if meant := DidYouMean(typed, names); meant != "" || len(names) == 0 {
 		return meant

@@ -31,8 +31,7 @@ func (p Paint) Text(style Style, s string) string {
 	return "\x1b[" + string(style) + "m" + s + "\x1b[0m"
 }
 
-// Width returns the columns of a string on a terminal, without escape sequences. Each rune counts
-// as one.
+// Width returns the columns of a string without escape sequences. Each rune counts as one.
 func Width(s string) int {
 	width := 0
 	for s != "" {

@@ -14,8 +14,7 @@ type Screen struct {
 	drawn int
 }
 
-// Draw replaces the block. It truncates lines to the terminal's width, and omits the last lines if
-// there are too many.
+// Draw replaces the block. It truncates long lines, and omits the last lines if there are too many.
 func (s *Screen) Draw(lines []string) error {
 	width, height := s.Size()
 	if height > 2 && len(lines) > height-1 {

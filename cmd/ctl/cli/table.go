@@ -93,8 +93,8 @@ func (t *Table) needed() (widths []int) {
 	return widths
 }
 
-// share divides room among columns. Columns below the equal share keep their width; the others
-// share the rest.
+// share divides room: columns below the equal share keep their width, and the others share the
+// rest.
 func share(widths []int, room int) {
 	columns := make([]int, len(widths))
 	for i := range widths {
@@ -141,8 +141,7 @@ func (t *Table) line(cells []string, widths []int) string {
 	return strings.TrimRight(t.Indent+strings.Join(padded, gap), " ")
 }
 
-// Wrap breaks text at spaces into lines of a width, and breaks longer words. Width 0 means no
-// limit.
+// Wrap breaks text at spaces into lines, and breaks longer words. Width 0 means no limit.
 func Wrap(s string, width int) []string {
 	if width <= 0 || Width(s) <= width {
 		return []string{s}

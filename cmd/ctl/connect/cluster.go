@@ -137,8 +137,7 @@ func about(err error) string {
 	return ""
 }
 
-// Actor returns the actor of an operator's events: the user that the API server reports, otherwise
-// the local user.
+// Actor returns the actor for an operator's events: the API server's user, or else the local user.
 func Actor(ctx context.Context, cluster *Cluster) string {
 	if cluster != nil {
 		if name := cluster.User(ctx); name != "" {

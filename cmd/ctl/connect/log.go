@@ -19,8 +19,7 @@ import (
 type Log struct {
 	*eventlog.Log
 	Where string
-	// Static is true if the log is a folder that this process has locked. Others can append only
-	// through Serve.
+	// Static is true for a locked folder, to which others append only through this process.
 	Static bool
 
 	end  uint64 // last commit to read, 0 for all
@@ -36,8 +35,7 @@ func (l *Log) Close() error {
 	return err
 }
 
-// Log opens the log that the flags name, by default the daemon's, for reading. It writes warnings
-// to w.
+// Log opens the log that the flags name, by default the daemon's. It writes warnings to w.
 func (f *Flags) Log(ctx context.Context, w io.Writer) (*Log, error) {
 	return f.logAs(ctx, embedded.Reader, w)
 }
@@ -89,8 +87,7 @@ func (f *Flags) BusyHint() string {
 	return "a daemon has this log open: read it through the cluster (leave out --log), or with --nats if the daemon listens"
 }
 
-// CheckExists returns an error if the folder contains no log. Otherwise opening it would create
-// one.
+// CheckExists returns an error if the folder has no log, because opening it would create one.
 func (f *Flags) CheckExists() error {
 	if info, err := os.Stat(filepath.Join(f.Dir, "jetstream")); err != nil || !info.IsDir() {
 		if f.Local && f.Dir == LocalDir {

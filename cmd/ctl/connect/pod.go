@@ -128,8 +128,7 @@ func logPort(pod *corev1.Pod) (port int, err error) {
 	return port, nil
 }
 
-// dial returns a dialer for port-forwards: WebSocket, or SPDY if the API server or a proxy does not
-// support WebSocket.
+// dial returns a dialer for port-forwards by WebSocket, or SPDY if that is not supported.
 func dial(config *rest.Config, pod *corev1.Pod) (httpstream.Dialer, error) {
 	core, err := corev1client.NewForConfig(config)
 	if err != nil {

@@ -35,8 +35,7 @@ func (f *Flags) Tail(ctx context.Context, w io.Writer, caughtUp func(), fn func(
 	return log.Follow(ctx, head, fn)
 }
 
-// tailFolder reads the folder again after each change: a copy, or through the process that has it
-// open.
+// tailFolder reads a copy of the folder, or asks the process that has it open, after each change.
 func (f *Flags) tailFolder(ctx context.Context, w io.Writer, caughtUp func(), fn func(eventlog.Record) error) error {
 	if err := f.CheckExists(); err != nil {
 		return err
@@ -71,8 +70,7 @@ func (f *Flags) tailFolder(ctx context.Context, w io.Writer, caughtUp func(), fn
 	}
 }
 
-// readNew calls fn with the commits after a sequence, and returns the last sequence that fn
-// received.
+// readNew calls fn with the commits after a sequence, and returns the last sequence.
 func (f *Flags) readNew(ctx context.Context, w io.Writer, after uint64, fn func(eventlog.Record) error) (last uint64, err error) {
 	examined := *f
 	examined.Examine = true

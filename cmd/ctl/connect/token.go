@@ -29,8 +29,7 @@ type tokenSource struct {
 	last string
 }
 
-// token reads the token. If the Secret of readers is forbidden, it tries the Secret of operators,
-// who may also read.
+// token falls back to the Secret of operators, who may also read, if that of readers is forbidden.
 func (p *tokenSource) token(ctx context.Context) (string, error) {
 	token, err := p.get(ctx, p.role)
 	if apierrors.IsForbidden(err) && p.role == embedded.Reader {

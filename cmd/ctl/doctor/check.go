@@ -67,8 +67,7 @@ type diagnosis struct {
 	served        bool            // the API server serves scute's kinds
 }
 
-// check runs one check and reports its results. goOn is false if the following checks would be
-// pointless.
+// check reports its results. goOn is false if the following checks would be pointless.
 type check func(ctx context.Context, v *diagnosis) (goOn bool)
 
 // run runs all checks. Each may rely on the previous ones.

@@ -154,8 +154,8 @@ func daemon(ctx context.Context, v *diagnosis) bool {
 	return true
 }
 
-// leader returns the holder of the daemon's Lease, and whether the Lease is current. A daemon that
-// stops releases it.
+// leader returns the Lease's holder, and whether it is current. A stopping daemon releases the
+// Lease.
 func leader(ctx context.Context, v *diagnosis) (holder string, fresh bool) {
 	var lease coordinationv1.Lease
 	err := v.cluster.Client.Get(ctx, client.ObjectKey{Namespace: trust.LeaseNamespace, Name: trust.LeaseName}, &lease)

@@ -55,8 +55,7 @@ type objectStatus struct {
 	Conditions                                 []metav1.Condition
 }
 
-// checkObjects reports objects of scute's kinds that cannot be read, that no daemon has started, or
-// that wait for a user.
+// checkObjects reports objects that are unreadable, not started, or waiting for a user.
 func checkObjects(ctx context.Context, v *diagnosis) {
 	v.listed = make(map[string]bool)
 	all, unread := 0, false

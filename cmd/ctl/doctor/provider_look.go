@@ -27,8 +27,7 @@ func (c *providerCheck) objects(ctx context.Context) ([]pause.Subject, error) {
 
 var errAbsent = errors.New("there is no such Cluster")
 
-// checkNotPaused returns an error if the cluster does not exist, or is already paused, so that its
-// objects would not react.
+// checkNotPaused fails for a paused cluster, whose objects would not react, or a missing one.
 func checkNotPaused(below []pause.Subject, namespace, name string) error {
 	for _, o := range below {
 		if !pause.IsCluster(o.Ref) || o.Ref.Name != name {

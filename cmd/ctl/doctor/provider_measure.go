@@ -76,8 +76,7 @@ func (c *providerCheck) survey(ctx context.Context) (*providerReport, error) {
 	return report, checkNotPaused(below, c.cluster.Namespace, c.name)
 }
 
-// measure pauses the cluster, waits for its objects, resumes it, and judges the kinds. It deletes
-// the Pause in any case.
+// measure pauses the cluster, resumes it, and judges the kinds. It always deletes the Pause.
 func (c *providerCheck) measure(ctx context.Context, report *providerReport) error {
 	limit := &v1alpha1.Duration{Duration: c.timeout}
 	made := &v1alpha1.Pause{

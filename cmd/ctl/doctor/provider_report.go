@@ -31,8 +31,7 @@ func (r *providerReport) objects() (all int) {
 	return all
 }
 
-// lines returns a table with a heading for each API group, and the remedies of failed kinds below
-// it.
+// lines returns a table, grouped by API group, and the remedies of failed kinds below it.
 func (r *providerReport) lines(v kit.View) []string {
 	header := []string{"KIND", "OBJECTS", "WITH PAUSED"}
 	if r.Measured {

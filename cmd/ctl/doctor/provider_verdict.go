@@ -19,8 +19,7 @@ const (
 	// notAsked means that the cluster was not paused.
 	notAsked     answer = "not asked"
 	acknowledged answer = "acknowledged"
-	// noSignal means that the objects cannot acknowledge a pause, so scute must assume that they
-	// are paused.
+	// noSignal means that the objects cannot acknowledge, so scute must assume it.
 	noSignal answer = "no signal"
 	// notNeeded means that no controller acts on the objects.
 	notNeeded answer = "none needed"
@@ -76,8 +75,7 @@ func survey(below []pause.Subject) []providerKind {
 	return list
 }
 
-// judge sets the verdict of each kind, from the Pause's status at the end of the wait. ignored are
-// kinds without a controller.
+// judge sets the verdicts from the Pause's last status. ignored are kinds without a controller.
 func judge(kinds []providerKind, status v1alpha1.PauseStatus, ignored []string) []providerKind {
 	out := slices.Clone(kinds)
 	for i := range out {

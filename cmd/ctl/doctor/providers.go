@@ -12,8 +12,7 @@ import (
 	"scute.dev/view"
 )
 
-// providers checks the versions of the providers. It reports nothing if the user may not list them,
-// because the daemon may.
+// providers reports nothing if the user may not list them, because the daemon may.
 func providers(ctx context.Context, v *diagnosis) bool {
 	const subject = "providers"
 	list, err := v.kube.Providers(ctx)

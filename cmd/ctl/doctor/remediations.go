@@ -154,8 +154,7 @@ func (l *inventory) orphans() {
 
 func recent(now time.Time, at *metav1.Time) bool { return at != nil && now.Sub(at.Time) < startTimeout }
 
-// stalled reports remediations that wait for an operator or a daemon, except those that orphans
-// reports.
+// stalled reports remediations that wait for an operator or a daemon, but not those of orphans.
 func (l *inventory) stalled() {
 	const subject = "remediations"
 	for i := range l.Remediations {
@@ -218,8 +217,7 @@ func (l *inventory) clustersInRemediation() map[string]bool {
 	return out
 }
 
-// leftoverAnnotations reports scute's annotations on machines of clusters without open
-// remediations.
+// leftoverAnnotations reports annotations on machines of clusters without open remediations.
 func (l *inventory) leftoverAnnotations() {
 	tended := l.clustersInRemediation()
 	for i := range l.Machines {

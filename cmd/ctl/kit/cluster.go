@@ -139,8 +139,7 @@ func (c *clusterSource[T]) follow(ctx context.Context, key types.NamespacedName,
 	return err
 }
 
-// watchOnce calls fn first, and again after each change, until fn fails or the server ends the
-// watch.
+// watchOnce calls fn first and after each change, until fn fails or the server ends the watch.
 func (c *clusterSource[T]) watchOnce(ctx context.Context, key types.NamespacedName, fn changeFunc) error {
 	version, err := fn(nil)
 	if err != nil {

@@ -24,16 +24,14 @@ type Field struct{ Name, Value string }
 // Stage is a phase in the sequence of an object's phases.
 type Stage struct {
 	Name string
-	// Sign is ✓ for a past stage, ▶ for the current one, ✗ for a failed one, ‖ for one that waits,
-	// and · for a future one.
+	// Sign is ✓ for past, ▶ for the current, ✗ for failed, ‖ for waiting, and · for future stages.
 	Sign  string
 	Style cli.Style
 	// Return is true for the last stage before the point of no return.
 	Return bool
 }
 
-// Stages returns the phases of path as stages. The first n are reached; current is the sign of the
-// last of them.
+// Stages returns path as stages. The first n are reached; current is the sign of the last of them.
 func Stages[P ~string](path []P, n int, current string, as cli.Style) (out []Stage) {
 	for i, phase := range path {
 		s := Stage{Name: string(phase), Sign: "✓", Style: cli.Green}
@@ -61,8 +59,7 @@ type Table struct {
 	Rows   [][]string
 	// Wrap is how many of the last columns a terminal may wrap.
 	Wrap int
-	// Cluster is the index of the column with the cluster, by which a page filters rows; 0 if there
-	// is none.
+	// Cluster is the column by whose value a page filters rows; 0 if there is none.
 	Cluster int
 	Note    string
 }

@@ -16,11 +16,9 @@ type Document struct {
 	Began string
 	Since time.Time
 	State documentState
-	// Details returns what the object's page also shows. It is nil if there is nothing, or if the
-	// kind has a page of its own.
+	// Details returns what else the page shows; nil if nothing, or if the kind has its own page.
 	Details func() Details
-	// Commands are commands about the object, each with its effect. Actions are what users can do
-	// now.
+	// Commands are hints with their effect. Actions are what users can do now.
 	Commands []string
 	Actions  []Action
 }

@@ -74,8 +74,8 @@ func EventTypes() map[string]reflect.Type {
 	return types
 }
 
-// lineOf describes an event. By default its name is the one in its type. An unknown event is
-// described by its type.
+// lineOf describes an event. An unknown event is described by its type, which is also the default
+// name.
 func lineOf(kind eventlog.Kind, ev eventlog.Event) view.Line {
 	unknown := view.Line{Name: name(ev.Type), Detail: fmt.Sprintf("this scutectl does not know the type %s (%d bytes of data)", ev.Type, len(ev.Data))}
 	i := slices.IndexFunc(Domains(), func(d Domain) bool { return d.Kind == kind })

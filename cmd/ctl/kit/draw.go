@@ -20,8 +20,7 @@ func (k *Kit) Stream(format *cli.Format) io.Writer {
 	return k.Env.Out
 }
 
-// drawer returns a function that shows objects. It is called after each change, and every second to
-// update ages.
+// drawer returns a function to call after each change, and every second to update ages.
 func (p *Session[T]) drawer(format *cli.Format, single, namespaces bool) func([]T) error {
 	if out := p.Stream(format); p.Env.CanRedraw(out) {
 		return (&display[T]{Session: p, out: out, single: single, namespaces: namespaces, screen: p.Screen(out)}).draw

@@ -109,8 +109,7 @@ type EventRow struct {
 	Commits int
 }
 
-// Join adds the next event to the row if its fact and actor are the same, and reports whether it
-// did.
+// Join adds the next event to the row and returns true if its fact and actor are the same.
 func (r *EventRow) Join(e Event) bool {
 	merged, ok := r.Line.Merge(e.Line)
 	if !ok || r.Actor != e.Actor {

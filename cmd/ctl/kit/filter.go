@@ -52,8 +52,7 @@ func (f *Filter) AddFlags(cmd *cobra.Command) *pflag.FlagSet {
 	return flags
 }
 
-// Check returns an error for flags that are invalid, or that can match nothing. It resolves times
-// that are relative to now.
+// Check rejects flags that are invalid or can match nothing. It resolves relative times.
 func (f *Filter) Check(env *cli.Env) error {
 	if f.Kind != "" {
 		if err := checkKind("--kind", f.Kind); err != nil {

@@ -28,8 +28,7 @@ type Fold[T any] interface {
 	Items() []T
 }
 
-// Find returns the IDs of the kind's aggregates, oldest first, and the log's last sequence. It
-// decodes no commit.
+// Find returns the IDs of all aggregates, oldest first, and the last sequence. It decodes nothing.
 func (l *LogSource[T]) Find(ctx context.Context) (ids []string, head uint64, err error) {
 	seen, progress := make(map[string]bool), l.session.Env.Progress()
 	defer progress.Done()
@@ -69,8 +68,7 @@ type loaded[T any] struct {
 	fold Fold[T]
 }
 
-// load reads the aggregates that may contain the object, oldest first, and returns the log's last
-// sequence.
+// load reads the aggregates that may contain the object, oldest first. head is the last sequence.
 func (l *LogSource[T]) load(ctx context.Context, key types.NamespacedName) (all []*loaded[T], head uint64, err error) {
 	ids, head, err := l.Find(ctx)
 	if err != nil {

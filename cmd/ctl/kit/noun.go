@@ -35,12 +35,10 @@ type Noun[T any] struct {
 	New     func() client.Object
 	NewList func() client.ObjectList
 	Convert func(runtime.Object) T
-	// Kind is the kind of the aggregates that contain the objects, and NewFold returns an empty
-	// fold of one.
+	// Kind is the kind of the aggregates with the objects, and NewFold returns an empty fold.
 	Kind    eventlog.Kind
 	NewFold func(log *connect.Log, id string) Fold[T]
-	// Group returns the group of an aggregate, of which only the last aggregate is read. If it is
-	// nil, all aggregates are read.
+	// Group returns an aggregate's group, of which only the last one is read; nil reads all.
 	Group func(id string) string
 	// MayContain reports whether an aggregate may contain the object. If it is nil, each may.
 	MayContain func(id string, key types.NamespacedName) bool
@@ -55,8 +53,7 @@ type Noun[T any] struct {
 	Tasks func(T) []string
 	// Log returns the aggregate of an object. ok is false if the object is not in a log yet.
 	Log func(T) (a eventlog.Aggregate, ok bool)
-	// Events returns a reader for the events about an object; nil if these are all events of its
-	// aggregate.
+	// Events returns a reader for an object's events; nil if these are all of its aggregate.
 	Events func(T) func(eventlog.Record) ([]Event, error)
 
 	// PrintOutput writes the output of a task; nil if the noun has no tasks.
@@ -66,28 +63,23 @@ type Noun[T any] struct {
 	Header Row
 	Row    func(v View, t T) Row
 	Data   func(list []T, one bool) any
-	// Describe returns the description without the timeline. p.Log is nil if the log could not be
-	// reached.
+	// Describe omits the timeline. p.Log is nil if the log could not be reached.
 	Describe func(ctx context.Context, p *Session[T], t T) ([]string, error)
 	// GetLong, DescribeLong and WatchLong are parts of the help.
 	GetLong, DescribeLong, WatchLong string
 
-	// StatusLines returns what a terminal shows for a followed object, and Updates the texts for a
-	// pipe.
+	// StatusLines are for a followed object on a terminal, and Updates for a pipe.
 	StatusLines func(v View, t T) []string
 	Updates     func(T) []Update
-	// Conditions returns the conditions of an object, one of which may report that the log is not
-	// trusted. It may be nil.
+	// Conditions may report that the log is not trusted. It may be nil.
 	Conditions func(T) []metav1.Condition
 	// IsFinished reports whether nothing more happens without a user.
 	IsFinished func(T) bool
 	// HasFailed reports whether a finished object failed: exit status 1.
 	HasFailed func(T) bool
-	// Finish prints the outcome of a finished object and returns an error with the exit status. If
-	// it is nil, HasFailed decides.
+	// Finish prints the outcome and returns the exit status as an error; nil uses HasFailed.
 	Finish func(ctx context.Context, p *Session[T], t T, format *cli.Format) error
-	// AfterWatch describes what happens after the user stops watching, for example "the move
-	// continues".
+	// AfterWatch is what happens after the user stops, for example "the move continues".
 	AfterWatch string
 	// ContinueHint returns how to continue an object that no process works on. It may be nil.
 	ContinueHint func(p *Session[T], key types.NamespacedName) string
@@ -97,8 +89,7 @@ type Noun[T any] struct {
 type Update struct {
 	// Part names a part of the object, "" for all of it. A name that begins with # is not printed.
 	Part, Text string
-	// ThrottleKey is set for texts that change often: while it is the same, at most one line is
-	// written per second.
+	// ThrottleKey limits texts with the same key to one line per second; "" is no limit.
 	ThrottleKey string
 }
 

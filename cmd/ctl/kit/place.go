@@ -76,8 +76,7 @@ func (p *Session[T]) Close() {
 	}
 }
 
-// Key returns the key of an object. If only a log is read, there is no context, and the namespace
-// is --namespace.
+// Key returns the key of an object. Without a cluster the namespace is --namespace.
 func (p *Session[T]) Key(name string) types.NamespacedName {
 	if p.Cluster == nil {
 		return Key(p.Flags.Namespace, name)
@@ -204,8 +203,7 @@ type Wait struct {
 	Timeout time.Duration
 }
 
-// AddFlags adds --wait and --timeout. what completes the help text "Wait ...", for example "for the
-// daemon's answer".
+// AddFlags adds --wait and --timeout. what completes "Wait ...": "for the daemon's answer".
 func (w *Wait) AddFlags(f *pflag.FlagSet, timeout time.Duration, what string) {
 	f.BoolVar(&w.Wait, "wait", true, "Wait "+what)
 	f.DurationVar(&w.Timeout, "timeout", timeout, "How long to wait for it")

@@ -49,8 +49,7 @@ func (s *Seen) Check(o client.Object, id string) error {
 	}
 }
 
-// Patch returns the change since before. Unless s is nil, the patch fails if the object has changed
-// meanwhile.
+// Patch returns the change since before. It fails if the object that a user saw has changed.
 func (s *Seen) Patch(before client.Object) client.Patch {
 	if s == nil {
 		return client.MergeFrom(before)

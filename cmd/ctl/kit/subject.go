@@ -44,8 +44,7 @@ func (s *Subjects) addTo(events []Event) []Event {
 	return events
 }
 
-// of returns the subject of the next event. If that cannot be decoded, it is the subject of the
-// earlier events.
+// of returns the subject of the next event, or that of the earlier ones if it cannot be decoded.
 func (s *Subjects) of(e Event) subject {
 	switch e.Aggregate.Kind {
 	case eventlog.KindRemediation:

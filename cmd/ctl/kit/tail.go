@@ -94,8 +94,7 @@ func (t *Tail) past(ctx context.Context, k *Kit, log *connect.Log, head uint64, 
 	return err
 }
 
-// clockSkew is how far the clocks of two machines may differ: an event may be stored that much
-// before its own time.
+// clockSkew is how much earlier than its own time an event may be stored, by another clock.
 const clockSkew = 5 * time.Minute
 
 // start returns the sequence before the first commit that must be read.

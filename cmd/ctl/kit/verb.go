@@ -109,8 +109,7 @@ type Verbs map[string]*cobra.Command
 
 const completeTimeout = 3 * time.Second
 
-// Complete completes the names of at most limit objects (-1 is unlimited), each with its phase as
-// the description.
+// Complete completes at most limit names (-1 is unlimited), with the phase as the description.
 func Complete[T any](k *Kit, n *Noun[T], limit int) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if limit >= 0 && len(args) >= limit {

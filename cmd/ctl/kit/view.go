@@ -79,8 +79,7 @@ func (v View) Times(started, ended *metav1.Time, span func(time.Duration) string
 	return out
 }
 
-// Untrusted renders why the event log may not be used, if so. The rest of the status is then out of
-// date.
+// Untrusted renders why the event log may not be used. The other status is then out of date.
 func (v View) Untrusted(list []metav1.Condition) []string {
 	if fault := trust.FaultIn(list); fault != nil {
 		return v.Wrapped("Stalled", fault.Message, cli.Red)
@@ -150,8 +149,7 @@ func (v View) Bar(as cli.Style, done, total int) string {
 type Row struct {
 	Namespace   string
 	Cells, Wide []string
-	// Wrap is how many of the last columns may wrap, plus one with -o wide. It is set only in the
-	// header.
+	// Wrap is how many of the last columns may wrap; -o wide adds one. Only the header sets it.
 	Wrap int
 }
 
@@ -209,8 +207,7 @@ func (v View) Quorum(q *v1alpha1.QuorumStatus) string {
 	return fmt.Sprintf("%s %d of %d voters answer; %s", dots, q.Responding, q.Voters, v.EachWord(as, ToleranceText(q.Tolerates)))
 }
 
-// EachWord colors each word separately, so that no color continues on the next line when the text
-// is wrapped.
+// EachWord colors each word separately, so that a wrapped text has no color across lines.
 func (v View) EachWord(as cli.Style, s string) string {
 	words := strings.Fields(s)
 	for i, w := range words {

@@ -59,8 +59,7 @@ func (p *Session[T]) Follow(ctx context.Context, key types.NamespacedName, forma
 	return p.finish(ctx, last, true, format)
 }
 
-// finish prints the last states of objects if the format is data, and returns an error without a
-// message if one failed.
+// finish prints the last states as data if requested. Its error, if one failed, has no message.
 func (p *Session[T]) finish(ctx context.Context, last []T, one bool, format *cli.Format) error {
 	if format.Data() {
 		if err := format.Print(p.Env.Out, p.Noun.Data(p.withLogDetails(ctx, last, format), one)); err != nil {
@@ -126,8 +125,7 @@ func (p *Session[T]) FollowAll(ctx context.Context, namespace string, format *cl
 	return p.finish(ctx, last, false, format)
 }
 
-// withLogDetails adds what only the log contains, for -o json, yaml and jsonpath. Tables show only
-// fields of the resource.
+// withLogDetails adds what only the log contains. Tables do not show it.
 func (p *Session[T]) withLogDetails(ctx context.Context, list []T, format *cli.Format) []T {
 	if format.Data() && p.Noun.AddLogDetails != nil {
 		for i := range list {

@@ -43,8 +43,7 @@ type link struct {
 	selected, shown bool
 }
 
-// newChain shows the selected events with their causes and, if effects is set, with the events that
-// they caused.
+// newChain shows the selected events with their causes and, if effects is set, their effects.
 func newChain(events []kit.Event, selected func(kit.Event) bool, effects bool) chain {
 	c, byID := make(chain, 0, len(events)), make(map[string]int)
 	for i, e := range events {

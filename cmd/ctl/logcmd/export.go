@@ -148,8 +148,7 @@ func csvRow(e kit.Event) []string {
 	return row
 }
 
-// cell removes control characters, and prevents a spreadsheet from evaluating the text as a
-// formula.
+// cell removes control characters, and keeps a spreadsheet from evaluating a formula.
 func cell(text string) string {
 	text = cli.Clean(text)
 	if begin := strings.TrimLeft(text, " "); begin != "" && strings.ContainsRune("=+-@", rune(begin[0])) {

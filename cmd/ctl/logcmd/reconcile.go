@@ -153,8 +153,7 @@ func CheckTrust(ctx context.Context, cluster *connect.Cluster, log *connect.Log)
 	return trust.Check(&state, own, marks), nil
 }
 
-// identify returns the identity of the log without its head, and the high-water marks to compare it
-// with.
+// identify returns the identity of the log without its head, and the marks to compare it with.
 func identify(ctx context.Context, cluster *connect.Cluster, log *connect.Log) (own trust.Identity, marks trust.Watermarks, err error) {
 	var ns corev1.Namespace
 	if err := cluster.Client.Get(ctx, client.ObjectKey{Name: "kube-system"}, &ns); err != nil {
@@ -199,8 +198,7 @@ type unfinishedWork struct {
 	runs         *runs.Runs
 	remediations *remediations.Remediations
 	moveStates   map[string]runner.ResourceState
-	// requestedRuns are runs with a WorkflowRun. endedRuns are those whose WorkflowRun has ended or
-	// is rolling back.
+	// requestedRuns have or had a WorkflowRun. endedRuns have one that has ended or rolls back.
 	requestedRuns, endedRuns map[string]bool
 }
 
@@ -231,8 +229,7 @@ const (
 	thenUnknown = "is stranded and not started again: check by hand what it changed before you delete or recreate it"
 )
 
-// outcomes lists the unfinished work of the log, then the work that is unfinished only in the
-// cluster.
+// outcomes lists the unfinished work of the log, then that of the cluster only.
 func (s *unfinishedWork) outcomes(ctx context.Context, cluster *connect.Cluster) ([]trust.Outcome, error) {
 	var moves v1alpha1.MoveList
 	var workflows v1alpha1.WorkflowRunList
@@ -292,8 +289,7 @@ func (s *unfinishedWork) mustStop(id string) bool {
 	return turned || !there && s.requestedRuns[id]
 }
 
-// reconcile records the outcome of open moves and runs before a daemon acts on the log. It can be
-// repeated.
+// reconcile records the outcome of open moves and runs. It can be repeated.
 func (s *unfinishedWork) reconcile(ctx context.Context, r *runner.Runner, ofRuns *runs.Runner, actor string) error {
 	for _, id := range s.openRuns() {
 		if !s.mustStop(id) {

@@ -126,8 +126,7 @@ func (d *destination) validate() error {
 	return nil
 }
 
-// restoreTo restores a log to the NATS server of the flags. maxBytes is the limit of the original
-// log.
+// restoreTo restores a log to the flags' NATS server. maxBytes is the limit of the original log.
 func (d *destination) restoreTo(ctx context.Context, f *connect.Flags, logger *slog.Logger, maxBytes int64, r eventlog.RestoreSource) error {
 	to := f.External(logger)
 	to.Replicas, to.MaxBytes = d.Replicas, cmp.Or(d.MaxBytes, maxBytes)

@@ -53,8 +53,7 @@ func (o *abortOptions) run(ctx context.Context) error {
 	return o.abortIn(ctx, p)
 }
 
-// Abort runs `abort move` for the seen Move if the user may change it. It does not wait for an
-// answer.
+// Abort runs `abort move` for the seen Move if the user may change it, without waiting.
 func Abort(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string) error {
 	o := &abortOptions{Kit: k, noun: newNoun(), Name: name, Reason: reason, seen: seen}
 	p, err := kit.InCluster(k, o.noun)
@@ -94,8 +93,7 @@ func (o *abortOptions) abortIn(ctx context.Context, p *session) error {
 	return o.awaitAnswer(ctx, p, m)
 }
 
-// checkPhase reports whether an abort is unnecessary or impossible, with the error for the exit
-// status.
+// checkPhase reports whether an abort is unnecessary or impossible, with the command's result.
 func (o *abortOptions) checkPhase(m *v1alpha1.Move) (settled bool, err error) {
 	switch {
 	case m.Status.Phase == mover.PhaseRolledBack, m.Status.Phase == mover.PhaseRollingBack:

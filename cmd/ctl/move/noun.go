@@ -56,8 +56,7 @@ func newNoun() *noun {
 
 func key(m *v1alpha1.Move) types.NamespacedName { return kit.Key(m.Namespace, m.Name) }
 
-// updates returns a line for the state of a move, whose counts change often, and a line for each
-// finding.
+// updates returns a line for the state, whose counts change often, and one for each finding.
 func updates(m *v1alpha1.Move) []kit.Update {
 	out := []kit.Update{{Text: fact(m), ThrottleKey: string(cmp.Or(m.Status.Phase, mover.PhasePending))}}
 	for i, f := range m.Status.Findings {

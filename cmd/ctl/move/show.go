@@ -53,8 +53,6 @@ func counts(m *v1alpha1.Move) []kit.Count {
 	return slices.DeleteFunc(list, func(c kit.Count) bool { return c.Of == 0 })
 }
 
-// tables returns the objects that the move waits for, the findings, and the objects that are not
-// moved.
 func tables(m *v1alpha1.Move) []kit.Table {
 	s := m.Status
 	objects := func(title string, list []v1alpha1.MoveWaiting) kit.Table {

@@ -55,8 +55,7 @@ func (v output) conditions(list []metav1.Condition) []string {
 	return v.Section("Conditions", t)
 }
 
-// historyLines renders what only the log contains: the mark with its source, the decision with its
-// rule, and the evidence.
+// historyLines renders what only the log contains: the mark, the decision and the evidence.
 func (v output) historyLines(f *Fold, machine string) (out []string) {
 	if m := f.mark(machine); m.State != "" {
 		out = v.Wrapped("Mark", fmt.Sprintf("%s since %s (%s), reported by %s: %s", m.State, cli.Ago(v.Now, m.Since), cli.Second(m.Since), m.Source, m.Reason), cli.Plain)

@@ -13,8 +13,7 @@ import (
 	"scute.dev/remediator"
 )
 
-// ownerOf returns the owner's aggregate. A remediation's ID is the owner's ID and the machine's
-// name.
+// ownerOf returns the owner's aggregate: a remediation's ID is the owner's ID and the machine.
 func ownerOf(remediationID string) (eventlog.Aggregate, bool) {
 	i := strings.LastIndexByte(remediationID, '/')
 	if i <= 0 {

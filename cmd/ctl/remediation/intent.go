@@ -80,8 +80,7 @@ func Hold(ctx context.Context, k *kit.Kit, seen *kit.Seen, machine, reason strin
 	return (&intent{Kit: k, noun: newNoun(), verb: hold, reason: reason, length: length, seen: seen}).write(ctx, machine)
 }
 
-// Release releases a remediation unless it has changed since it was seen. It does not wait for the
-// daemon.
+// Release releases a remediation unless it has changed since it was seen. It does not wait.
 func Release(ctx context.Context, k *kit.Kit, seen *kit.Seen, machine string) error {
 	return (&intent{Kit: k, noun: newNoun(), verb: release, seen: seen}).write(ctx, machine)
 }
@@ -102,8 +101,7 @@ func (o *intent) run(ctx context.Context, machine string) error {
 	return o.write(ctx, machine)
 }
 
-// write patches only the changed fields of the spec, because the status changes often, and waits
-// for the daemon if requested.
+// write patches only the changed fields of the spec, and waits for the daemon if requested.
 func (o *intent) write(ctx context.Context, machine string) error {
 	p, err := kit.InCluster(o.Kit, o.noun)
 	if err != nil {
@@ -140,8 +138,7 @@ func (o *intent) write(ctx context.Context, machine string) error {
 	return o.awaitAnswer(ctx, p, before, after)
 }
 
-// change changes the spec as requested, and returns the request in words. An error rejects the
-// request.
+// change changes the spec as requested. said is the request in words. An error rejects it.
 func (o *intent) change(r *v1alpha1.SurgeRemediation) (said string, err error) {
 	switch {
 	case o.verb == release:
@@ -173,8 +170,7 @@ func (o *intent) change(r *v1alpha1.SurgeRemediation) (said string, err error) {
 	return fmt.Sprintf("held for %s, until %s", view.Duration(o.length), cli.Second(r.Spec.Hold.Until.Time)), nil
 }
 
-// awaitAnswer waits until the daemon has recorded the request, and prints the resulting phase and
-// message.
+// awaitAnswer waits until the daemon has recorded the request, and prints the resulting phase.
 func (o *intent) awaitAnswer(ctx context.Context, p *session, before, asked *v1alpha1.SurgeRemediation) error {
 	if before.Status.Phase == v1alpha1.RemediationUnselected {
 		o.Env.Notef("It has no effect until a RepairPolicy selects the machine.")
@@ -199,8 +195,7 @@ func (o *intent) awaitAnswer(ctx context.Context, p *session, before, asked *v1a
 	return nil
 }
 
-// recorded reports whether the status shows the request. A status of an earlier generation may
-// predate a release.
+// recorded reports whether the status shows the request. An older status may predate a release.
 func (o *intent) recorded(asked, now *v1alpha1.SurgeRemediation) bool {
 	switch want, have := asked.Spec.Hold, now.Status.Hold; o.verb {
 	case hold:

@@ -108,8 +108,7 @@ func (o *Objects) remediation(c *clusterv1.Cluster, m *clusterv1.Machine) *machi
 	return out
 }
 
-// facts returns the facts that a machine's outlook depends on, as far as the log and the objects
-// contain them.
+// facts returns what a machine's outlook depends on, as far as the log and the objects have it.
 func (o *Objects) facts(c *clusterv1.Cluster, m *clusterv1.Machine, state *remediator.State) *remediator.Facts {
 	kind, name := replacerOf(m)
 	if name == "" { // the machine is gone

@@ -54,8 +54,7 @@ const (
 	deleted   = "Deleted"
 )
 
-// setHealth sets the health according to scute, else a MachineHealthCheck, else the phase. mark may
-// be nil.
+// setHealth prefers mark, which may be nil, to a MachineHealthCheck, and that to the phase.
 func (m *machine) setHealth(o *clusterv1.Machine, mark *v1alpha1.UnhealthyMark) {
 	m.Health = cmp.Or(o.Status.Phase, "Pending")
 	check := meta.FindStatusCondition(o.Status.Conditions, clusterv1.MachineHealthCheckSucceededCondition)
@@ -99,8 +98,7 @@ func (m *machine) setMarks(o *clusterv1.Machine) {
 	}
 }
 
-// decodeMark decodes the annotation of an unhealthy machine. If it is invalid, the mark's reason
-// says so.
+// decodeMark decodes the annotation of an unhealthy machine. The reason reports an invalid one.
 func decodeMark(value string) *v1alpha1.UnhealthyMark {
 	if value == "" {
 		return nil

@@ -101,8 +101,7 @@ func (m *machine) remedy() string {
 	return cli.Clean(m.Remediation.Next)
 }
 
-// fact returns the state of a machine in one line, for a pipe. Equal lines mean no change, so it
-// contains no ages.
+// fact returns a machine's state in one line without ages, so that equal lines mean no change.
 func (m *machine) fact() string {
 	parts := []string{m.Health}
 	if m.Reason != "" {

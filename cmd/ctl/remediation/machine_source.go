@@ -34,8 +34,7 @@ type machineSource struct {
 	noted   bool
 }
 
-// List reads the machines of a namespace, or of all. If the log cannot be read, only s.log has the
-// error.
+// List reads the machines of a namespace, or of all. Only s.log reports an unreadable log.
 func (s *machineSource) List(ctx context.Context, namespace string) ([]*machine, error) {
 	objects, err := Read(ctx, s.session.Cluster, namespace)
 	if err != nil {

@@ -29,8 +29,7 @@ type deps struct {
 	trust        bool // --trust-folder
 }
 
-// command completes a command whose argument is the name of a run, and adds the flags that select
-// the cluster or log.
+// command completes a command about one run, and adds the flags that select the cluster or log.
 func (d *deps) command(env *cli.Env, cmd *cobra.Command, run func(ctx context.Context, name string) error) *cobra.Command {
 	d.Kit = kit.Command(env, d.noun, cmd, run)
 	return cmd
@@ -92,8 +91,7 @@ func foldToAppend(ctx context.Context, at *session, id string) (*Fold, error) {
 	return f, nil
 }
 
-// submit writes an operator's command to the log. Any error but that of the connection is a
-// kit.RefusedError.
+// submit writes a command to the log. An error other than of the connection is a RefusedError.
 func (d *deps) submit(ctx context.Context, at *session, f *Fold, in workflow.Input) (actor string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()

@@ -20,8 +20,7 @@ import (
 
 // runInCluster creates the WorkflowRun, or resumes it if it exists, and follows it.
 func (o *runOptions) runInCluster(ctx context.Context, w *v1alpha1.WorkflowRun, problems []workflow.Problem) error {
-	// The daemon would reject the manifest for these problems. It is unknown whether it has enabled
-	// Exec.
+	// The daemon would reject the manifest for these problems. It may or may not have enabled Exec.
 	env := o.workflowEnv(tasks.Options{Clusters: &access.Clusters{}, ExecEnabled: true}, "")
 	if err := o.report(mergeProblems(problems, env.Check(w.Namespace, w.Name, &w.Spec))); err != nil {
 		return err

@@ -113,8 +113,7 @@ func (o *decideOptions) decide(ctx context.Context, at *session, f *Fold) (err e
 	return o.record(ctx, at, f, decision, o.Action+" of task "+o.Task+" decided")
 }
 
-// patchedInputs merges the patch into the inputs of the task's step. The step's kind checks the
-// result.
+// patchedInputs merges the patch into the inputs of the task's step, and checks the result.
 func (o *decideOptions) patchedInputs(ctx context.Context, f *Fold) (json.RawMessage, error) {
 	patch := []byte(o.With)
 	if path, isFile := strings.CutPrefix(o.With, "@"); isFile {

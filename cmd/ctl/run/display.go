@@ -12,8 +12,8 @@ import (
 	"scute.dev/eventlog"
 )
 
-// display shows a run while this process drives it: redrawn in place on a terminal, elsewhere as a
-// line for each fact.
+// display shows a run that this process drives: redrawn on a terminal, elsewhere a line for each
+// fact.
 type display struct {
 	*deps
 	out    io.Writer
@@ -43,8 +43,7 @@ func (t *display) commit(r eventlog.Record) error {
 	return nil
 }
 
-// draw redraws the screen after a commit, and every second to update ages. Before the first commit
-// it draws nothing.
+// draw redraws the screen after a commit, and every second to update ages.
 func (t *display) draw() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -57,8 +57,7 @@ func decide(k *kit.Kit, r *Run, task string, actions []string) string {
 	return line + "; or with --action " + strings.Join(actions[1:], ", ")
 }
 
-// continueCommands returns the command that continues a local run after a decision. A daemon
-// continues by itself.
+// continueCommands returns how to continue a local run after a decision. A daemon needs no command.
 func continueCommands(k *kit.Kit, r *Run) []string {
 	if !r.Local {
 		return nil

@@ -79,8 +79,7 @@ func (t *TaskHistory) start(a Attempt) {
 	t.Attempts = append(t.Attempts, a)
 }
 
-// end ends the last attempt of a step if it is open. An undo with nothing to do was never started,
-// and is added.
+// end ends the open last attempt of a step. An undo that was never started is added.
 func (t *TaskHistory) end(step string, undo bool, at time.Time, outcome, message string) {
 	list := t.of(step, undo)
 	switch n := len(list); {

@@ -22,8 +22,7 @@ import (
 	"scute.dev/workflow/runner"
 )
 
-// local drives the runs of a folder in this process. It holds the folder's lock, so no other
-// process drives them.
+// local drives the runs of a folder in this process, and holds the folder's lock.
 type local struct {
 	*deps
 	log    *connect.Log
@@ -136,8 +135,7 @@ func (l *local) continueRun(ctx context.Context, f *Fold, d *workflow.Definition
 	return l.resume(ctx, f, "")
 }
 
-// resume continues a run. Its earlier process is dead, because this process holds the folder's
-// lock.
+// resume continues a run. This process holds the lock, so its earlier process is dead.
 func (l *local) resume(ctx context.Context, f *Fold, reason string) error {
 	if justDecided(f) {
 		return nil
@@ -145,8 +143,7 @@ func (l *local) resume(ctx context.Context, f *Fold, reason string) error {
 	return l.runner.Command(ctx, f.ID, connect.Actor(ctx, nil), workflow.ResumeRun{Reason: reason, ProcessDied: true})
 }
 
-// justDecided reports whether the run has yet to act on an operator's last decision. Then resume
-// must not retry other tasks.
+// justDecided reports whether a decision is still due. Then resume must not retry other tasks.
 func justDecided(f *Fold) bool {
 	switch f.Last.(type) {
 	case workflow.Decided, workflow.TaskReleased, workflow.Migrated, workflow.Resumed, workflow.Started, workflow.Aborted, workflow.RollbackStarted:

@@ -229,8 +229,7 @@ func againstSchema(object map[string]any) ([]workflow.Problem, error) {
 	return problems, nil
 }
 
-// mergeProblems prefers known to read if both have problems of a field, because their remedy is
-// better.
+// mergeProblems prefers known to read for the same field, because their remedy is better.
 func mergeProblems(read, known []workflow.Problem) []workflow.Problem {
 	named := make(map[string]bool, len(known))
 	for i := range known {

@@ -112,8 +112,7 @@ func (o *migrateOptions) migrate(ctx context.Context, at *session, f *Fold, w *v
 	return o.record(ctx, at, f, workflow.Migrate{To: d, Plan: plan}, "migrated")
 }
 
-// checkEdited refuses to continue a run whose manifest was edited. It shows the plan to adopt the
-// edited manifest.
+// checkEdited refuses to continue a run with an edited manifest, and shows the plan to adopt it.
 func (d *deps) checkEdited(r *Run, to *workflow.Definition, file string) error {
 	if file == "-" {
 		file = "FILE"
@@ -194,8 +193,7 @@ func fieldChanges(before, after *workflow.Definition, plan []workflow.Change) (a
 	return all
 }
 
-// fieldsOf returns the fields of a task by their paths. As in a manifest, fields of the task's own
-// step have no prefix.
+// fieldsOf returns fields by path. As in a manifest, those of the task's own step have no prefix.
 func fieldsOf(d *workflow.Definition, name string) map[string]string {
 	fields := make(map[string]string)
 	i := slices.IndexFunc(d.Tasks, func(t workflow.Task) bool { return t.Name == name })

@@ -162,8 +162,7 @@ func Resume(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string
 	})
 }
 
-// withSeen calls fn with the current resource of the run that the user saw, and with the run from
-// the log.
+// withSeen calls fn with the current resource of the run that the user saw, and the logged run.
 func (d *deps) withSeen(ctx context.Context, seen *kit.Seen, name string, fn func(at *session, w *v1alpha1.WorkflowRun, f *Fold) error) error {
 	at, err := kit.InCluster(d.Kit, d.noun)
 	if err != nil {

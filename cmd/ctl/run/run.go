@@ -146,8 +146,7 @@ func (d *deps) definition(ctx context.Context, env *manifest.Env, namespace stri
 	return to, d.report(mergeProblems(problems, more))
 }
 
-// report prints the problems of a manifest and returns an error. Without problems it prints the
-// warnings.
+// report prints problems and returns an error. Without problems it prints the warnings.
 func (d *deps) report(problems []workflow.Problem) error {
 	refused, prefix, n := hasErrors(problems), "warning: ", 0
 	if refused {

@@ -112,8 +112,7 @@ func (d *desk) do(ctx context.Context, ask kit.Action, seen kit.Seen, form strin
 	return said, err
 }
 
-// kitFor returns a kit that runs a command with the same connection flags, and writes its output to
-// out.
+// kitFor returns a kit with the same connection flags that writes all output to out.
 func (d *desk) kitFor(namespace string, out *bytes.Buffer) *kit.Kit {
 	env, flags := *d.kit.Env, *d.kit.Flags
 	env.In, env.Out, env.Err, env.Color = strings.NewReader(""), out, out, cli.ColorNever

@@ -39,8 +39,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// form admits a form if its Origin is this server. A page of another site cannot forge this header
-// in a browser.
+// form admits a form by its Origin, which a page of another site cannot forge in a browser.
 func (g *guard) form(w http.ResponseWriter, r *http.Request) {
 	from := r.Header.Get("Sec-Fetch-Site")
 	switch {

@@ -13,12 +13,10 @@ import (
 )
 
 const (
-	// minInterval is the minimum time between two messages to a page, so that a fast-growing log is
-	// not rendered at each commit.
+	// minInterval between messages keeps a fast-growing log from being rendered at each commit.
 	minInterval       = 250 * time.Millisecond
 	keepAliveInterval = 20 * time.Second
-	// writeTimeout applies to each message. A page that does not read is disconnected, and
-	// reconnects.
+	// writeTimeout disconnects a page that does not read. It reconnects.
 	writeTimeout = 10 * time.Second
 )
 

@@ -44,9 +44,8 @@ var decisions = map[string][]string{
 	trust.Aggregate().String(): {"reconciled"},
 }
 
-// checkAppend returns an error for events that clients of the listener may not append. It also
-// rejects events that this daemon cannot decode, because it could not follow their aggregate any
-// further.
+// checkAppend returns an error for events that clients of the listener may not append, and for
+// events that this daemon cannot decode, because it could not follow their aggregate any further.
 func checkAppend(of eventlog.Aggregate, events []eventlog.Event) error {
 	if len(events) == 0 {
 		return errors.New("the commit has no events")

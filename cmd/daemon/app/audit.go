@@ -34,8 +34,7 @@ const (
 type auditOptions struct {
 	// Key is the Secret with the signing key, NAMESPACE/NAME. The log is not sealed if it is empty.
 	Key string
-	// ConfigMap (NAMESPACE/NAME), Folder and Witness are where checkpoints are published. Each may
-	// be empty.
+	// ConfigMap (NAMESPACE/NAME), Folder and Witness receive the checkpoints. Each may be empty.
 	ConfigMap, Folder, Witness string
 	// Dir is the folder of the hashes; by default the folder seal next to an embedded log.
 	Dir      string
@@ -148,8 +147,7 @@ func (s *sealing) destinations() []evidence.Destination {
 	return places
 }
 
-// alarm logs a failure. If the log differs from its seals (violated), it also records a Kubernetes
-// event.
+// alarm logs a failure. If the log differs from its seals, it also records a Kubernetes event.
 func (s *sealing) alarm(violated bool, err error) {
 	if !violated {
 		s.logger.Warn("sealing the event log or publishing its checkpoint failed; retrying", "error", err)

@@ -34,8 +34,7 @@ func (d *daemon) remediationLister(head func(context.Context) (uint64, error), d
 	}
 }
 
-// remediationsForMove returns the remediations of one owner. driven is true if this daemon runs the
-// remediator.
+// remediationsForMove returns those of one owner. driven is true if this daemon remediates.
 func remediationsForMove(b remediations.Ongoing, driven bool) []transfer.Remediation {
 	if b.Err != nil {
 		return []transfer.Remediation{{

@@ -34,8 +34,7 @@ var errYielded = errors.New("the event log cannot be reached, and another proces
 // renewal writes the mark, which needs no further request; raiseWatermark writes it in between.
 type lease struct {
 	client coordination.LeaseInterface
-	// holder identifies this process in the Lease. previousHolders are earlier processes, which
-	// have ended.
+	// holder identifies this process in the Lease. previousHolders are processes that have ended.
 	holder, logID, installation string
 	previousHolders             []string
 	// head returns the highest sequence that the log has acknowledged to this process.
@@ -46,8 +45,7 @@ type lease struct {
 
 	mu   sync.Mutex
 	last *coordinationv1.Lease // as last read or written
-	// lost is true if the last read returned another process's Lease that leader election has not
-	// read yet.
+	// lost is true if the last read found another holder, which leader election does not know yet.
 	lost bool
 	// trusted is true after this process has set the high-water mark, so that it may raise it.
 	trusted bool
@@ -153,8 +151,7 @@ func (l *lease) read(ctx context.Context) error {
 			l.yield()
 		}
 	}
-	// If a user deleted or edited the Lease, another process can acquire it before this one's term
-	// ends.
+	// After a user deleted or edited the Lease, another process can acquire it early.
 	if err == nil && !l.isHolder() || apierrors.IsNotFound(err) {
 		l.tenure.beginRenewal()(0)
 	}
@@ -224,8 +221,7 @@ func (l *lease) update(ctx context.Context, spec coordinationv1.LeaseSpec) error
 	return err
 }
 
-// leaseDuration returns how long this process holds a Lease that it has just written, 0 after a
-// release.
+// leaseDuration returns how long this process holds a Lease that it has just written, or 0.
 func (l *lease) leaseDuration(spec coordinationv1.LeaseSpec) time.Duration {
 	if spec.LeaseDurationSeconds == nil || spec.HolderIdentity == nil || *spec.HolderIdentity != l.holder || l.yielded {
 		return 0

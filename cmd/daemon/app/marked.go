@@ -68,8 +68,7 @@ func (m *watermarkLog) recordSequence(seq uint64) {
 
 func (m *watermarkLog) head() uint64 { return m.acked.Load() }
 
-// appends measures the commits that this process appends. Each process counts only its own, so that
-// sums over replicas are right.
+// appends measures the commits of this process only, so that sums over replicas are right.
 type appends struct {
 	duration prometheus.Histogram
 	failures *prometheus.CounterVec

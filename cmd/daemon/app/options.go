@@ -43,8 +43,7 @@ type Options struct {
 	// Remediation enables the repair of machines that RepairPolicies select.
 	Remediation            bool
 	RemediationConcurrency int
-	// AllowAddresses are the non-public addresses and ranges that users may make the daemon connect
-	// to.
+	// AllowAddresses are the non-public addresses that users may make the daemon connect to.
 	AllowAddresses []string
 	// ShareCredentialsWith are the namespaces whose Moves and BackupSchedules include objects of
 	// other namespaces: Secrets that cluster-scoped identities own, ClusterClasses and their
@@ -56,8 +55,7 @@ type Options struct {
 	// DefaultFailurePolicy is for runs that name no policy; "" is Abort.
 	DefaultFailurePolicy string
 
-	// Config connects to the management cluster. If it is nil, it is loaded as kubectl does, or
-	// from the pod.
+	// Config connects to the management cluster. By default it is loaded as kubectl does.
 	Config *rest.Config
 	// WrapTransport wraps every connection to an API server, and WrapLog the log to which moves,
 	// runs and remediations append. They exist for fault tests.
@@ -67,8 +65,7 @@ type Options struct {
 
 type logOptions struct {
 	Dir, Listen string
-	// Access (NAMESPACE/NAME) names the Secrets with the tokens for Listen, which requires none if
-	// it is empty.
+	// Access (NAMESPACE/NAME) names the Secrets with the tokens for Listen; "" requires none.
 	Access         string
 	MaxBytes       int64
 	URL, Creds, CA string

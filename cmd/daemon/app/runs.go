@@ -49,8 +49,8 @@ func newRunner(o Options, env *manifest.Env, log aggregate.Log, incarnation stri
 		Kinds: func(ctx context.Context, h workflow.Header) (task.Kinds, error) {
 			kinds, err := env.KindsFor(ctx, h)
 			if err == nil && !o.EnableExec {
-				// A run of another program may have Exec tasks. It must wait for a daemon that may
-				// run them, not fail.
+				// A run of another program may have Exec tasks. It waits for a daemon that may run
+				// them.
 				kinds = maps.Clone(kinds)
 				delete(kinds, "Exec")
 			}

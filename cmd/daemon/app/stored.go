@@ -15,8 +15,7 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// resourceCounter counts the objects of scute's kinds in existing caches. The zero value counts
-// nothing.
+// resourceCounter counts the objects in existing caches. The zero value counts nothing.
 type resourceCounter struct {
 	mu    sync.Mutex
 	kinds []cachedKind

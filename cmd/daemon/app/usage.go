@@ -103,8 +103,7 @@ func (u *usage) Exceeded(namespace string, now time.Time) string {
 	return ""
 }
 
-// exceeded returns whether a limit is reached, and when it is free again if the namespace appends
-// nothing more.
+// exceeded returns whether a limit is reached, and when it is free again without more appends.
 func (s *namespaceUsage) exceeded(limit int, used *[usageSlots]int, now time.Time) (until time.Time, exceeded bool) {
 	if limit <= 0 {
 		return until, false

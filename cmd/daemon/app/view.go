@@ -70,8 +70,7 @@ func (v *views) Apply(r eventlog.Record) (err error) {
 	return err
 }
 
-// forget deletes all but the latest finished objects of each kind. most is their total size in the
-// log.
+// forget deletes all but the latest finished objects of each kind, up to the size most in the log.
 func (v *views) forget(most int) {
 	v.Moves.Forget(most)
 	v.Runs.Forget(most)
@@ -79,8 +78,7 @@ func (v *views) forget(most int) {
 	v.Schedules.Forget(most)
 }
 
-// driven is a kind that the daemon drives: its objects are in the log, and it reconciles their
-// resources.
+// driven is a kind of objects in the log that the daemon drives, and whose resources it reconciles.
 type driven struct {
 	supervisor *supervise.Supervisor
 	changes    resource.Changes[string]

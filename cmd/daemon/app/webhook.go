@@ -23,8 +23,7 @@ type webhookOptions struct {
 	URL string
 	// Secret is the folder with the token and the certificate authority, or "".
 	Secret string
-	// Position is the ConfigMap (NAMESPACE/NAME) with the position up to which the receiver
-	// accepted events.
+	// Position is the ConfigMap (NAMESPACE/NAME) with the receiver's position in the log.
 	Position string
 }
 
