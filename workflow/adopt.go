@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// order holds the edges that exist only for undos: between the tasks that a migration removed and
-// their neighbors in the earlier graph.
+// order holds edges only for undos: between tasks that a migration removed and their neighbors.
 type order struct{ children, parents map[int][]int }
 
 // applyMigrated rebuilds the graph and carries over the state that the plan keeps. A removed task
@@ -61,7 +60,6 @@ func (s *State) applyMigrated(e Migrated, at time.Time) {
 	s.carryHandlers(&old)
 }
 
-// carryHandlers matches handlers by name.
 func (s *State) carryHandlers(old *State) {
 	s.handlers, s.handling = nil, 0
 	for _, h := range old.handlers {
@@ -76,8 +74,7 @@ func (s *State) carryHandlers(old *State) {
 	}
 }
 
-// withRemoved returns the steps of a task of the new definition t, together with the removed hooks
-// that still have something to undo.
+// withRemoved adds to t's steps the removed hooks that still have something to undo.
 func (s *State) withRemoved(t *Task) []Step {
 	i, ok := s.index(t.Name)
 	if !ok {
@@ -98,7 +95,6 @@ func (s *State) withRemoved(t *Task) []Step {
 	return slices.Concat(before, t.Steps, after)
 }
 
-// shiftDeadline keeps the deadline's starting point and changes its length.
 func shiftDeadline(at time.Time, was, is Duration, now time.Time) time.Time {
 	switch {
 	case is == 0:
@@ -154,7 +150,6 @@ func (s *State) carryTask(i int, was *Task, old *taskState, c Change, at time.Ti
 	}
 }
 
-// carryEdges copies the timeouts of edges that exist in both definitions.
 func (s *State) carryEdges(i int, old *State, from int) {
 	for n, need := range s.def[i].Needs {
 		was := slices.Index(old.def[from].Needs, need)
@@ -172,8 +167,7 @@ func (s *State) carryEdges(i int, old *State, from int) {
 	}
 }
 
-// keepUndoOrder makes removed tasks follow the undo order of the earlier graph, unless the new
-// graph has the opposite order.
+// keepUndoOrder keeps the undo order of removed tasks, unless the new graph has the opposite order.
 func (s *State) keepUndoOrder(old *State) {
 	s.removedOrder = order{make(map[int][]int), make(map[int][]int)}
 	add := func(parent, kid string) {

@@ -48,8 +48,7 @@ func (s *State) stopClocks(e Event, at time.Time) {
 	}
 }
 
-// isWellFormed guards Apply against a log that Build did not write: it checks only what this
-// package relies on.
+// isWellFormed checks what this package relies on, in a log that Build may not have written.
 func isWellFormed(tasks []Task) bool {
 	for i := range tasks {
 		if len(tasks[i].Steps) == 0 || tasks[i].Stage < StagePre || tasks[i].Stage > StagePost {
@@ -164,8 +163,8 @@ func (s *State) reopenAll(i int, at time.Time) {
 	s.reopen(i, at)
 }
 
-// applyStop applies a verdict on the run. The first verdict is final, except that an aborted run
-// may still be rolled back. The failure handlers were already called for the abort then.
+// applyStop keeps the first verdict on the run, except that an aborted run may still be rolled
+// back. Its failure handlers were already called then.
 func (s *State) applyStop(v *stop) {
 	switch {
 	case s.stopping == nil:
@@ -294,8 +293,7 @@ func (s *State) completeStep(t *taskState, output json.RawMessage) {
 	s.outputs = s.outputs || output != nil
 }
 
-// recordOutput stores the output of an attempt that failed. Without an output, the output of an
-// earlier attempt stays.
+// recordOutput keeps the output of an earlier attempt if a failed attempt has none.
 func (s *State) recordOutput(i int, step string, output json.RawMessage) {
 	if output != nil {
 		n := s.stepIndex(i, step)

@@ -19,17 +19,15 @@ type KindInfo struct {
 	// Validate checks inputs; a problem's Field is relative to `with`. May be nil.
 	Validate func(with json.RawMessage) []Problem
 	Holds    bool
-	// Interactive is set if a step of the kind waits for an operator. Such a kind cannot be a
-	// failure handler or an undo.
+	// Interactive is set if a step waits for an operator, so it cannot be a failure handler or an undo.
 	Interactive bool
 	// Releases returns the task whose hold a step with these inputs releases, or "". May be nil.
 	Releases func(with json.RawMessage) string
-	// Type returns the type of the objects that a step with these inputs applies, as Kind or
-	// Kind.group. It returns "" if there are several types or they are unknown. It is nil if the
-	// kind applies no objects.
+	// Type returns the type of all objects that a step with these inputs applies, as Kind or
+	// Kind.group, or "" if that is not known. It is nil if the kind applies no objects.
 	Type func(with json.RawMessage) string
-	// Irreversible reports whether the kind has no inverse for these inputs. A rollback keeps the
-	// effect of such a step unless the step has its own undo. May be nil.
+	// Irreversible reports whether the kind has no inverse for these inputs, so a rollback keeps
+	// the effect unless the step has its own undo. May be nil.
 	Irreversible func(with json.RawMessage) bool
 }
 
@@ -41,9 +39,9 @@ type Options struct {
 	Kind          func(name string) (KindInfo, bool)
 }
 
-// Build converts a manifest that passed its resource's schema to a definition. It sets all defaults
-// and resolves all policies (precedence: task, object type, kind, workflow, default). It returns
-// all problems at once, and no definition if a problem is more than a warning.
+// Build converts a manifest that passed its schema to a definition, with all defaults and policies
+// resolved (precedence: task, object type, kind, workflow, default). It returns all problems at
+// once, and no definition if a problem is more than a warning.
 func Build(spec *v1alpha1.WorkflowRunSpec, o Options) (*Definition, []Problem) {
 	b := &builder{
 		spec: spec, o: o, kinds: make(map[string]*v1alpha1.KindPolicy), used: make(map[string]bool), names: make(map[string]int),
@@ -117,8 +115,7 @@ func (b *builder) definition() *Definition {
 	return d
 }
 
-// unusedPolicies warns about entries of spec.policies that match neither a task kind nor the type
-// of an applied object. It rejects entries that cannot be a type.
+// unusedPolicies warns about unused entries of spec.policies and rejects entries that cannot be a type.
 func (b *builder) unusedPolicies() {
 	for i, p := range b.spec.Policies {
 		field := fmt.Sprintf("spec.policies[%d].kind", i)
@@ -132,8 +129,7 @@ func (b *builder) unusedPolicies() {
 	}
 }
 
-// policies returns the entries of spec.policies for the type of a step's objects and for its kind.
-// The type takes precedence.
+// policies returns the entries of spec.policies for the type, which takes precedence, and the kind.
 func (b *builder) policies(spec *v1alpha1.StepSpec) (ofType, ofKind *v1alpha1.KindPolicy) {
 	if info, ok := b.o.Kind(spec.Kind); ok && info.Type != nil {
 		full := info.Type(rawJSON(spec.With))
@@ -158,8 +154,7 @@ func (b *builder) checkHandler(h *v1alpha1.HookSpec, field string) {
 	}
 }
 
-// checkNotInteractive adds a problem if the kind waits for an operator. Only tasks and their own
-// hooks can do that.
+// checkNotInteractive rejects a kind that waits for an operator, which only tasks and their hooks can do.
 func (b *builder) checkNotInteractive(task, field, kind string) {
 	if info, ok := b.o.Kind(kind); ok && info.Interactive {
 		b.addError(task, field, kind+" waits for an operator, which only tasks and their own hooks can do",

@@ -7,8 +7,7 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// alarm is the time at which something about a task is due. When it fires it is checked again, and
-// ignored if it no longer applies.
+// alarm is a time at which something about a task is due. It may be stale by then.
 type alarm struct {
 	at   time.Time
 	task int
@@ -22,7 +21,6 @@ const (
 	alarmExpiry = -3
 )
 
-// clock is a min-heap of alarms by time.
 type clock []alarm
 
 func (c clock) Len() int { return len(c) }
@@ -73,7 +71,6 @@ func (s *State) isStale(a alarm) bool {
 	}
 }
 
-// dropStale removes stale alarms from the top of each heap.
 func (s *State) dropStale() {
 	for i := range s.clocks {
 		for c := &s.clocks[i]; len(*c) > 0 && s.isStale((*c)[0]); {
@@ -82,8 +79,8 @@ func (s *State) dropStale() {
 	}
 }
 
-// clockTime returns the time at which the clocks stopped, or at if they run. Deadlines computed
-// from it are shifted when the clocks start again.
+// clockTime returns the time at which the clocks stopped, or at. Deadlines computed from it are
+// shifted when the clocks start again.
 func (s *State) clockTime(at time.Time) time.Time {
 	if s.ended != nil && !s.endedAt.After(at) {
 		at = s.endedAt
@@ -136,8 +133,7 @@ func (s *State) shiftDeadlines(d time.Duration) {
 	}
 }
 
-// clocksRun returns false while the run is stopping, is paused, or waits for an operator as a
-// whole.
+// clocksRun returns false while the run is stopping, paused, or waits for an operator as a whole.
 func (s *State) clocksRun() bool {
 	return s.stopping == nil && !s.paused && !s.awaitsOperator()
 }
@@ -161,8 +157,7 @@ func (s *State) setAwaitingApproval(i int, asking bool, until time.Time) {
 	}
 }
 
-// edgesIdle reports whether no edge timeout is running, ignoring edges from tasks that wait for an
-// approval.
+// edgesIdle reports whether no edge timeout runs, except from tasks that wait for an approval.
 func (s *State) edgesIdle() bool {
 	for _, a := range *s.clock(alarmEdge) {
 		if !s.isStale(a) && !s.tasks[s.tasks[a.task].edges[a.kind].parent].awaitingApproval {
@@ -178,8 +173,8 @@ func (s *State) delayPassed(a alarm, now time.Time) bool {
 	return !a.at.After(now) || now.Before(s.tasks[a.task].retryFrom)
 }
 
-// deadlineAt returns zero if there is no deadline or all tasks have ended: the deadline does not
-// limit the release of holds, and must not roll back tasks that succeeded.
+// deadlineAt returns zero once all tasks have ended: the deadline must not limit the release of
+// holds or roll back tasks that succeeded.
 func (s *State) deadlineAt() time.Time {
 	if s.stageRemaining == [3]int{} {
 		return time.Time{}

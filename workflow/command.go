@@ -107,8 +107,7 @@ func (s *State) resume(in ResumeRun, now time.Time) ([]Event, error) {
 	return append(once, e), nil // in this order, so that no task stays interrupted if only a prefix is stored
 }
 
-// rerun returns the tasks that run again on resume. A paused task is not one of them: it waits for
-// a decision.
+// rerun returns the tasks that run again on resume. A paused task waits for a decision instead.
 func (s *State) rerun() []int {
 	again := make(map[int]bool)
 	for i := range s.tasks {
@@ -129,8 +128,7 @@ func (s *State) rerun() []int {
 	return slices.Sorted(slices.Values(slices.Concat(slices.Collect(maps.Keys(again)), s.neededHolds(again))))
 }
 
-// holdReleased reports whether the end of the run released the task's hold, or began to. It returns
-// false if another task had already released it.
+// holdReleased reports whether the end of the run, and not another task, released the hold or began to.
 func (s *State) holdReleased(i int) bool {
 	t := &s.tasks[i]
 	for n := range s.def[i].Steps {

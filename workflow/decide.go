@@ -8,9 +8,8 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// Decide returns the events that follow from an input, in order, without changing the state. An
-// error rejects an operator's command and names the possible commands. Callers repeat it with a
-// Tick until it returns no events.
+// Decide returns the events that follow from an input without changing the state. An error rejects
+// an operator's command. Callers repeat it with a Tick until it returns no events.
 func Decide(s *State, in Input, now time.Time) ([]Event, error) {
 	if !s.IsDefined() {
 		if _, command := in.(Tick); command {
@@ -114,8 +113,7 @@ func (s *State) actDone(in ActDone, now time.Time) []Event {
 	return append(s.expiredEdges(i, now), TaskSucceeded{Task: in.Task, Step: in.Step, Output: in.Output})
 }
 
-// expiredEdges returns events for the outgoing edges of a task that have timed out, so that the end
-// of the task does not satisfy them.
+// expiredEdges returns events for outgoing edges that timed out, so that the task's end does not satisfy them.
 func (s *State) expiredEdges(i int, now time.Time) []Event {
 	if !s.clocksRun() {
 		return nil
@@ -143,8 +141,7 @@ func (s *State) actFailed(in ActFailed, now time.Time) []Event {
 	return s.retryOrFail(i, in, now)
 }
 
-// awaitOperator returns the event that makes a step wait for an operator. The question expires when
-// the attempt, or all attempts together, would have timed out.
+// awaitOperator makes a step wait for an operator until the attempt, or all of them, would time out.
 func (s *State) awaitOperator(i int, in ActAwaitsOperator, now time.Time) Event {
 	t := &s.tasks[i]
 	until := t.timeoutAt
@@ -178,8 +175,7 @@ func (s *State) retryOrFail(i int, in ActFailed, now time.Time) []Event {
 	return s.failPermanently(i, in, now)
 }
 
-// outcomeUnknown returns the event for an attempt with an unknown outcome: a retry that does not
-// count, or a pause if the task may run at most once.
+// outcomeUnknown returns a retry that does not count, or a pause if the task may run at most once.
 func (s *State) outcomeUnknown(i int, cause Cause, message string, now time.Time) Event {
 	t, d := &s.tasks[i], &s.def[i]
 	step := d.Steps[t.step].Name
@@ -196,8 +192,7 @@ func atMostOnceMessage(message string) string {
 	return message + "; its outcome is unknown, and the task may run at most once"
 }
 
-// failPermanently expires the edges that timed out before it returns the verdict, so that the
-// failure cannot satisfy them.
+// failPermanently expires edges that timed out first, so that the failure cannot satisfy them.
 func (s *State) failPermanently(i int, in ActFailed, now time.Time) []Event {
 	return append(s.expiredEdges(i, now), s.verdict(i, in, now)...)
 }
@@ -230,9 +225,8 @@ func (s *State) blockingEvent(i int, cause Cause, message string) Event {
 	return Aborted{Task: s.def[i].Name, Cause: cause, Message: message}
 }
 
-// isHandled reports whether a branch of the graph handles the failure. A failure policy on the
-// task, its kind or its object type takes precedence over branches. A branch that was skipped, or
-// whose edge has timed out, does not handle it.
+// isHandled reports whether a branch handles the failure. A failure policy of the task, kind or
+// type takes precedence, and a branch that was skipped or has timed out does not count.
 func (s *State) isHandled(i int, now time.Time) bool {
 	if s.def[i].ownPolicyText() != "" {
 		return false

@@ -11,9 +11,8 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// Definition is a valid graph with all defaults set and all policies resolved, as Build returns it.
-// It is stored in the log, so later changes of the manifest or the daemon's flags do not affect a
-// run.
+// Definition is a valid graph with all defaults and policies resolved. It is stored in the log, so
+// later changes of the manifest or the daemon's flags do not affect a run.
 type Definition struct {
 	Header
 	// Tasks are in manifest order, with pre hooks first and post hooks last.
@@ -22,15 +21,13 @@ type Definition struct {
 
 // Header is a definition without its tasks.
 type Header struct {
-	Namespace string `json:"namespace,omitempty"`
-	Name      string `json:"name"`
-	// Workflow is set if the run is one of scute's named workflows.
-	Workflow *NamedWorkflow `json:"workflow,omitempty"`
+	Namespace string         `json:"namespace,omitempty"`
+	Name      string         `json:"name"`
+	Workflow  *NamedWorkflow `json:"workflow,omitempty"`
 	// ServiceAccount is the account whose permissions the tasks use in the daemon.
 	ServiceAccount string `json:"serviceAccount,omitempty"`
-	// Policy is the failure policy of the run, with the default filled in. Tasks have their own
-	// resolved policies, so this one applies only at the deadline: Rollback rolls the run back, any
-	// other policy aborts it.
+	// Policy applies only at the deadline, because tasks have their own resolved policies: Rollback
+	// rolls the run back, any other policy aborts it.
 	Policy    v1alpha1.FailurePolicy `json:"policy"`
 	Deadline  Duration               `json:"deadline,omitzero"`
 	OnFailure []Step                 `json:"onFailure,omitempty"`
@@ -60,8 +57,7 @@ type Task struct {
 	Steps []Step        `json:"steps"`
 	Needs []Need        `json:"needs,omitempty"`
 	Join  v1alpha1.Join `json:"join,omitempty"`
-	// PolicySource is where Policy was set: "task", "type" (of the applied objects), "kind",
-	// "workflow", "flag" or "default".
+	// PolicySource is "task", "type" (of the applied objects), "kind", "workflow", "flag" or "default".
 	Policy       v1alpha1.FailurePolicy `json:"policy"`
 	PolicySource string                 `json:"policyFrom"`
 
@@ -70,8 +66,7 @@ type Task struct {
 	AtMostOnce      bool `json:"atMostOnce,omitempty"`
 }
 
-// ownPolicyText describes a policy set for the task, its kind or its object type, for use in a
-// sentence. It returns "" for a policy of the whole run.
+// ownPolicyText describes a policy of the task, its kind or type in a sentence; "" for the run's policy.
 func (t *Task) ownPolicyText() string {
 	switch t.PolicySource {
 	case "task":
@@ -105,17 +100,15 @@ type Step struct {
 	Kind string          `json:"kind"`
 	With json.RawMessage `json:"with,omitempty"`
 	Undo *Undo           `json:"undo,omitempty"` // nil means the kind's built-in inverse
-	// Holds is set if the step holds something during the run, such as a pause, that is released
-	// however the run ends.
+	// Holds is set if the step holds something, such as a pause, until the run ends in any way.
 	Holds bool `json:"holds,omitempty"`
-	// Releases names the task whose own step's hold this step releases. It is derived from the
-	// inputs, so it is not hashed, and a change of it does not count as a change of the definition.
+	// Releases names the task whose hold this step releases. It is derived from the inputs, so it
+	// is not hashed, and a change of it is no change of the definition.
 	Releases     string   `json:"releases,omitempty"`
 	Retry        Retry    `json:"retry,omitzero"`
 	Timeout      Duration `json:"timeout,omitzero"`
 	TotalTimeout Duration `json:"totalTimeout,omitzero"`
-	// Default is set on a failure handler that does not come from the manifest. It is not hashed
-	// either.
+	// Default is set on a failure handler that is not from the manifest. It is not hashed either.
 	Default bool `json:"default,omitempty"`
 
 	// removed is set if a migration removed the step: it is kept only for its undo.
@@ -124,9 +117,7 @@ type Step struct {
 
 // Undo replaces the built-in inverse of a step's kind.
 type Undo struct {
-	// None means that there is nothing to undo.
-	None bool `json:"none,omitempty"`
-	// Kind and With describe the step that undoes this one.
+	None bool            `json:"none,omitempty"`
 	Kind string          `json:"kind,omitempty"`
 	With json.RawMessage `json:"with,omitempty"`
 }
@@ -206,8 +197,7 @@ func withoutReleases(t Task) Task {
 // Problem is an error or a warning about a definition.
 type Problem struct {
 	// Task is empty if the problem is about the run.
-	Task string
-	// Field is a path in the manifest, such as "spec.tasks[2].needs[0].task".
+	Task            string
 	Field           string
 	Message, Remedy string
 	// Warning is set if the run may start nevertheless.

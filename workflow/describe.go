@@ -95,7 +95,6 @@ func runTask(e Event) view.Line {
 	}
 }
 
-// consequence describes how a failure affects the run.
 func consequence(e TaskFailed) string {
 	switch {
 	case e.Verdict == v1alpha1.VerdictIgnored:
@@ -141,8 +140,7 @@ func gone(list []Gone) string {
 	return repeating("", names)
 }
 
-// question falls back to the attempt for decisions of earlier versions, which do not name a
-// question.
+// question returns the attempt for decisions of earlier versions, which do not name a question.
 func question(e Decided) string {
 	switch {
 	case e.Question > 0:

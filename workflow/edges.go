@@ -8,7 +8,6 @@ import (
 	"scute.dev/view"
 )
 
-// load builds the graph of a definition with all tasks pending.
 func (s *State) load(tasks []Task) {
 	s.def = tasks
 	s.byName = make(map[string]int, len(tasks))
@@ -44,8 +43,7 @@ func (t *taskState) edgeCounts(need Need) *[edgeUnsatisfiable + 1]int {
 	return &t.required
 }
 
-// openStages evaluates the tasks of the current stage, and starts the next stage when all of them
-// have ended.
+// openStages starts the next stage when all tasks of the current one have ended.
 func (s *State) openStages() {
 	for {
 		for i := range s.def {
@@ -108,8 +106,7 @@ func edgeStateOf(on v1alpha1.On, t *taskState) edgeState {
 	}
 }
 
-// setPhase updates everything derived from the phase: counts, edges, stages and clocks. A final
-// phase needs a verdict.
+// setPhase updates what is derived from the phase: counts, edges, stages and clocks.
 func (s *State) setPhase(i int, to taskPhase, verdict v1alpha1.Verdict, at time.Time) {
 	t := &s.tasks[i]
 	was := t.ended()
@@ -158,8 +155,7 @@ func (t *taskState) awaitsDecision() bool {
 	return t.phase == taskPaused || t.phase == taskInterrupted || t.phase == taskFailed && t.verdict == v1alpha1.VerdictBlocking
 }
 
-// ended reports whether the task lets the next stage start. A failure that blocks the run does not
-// count as an end, because the task runs again on resume.
+// ended returns false for a failure that blocks the run, because the task runs again on resume.
 func (t *taskState) ended() bool {
 	return isFinal(t.phase) && t.verdict != v1alpha1.VerdictBlocking
 }
@@ -183,8 +179,7 @@ func (s *State) propagate(i int) {
 	}
 }
 
-// startEdges starts the timeouts of the outgoing edges at the task's first start. Running timeouts
-// continue.
+// startEdges starts the timeouts of outgoing edges. Running timeouts continue.
 func (s *State) startEdges(i int, at time.Time) {
 	for _, c := range s.children[i] {
 		s.startEdge(c, at)
@@ -216,8 +211,7 @@ func (s *State) renewEdges(i int, at time.Time) {
 	}
 }
 
-// pauseClocks stops the timeouts of a task's outgoing edges while it waits for an operator, and
-// restarts them afterwards.
+// pauseClocks stops or restarts the timeouts of outgoing edges while a task waits for an operator.
 func (s *State) pauseClocks(i int, pause bool, at time.Time) {
 	t := &s.tasks[i]
 	if pause {
@@ -239,7 +233,6 @@ func (s *State) pauseClocks(i int, pause bool, at time.Time) {
 	}
 }
 
-// reopen makes a task pending again, together with the tasks that were skipped because of it.
 func (s *State) reopen(i int, at time.Time) {
 	t := &s.tasks[i]
 	if t.ended() {
@@ -261,7 +254,7 @@ func (s *State) reopen(i int, at time.Time) {
 	}
 }
 
-// firstStep returns the last step if none must be performed.
+// firstStep returns the first step that must be performed, or else the last step.
 func (s *State) firstStep(i int) int {
 	last := 0
 	for n := range s.tasks[i].steps {
@@ -275,8 +268,7 @@ func (s *State) firstStep(i int) int {
 	return last
 }
 
-// mustPerform returns true if a step has not succeeded yet, or if it holds something whose release
-// has happened or begun.
+// mustPerform returns true also for a succeeded step whose hold was released, or began to be.
 func (s *State) mustPerform(i, n int) bool {
 	step := &s.tasks[i].steps[n]
 	if s.def[i].Steps[n].removed {
@@ -285,8 +277,7 @@ func (s *State) mustPerform(i, n int) bool {
 	return !step.done || s.def[i].Steps[n].Holds && step.started && step.undone
 }
 
-// nextStep returns -1 after the last step. It returns an earlier step if that step must be
-// performed again.
+// nextStep returns -1 after the last step, and an earlier step if that must be performed again.
 func (s *State) nextStep(i int) int {
 	for n := range s.tasks[i].steps {
 		if n != s.tasks[i].step && s.mustPerform(i, n) {
@@ -296,8 +287,7 @@ func (s *State) nextStep(i int) int {
 	return -1
 }
 
-// skipReason returns why a task can never start. planned reports whether the graph intends this,
-// such as for the branch not taken.
+// skipReason returns why a task can never start. planned means that the graph intends this.
 func (s *State) skipReason(i int) (reason string, planned bool) {
 	t := &s.tasks[i]
 	planned = true
@@ -338,8 +328,8 @@ func (s *State) edgeReason(need Need, e *edge) (reason string, planned bool) {
 	}
 }
 
-// setRerunning records that an ended task runs again, or that it has ended again. In between no
-// descendant starts, even if all tasks on the path have ended and do not rerun.
+// setRerunning records that an ended task runs again or has ended again. In between no descendant
+// starts, even if all tasks on the path have ended.
 func (s *State) setRerunning(i int, again bool) {
 	t := &s.tasks[i]
 	was := t.isBehind()

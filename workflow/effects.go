@@ -24,7 +24,7 @@ type EffectID struct {
 	Task    string // "" for a handler of the whole run and for EffectVerify
 	Step    string // for EffectHandle the name of the handler
 	Attempt int
-	// Execution is the same for all attempts until the step succeeds or is undone, and for all
+	// Execution is the same for all attempts until the step succeeds or is undone, or for all
 	// attempts of a handler at one failure. Idempotency keys depend on it.
 	Execution int
 }
@@ -37,23 +37,20 @@ type Effect struct {
 	With json.RawMessage
 	// TaskKind is the kind of the task's own step, also when Spec is a hook.
 	TaskKind string
-	// Recreate is set if the objects of the failed attempt must be deleted first.
 	Recreate bool
 	// TimeoutAt ends this attempt, and TotalAt all attempts together. Zero means no timeout.
 	TimeoutAt, TotalAt time.Time
 	Undo               json.RawMessage
 	Output             json.RawMessage
-	// The fields below describe the failure to a handler. FailedKind and FailedAttempt are set if a
-	// task failed.
+	// The fields below describe the failure to a handler, the last two only for a failed task.
 	Cause         Cause
 	Message       string
 	FailedKind    string
 	FailedAttempt int
 }
 
-// Effects returns the effects in flight according to the log, and the verification if it is due.
-// The driver starts those that it does not perform yet, and cancels those that are no longer
-// returned.
+// Effects returns the effects in flight according to the log. The driver starts those that it does
+// not perform yet, and cancels those that are no longer returned.
 func Effects(s *State) []Effect {
 	if s.ended != nil || s.Stranded != "" {
 		return nil
@@ -237,8 +234,7 @@ func CurrentPhase(s *State) v1alpha1.RunPhase {
 	}
 }
 
-// idle reports whether nothing can continue without an operator. A deadline that has not passed
-// does not count as work.
+// idle reports whether nothing can continue without an operator. A future deadline does not count.
 func (s *State) idle() bool {
 	return s.inFlight() == 0 && len(s.handlers) == 0 && s.ready.n == 0 && s.unmeetable.n == 0 && len(*s.clock(alarmRetry)) == 0 &&
 		(len(*s.clock(alarmEdge)) == 0 || s.approvals > 0 && s.edgesIdle()) && !s.verify && s.undoable.n == 0 && len(*s.clock(alarmUndo)) == 0

@@ -50,14 +50,12 @@ const (
 	ActAbandon        Action = "abandon"
 )
 
-// StepKeys is the current form of idempotency keys: they differ by step, and between a step and its
-// undo.
+// StepKeys is the current form of idempotency keys: they differ by step, and between a step and its undo.
 const StepKeys = 1
 
 // The events of a run as a whole.
 type (
-	// Defined carries a part of a definition's tasks. Parts 0 to Of-1 precede the Started or
-	// Migrated that uses them.
+	// Defined carries tasks of a definition. Parts 0 to Of-1 precede the Started or Migrated that uses them.
 	Defined struct {
 		Part  int    `json:"part"`
 		Of    int    `json:"of"`
@@ -69,8 +67,8 @@ type (
 		Deadline time.Time `json:"deadlineAt,omitzero"`
 		// KeyForm is StepKeys; logs of earlier versions lack it.
 		KeyForm int `json:"keyForm,omitempty"`
-		// Origin is the ID of the log in which a local run was started. It is part of the run's
-		// idempotency keys, because each log numbers its local runs from 1.
+		// Origin is the ID of a local run's log. Idempotency keys contain it, because each log
+		// numbers its local runs from 1.
 		Origin string `json:"origin,omitempty"`
 	}
 	// Claimed records the process that drives the run from now on.
@@ -87,19 +85,16 @@ type (
 	}
 	// Resumed continues a run that was paused or aborted, or whose process died.
 	Resumed struct {
-		Reason string `json:"reason,omitempty"`
-		// Shift is how long the clocks were stopped.
-		Shift Duration `json:"shift,omitzero"`
-		// Rerun lists the tasks that run again: failed and interrupted tasks, tasks with always,
-		// tasks whose hold is needed again, and the tasks that release those holds.
+		Reason string   `json:"reason,omitempty"`
+		Shift  Duration `json:"shift,omitzero"`
+		// Rerun lists tasks that failed, were interrupted or always rerun, tasks whose hold is
+		// needed again, and the tasks that release those holds.
 		Rerun []string `json:"rerun,omitempty"`
 	}
-	// Verified records the check, after a resume, of the tasks that had succeeded. The tasks in
-	// Gone must run again.
+	// Verified records the check of succeeded tasks after a resume. The tasks in Gone must run again.
 	Verified struct {
 		Gone []Gone `json:"gone,omitempty"`
-		// Rerun lists tasks whose released holds the tasks in Gone need, and the tasks that release
-		// them.
+		// Rerun lists tasks whose released hold is needed again, and the tasks that release it.
 		Rerun []string `json:"rerun,omitempty"`
 	}
 	// Aborted means that no further effect starts and effects in flight are cancelled.
@@ -119,8 +114,7 @@ type (
 		Phase   v1alpha1.RunPhase `json:"phase"`
 		Message string            `json:"message,omitempty"`
 	}
-	// Migrated means that the run continues with another definition, whose parts precede this
-	// event.
+	// Migrated means that the run continues with another definition, whose parts precede this event.
 	Migrated struct {
 		Header
 		Hash string   `json:"hash"`
@@ -136,8 +130,7 @@ type Gone struct {
 
 // The events of a task.
 type (
-	// TaskStarted means that an attempt at a step starts. TimeoutAt ends the attempt, and TotalAt
-	// all attempts.
+	// TaskStarted means that an attempt at a step starts. TotalAt ends all attempts together.
 	TaskStarted struct {
 		Task      string    `json:"task"`
 		Step      string    `json:"step,omitempty"`
@@ -175,13 +168,11 @@ type (
 		Step   string          `json:"step,omitempty"`
 		Output json.RawMessage `json:"output,omitempty"`
 	}
-	// TaskSucceeded means that the last step of the task succeeded.
 	TaskSucceeded struct {
 		Task   string          `json:"task"`
 		Step   string          `json:"step,omitempty"`
 		Output json.RawMessage `json:"output,omitempty"`
 	}
-	// TaskFailed means that the task failed permanently.
 	TaskFailed struct {
 		Task    string                 `json:"task"`
 		Step    string                 `json:"step,omitempty"`
@@ -190,8 +181,7 @@ type (
 		Message string                 `json:"message,omitempty"`
 		Verdict v1alpha1.Verdict       `json:"verdict"`
 		Policy  v1alpha1.FailurePolicy `json:"policy"`
-		// SkipsChildren is set if the policy or a decision, rather than the graph, skips the tasks
-		// that need this one's success.
+		// SkipsChildren means that a policy or a decision, not the graph, skips dependent tasks.
 		SkipsChildren bool            `json:"skipsChildren,omitempty"`
 		Output        json.RawMessage `json:"output,omitempty"`
 	}
@@ -202,13 +192,11 @@ type (
 		Cause   Cause           `json:"cause,omitempty"`
 		Message string          `json:"message,omitempty"`
 		Output  json.RawMessage `json:"output,omitempty"`
-		// ClocksRun is set while the task waits for an approval: timeouts keep running. The task
-		// fails at ExpiresAt; zero means never.
+		// ClocksRun is set for an approval: timeouts keep running. The task fails at ExpiresAt, if set.
 		ClocksRun bool      `json:"clocksRun,omitempty"`
 		ExpiresAt time.Time `json:"expiresAt,omitzero"`
 	}
-	// TaskSkipped means that the task will not run. Planned is set if the graph intends this,
-	// because another branch runs.
+	// TaskSkipped means that the task will not run, as the graph intends if Planned is set.
 	TaskSkipped struct {
 		Task    string `json:"task"`
 		Reason  string `json:"reason"`
@@ -231,6 +219,7 @@ type (
 		Task   string `json:"task"`
 		Reason string `json:"reason,omitempty"`
 	}
+	// Decided records an operator's decision.
 	Decided struct {
 		Task   string          `json:"task"`
 		Action Action          `json:"action"`
@@ -242,10 +231,10 @@ type (
 		Attempt int `json:"attempt,omitempty"`
 		// Question is the number of the answered question, if the decision names one.
 		Question int `json:"question,omitempty"`
-		// StepOnly is set if only the waiting step was approved, for example a hook. The task
-		// continues with its next step.
+		// StepOnly means that only the waiting step, such as a hook, was approved. The next step follows.
 		StepOnly bool `json:"stepOnly,omitempty"`
 	}
+	// UndoStarted means that an attempt to undo a step starts.
 	UndoStarted struct {
 		Task    string `json:"task"`
 		Step    string `json:"step,omitempty"`
@@ -271,7 +260,6 @@ type (
 		// KeptReason is why the effect of the step was kept.
 		KeptReason string `json:"keptReason,omitempty"`
 	}
-	// UndoFailed means that the undo waits for an operator.
 	UndoFailed struct {
 		Task    string `json:"task"`
 		Step    string `json:"step,omitempty"`
@@ -283,8 +271,7 @@ type (
 		Handler string `json:"handler"`
 		Task    string `json:"task,omitempty"`
 	}
-	// HandlerEnded means that a handler has ended. Its result does not replace the error that it
-	// handled.
+	// HandlerEnded means that a handler has ended. It does not replace the error that it handled.
 	HandlerEnded struct {
 		Handler string          `json:"handler"`
 		Task    string          `json:"task,omitempty"`

@@ -7,9 +7,9 @@ type Input interface{ input() }
 
 // Inputs from the driver of a run. Decide ignores the outcome of an effect that is not in flight.
 type (
-	// Tick asks for the events that follow from the state and the time. Parallel limits the effects
-	// in flight.
-	Tick    struct{ Parallel int }
+	// Tick asks for the events that follow from state and time. Parallel limits the effects in flight.
+	Tick struct{ Parallel int }
+	// ActDone means that an attempt at a step succeeded.
 	ActDone struct {
 		Task, Step string
 		Attempt    int
@@ -31,15 +31,13 @@ type (
 		Attempt    int
 		Message    string
 	}
-	// ActRecorded means that an attempt is about to change something. Undo is the state before the
-	// change.
+	// ActRecorded means that an attempt is about to change something. Undo is the state before.
 	ActRecorded struct {
 		Task, Step string
 		Attempt    int
 		Undo       json.RawMessage
 		Adopted    bool
 	}
-	// ActProgressed reports what an attempt is waiting for.
 	ActProgressed struct {
 		Task, Step string
 		Attempt    int
@@ -50,6 +48,7 @@ type (
 		Task, Step string
 		KeptReason string
 	}
+	// UndoErrored means that an attempt to undo a step failed.
 	UndoErrored struct {
 		Task, Step string
 		Attempt    int
@@ -70,27 +69,25 @@ type (
 type (
 	// PauseRun stops further effects from starting.
 	PauseRun struct{ Reason string }
-	// ResumeRun resumes a paused or aborted run. With ProcessDied it also resumes a run that still
-	// appears to be running, because its process died.
+	// ResumeRun resumes a paused or aborted run. ProcessDied allows it for a run that seems to be running.
 	ResumeRun struct {
 		Reason      string
 		ProcessDied bool
 	}
-	// AbortRun cancels the effects in flight and releases holds. The run can be resumed. With
-	// Rollback, the run's steps are also undone, even if the run was aborted before. Without it,
-	// AbortRun has no effect on a run that is ending.
+	// AbortRun cancels the effects in flight and releases holds. The run can be resumed. Rollback
+	// also undoes its steps, even if the run was aborted before.
 	AbortRun struct {
 		Reason   string
 		Rollback bool
 	}
 	// HoldTask prevents a task, and the tasks that depend on it, from starting.
-	HoldTask    struct{ Task, Reason string }
+	HoldTask struct{ Task, Reason string }
+	// ReleaseTask releases a held task.
 	ReleaseTask struct{ Task, Reason string }
 	// Decision answers the question of a task that waits for an operator.
 	Decision struct {
 		Task string
-		// Question is the number of the answered question, as in TaskStatus; 0 means the current
-		// one.
+		// Question is the number of the answered question, as in TaskStatus; 0 means the current one.
 		Question int
 		Action   Action
 		Output   json.RawMessage

@@ -96,8 +96,7 @@ func linksOfRun(s *State, e Event) aggregate.Links {
 	}
 }
 
-// linksOfStop links a verdict on the run to a failure, a decision, or (for a deadline) the request
-// that set it.
+// linksOfStop links a verdict to a failure, a decision, or the request that set the deadline.
 func linksOfStop(task string, cause Cause) aggregate.Links {
 	l := aggregate.Links{Keys: keys(runKey(linkStop), runKey(linkEnd))}
 	switch {
@@ -132,9 +131,8 @@ func linksOfUndo(e Event, task func(string) aggregate.Key) aggregate.Links {
 	}
 }
 
-// linksOfStart returns the possible causes of an attempt. The first attempt is caused by the last
-// satisfied need or the last task of an earlier stage, a later one by the end of the previous
-// attempt. Either can also be caused by a decision.
+// linksOfStart returns the possible causes of an attempt: for the first one the last satisfied need
+// or the last task of an earlier stage, later the end of the previous attempt, or a decision.
 func (s *State) linksOfStart(task string) []aggregate.Key {
 	of := keys(runKey(linkRun), aggregate.Key{Kind: linkNext, Name: task})
 	i, ok := s.index(task)

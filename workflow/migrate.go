@@ -96,8 +96,8 @@ func Plan(s *State, to *Definition, c Choices) (plan []Change, ok bool) {
 	return plan, ok
 }
 
-// changedKind returns the old kind of a step that has something to undo but has another kind in the
-// new definition, or "". A kind can neither continue nor undo a step of another kind.
+// changedKind returns the old kind of a step with something to undo and a new kind, or "". A kind
+// can neither continue nor undo a step of another kind.
 func (s *State) changedKind(i int, to *Task) string {
 	for n := range s.def[i].Steps {
 		was, step := &s.tasks[i].steps[n], &s.def[i].Steps[n]
@@ -112,8 +112,8 @@ func (s *State) changedKind(i int, to *Task) string {
 	return ""
 }
 
-// mustRun reports whether a task has yet to run, so that a changed task simply runs in its new
-// form. A task that may run at most once and whose outcome is unknown does not count.
+// mustRun reports whether a changed task simply runs in its new form. It does not if it may run at
+// most once and its outcome is unknown.
 func (s *State) mustRun(i int) bool {
 	t := &s.tasks[i]
 	if s.def[i].AtMostOnce && (t.phase == taskInterrupted || t.phase == taskPaused && t.pauseReason == ReasonUnknown) && s.def[i].Steps[t.step].Name == "" {
@@ -136,7 +136,6 @@ func choicesOf(plan []Change) (c Choices) {
 	return c
 }
 
-// upstreamOfDone returns the tasks that a started task depends on in the new definition.
 func upstreamOfDone(s *State, to *Definition) map[string]bool {
 	needs := make(map[string][]Need, len(to.Tasks))
 	for i := range to.Tasks {
@@ -189,8 +188,7 @@ func (s *State) migrate(in Migrate) ([]Event, error) {
 // maxPartBytes limits one Defined event.
 const maxPartBytes = 128 << 10
 
-// taskLimit limits a task, and the header of a definition, in bytes of JSON. Each is one event,
-// which must fit into one message of the log.
+// taskLimit limits a task, and the header, in bytes of JSON: each must fit into one message of the log.
 const taskLimit = 512 << 10
 
 func definedParts(d *Definition) []Event {

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// release is a step that releases the hold of another task's own step. Tasks between the two need
-// the hold; tasks after the release do not.
+// release is a step that releases the hold of another task. Only the tasks between them need the hold.
 type release struct{ hold, task, step int }
 
 // releases groups the releases of a definition by the task with the hold.
@@ -28,14 +27,12 @@ func releases(tasks []Task, byName map[string]int) map[int][]release {
 	return list
 }
 
-// releaseEnded returns true also for a release whose failure was ignored: the tasks after it could
-// start.
+// releaseEnded returns true also for a release whose failure was ignored.
 func (s *State) releaseEnded(r release) bool {
 	t := &s.tasks[r.task]
 	return t.steps[r.step].done || t.phase == taskIgnored && t.step == r.step
 }
 
-// released reports whether another task has released this task's hold.
 func (s *State) released(hold int) bool { return slices.ContainsFunc(s.releases[hold], s.releaseEnded) }
 
 // endedReleases returns the ended releases whose hold can still be acquired again.
@@ -54,9 +51,8 @@ func (s *State) endedReleases() []release {
 	return list
 }
 
-// neededHolds returns further tasks that must rerun. These are tasks whose hold was released
-// although a task between hold and release has yet to run, and all releases of holds that are
-// acquired again.
+// neededHolds returns further tasks that must rerun: those with a released hold that a task before
+// the release still needs, and all releases of holds that are acquired again.
 func (s *State) neededHolds(again map[int]bool) []int {
 	over := s.endedReleases()
 	if len(over) == 0 {
@@ -106,8 +102,7 @@ func (s *State) neededHolds(again map[int]bool) []int {
 	return added
 }
 
-// betweenReleases returns, for each task, the set of releases (as indices of list) that come after
-// the task while their hold comes before it.
+// betweenReleases returns, for each task, the releases (indices of list) after it whose hold is before it.
 func (s *State) betweenReleases(list []release) []big.Int {
 	parents := make([][]int, len(s.tasks))
 	for i := range s.tasks {
@@ -147,7 +142,6 @@ func (s *State) betweenReleases(list []release) []big.Int {
 	return below
 }
 
-// resetHolds resets the steps that acquire or release a hold, if their task runs again.
 func (s *State) resetHolds(names []string) {
 	if len(s.releases) == 0 {
 		return
@@ -178,8 +172,8 @@ func (s *State) resetStep(i, step int) {
 	}
 }
 
-// resetReleases resets the releases that were in flight when a resume acquired their hold again:
-// they released the earlier hold.
+// resetReleases resets releases that were in flight when their hold was acquired again: they
+// released the earlier hold.
 func (s *State) resetReleases(hold int, at time.Time) {
 	for _, r := range s.releases[hold] {
 		if t := &s.tasks[r.task]; s.releaseEnded(r) && !t.removed {
@@ -203,8 +197,7 @@ func (s *State) reacquireHolds(at time.Time) {
 	}
 }
 
-// recordReacquired records that undoing a release acquired the hold again. The hold then has to be
-// released in turn, even if the end of the run had already released it.
+// recordReacquired records that undoing a release acquired the hold again, so that it must be released in turn.
 func (s *State) recordReacquired(i, step int) {
 	hold, ok := s.index(s.def[i].Steps[step].Releases)
 	if !ok || !s.def[hold].Steps[s.def[hold].OwnStep()].Holds || s.tasks[hold].settled {
@@ -216,8 +209,7 @@ func (s *State) recordReacquired(i, step int) {
 	}
 }
 
-// disturbs reports whether acquiring the hold again would affect tasks in flight after its release,
-// which run without the hold.
+// disturbs reports whether acquiring the hold again would affect tasks in flight after its release.
 func (s *State) disturbs(i int) bool {
 	if !s.tasks[i].rerunning || s.running.n+s.phaseCounts[taskRetrying] == 0 {
 		return false

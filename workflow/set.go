@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// set is a set of task numbers in manifest order. A summary bit for each word makes it cheap to
-// find a few members among a hundred thousand tasks.
+// set is a set of task numbers. The summary bits make it cheap to find a few members among a
+// hundred thousand tasks.
 type set struct {
 	words, summary []uint64
 	n              int

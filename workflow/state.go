@@ -21,8 +21,7 @@ const (
 	taskInterrupted = v1alpha1.TaskInterrupted
 )
 
-// undoState is the progress of a task's undo. It is separate from the phase, which stays the result
-// of the task.
+// undoState is separate from the phase, which stays the result of the task.
 type undoState uint8
 
 const (
@@ -119,7 +118,6 @@ type handling struct {
 	lost    int // how often its process died
 }
 
-// stop is the verdict on the run.
 type stop struct {
 	rollback     bool
 	task         string
@@ -140,8 +138,7 @@ type State struct {
 	byName   map[string]int
 	children [][]child
 	tasks    []taskState
-	// One clock for each kind of alarm (edges, attempts, undos, approvals): attempts may wait for a
-	// free slot while edges time out nevertheless.
+	// One clock per kind of alarm: attempts, undos and approvals may wait while edges time out.
 	clocks   [4]clock
 	deadline time.Time
 

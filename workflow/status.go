@@ -45,8 +45,7 @@ func Status(s *State) v1alpha1.WorkflowRunStatus {
 	return out
 }
 
-// isReadable reports whether an API server can read a value: it rejects a number such as 1e400,
-// although that is valid JSON.
+// isReadable reports whether an API server accepts a value: 1e400 is valid JSON, but rejected.
 func isReadable(output json.RawMessage) bool {
 	var v any
 	return json.Unmarshal(output, &v) == nil
@@ -71,7 +70,6 @@ func (s *State) TaskStatus(i int) v1alpha1.TaskStatus {
 	return out
 }
 
-// skippedText returns why a task had nothing to do, if its output contains a reason.
 func skippedText(output json.RawMessage) string {
 	var said struct {
 		Skipped string `json:"skipped"`
@@ -98,8 +96,8 @@ func (s *State) counts() v1alpha1.TaskCounts {
 	}
 }
 
-// importantTasks selects at most limit tasks: first those that need attention, then those in
-// flight, then those that ended last. The result is in manifest order.
+// importantTasks returns, in manifest order, the tasks that need attention, those in flight, and
+// the last to end.
 func (s *State) importantTasks(limit int) []int {
 	all := make([]int, len(s.def))
 	for i := range all {
@@ -128,8 +126,7 @@ func (s *State) importantTasks(limit int) []int {
 	return all
 }
 
-// Explain returns a sentence about what is happening or how the run ended, and what a user can do
-// next, or "".
+// Explain returns a sentence about what is happening or how the run ended, and what a user can do next, or "".
 func Explain(s *State) (message, next string) {
 	switch CurrentPhase(s) {
 	case v1alpha1.RunPending:
@@ -306,6 +303,5 @@ func Summarize(s *State) Summary {
 	}
 }
 
-// IsStrandedFor reports whether this process cannot drive the run and need not retry until the run
-// changes.
+// IsStrandedFor reports whether this process cannot drive the run and need not retry until the run changes.
 func IsStrandedFor(s *State, holder string) bool { return s.Stranded != "" && s.Holder == holder }

@@ -10,7 +10,6 @@ import (
 	"strings"
 )
 
-// maxFilledBytes limits the inputs of a step after substitution, in bytes of JSON.
 const maxFilledBytes = 1 << 20
 
 // ErrNoOutput means that inputs refer, without a default, to an output that was not recorded.
@@ -76,16 +75,15 @@ func ReplaceReferences(text string, by func(Reference) string) string {
 	})
 }
 
-// fieldReference matches a JSON string before a colon, that is a field name, with a reference in
-// it. References in field names are not replaced.
+// fieldReference matches a reference in a JSON field name, which is not replaced.
 var fieldReference = regexp.MustCompile(`"((?:[^"\\]|\\.)*\$\{tasks\.(?:[^"\\]|\\.)*)"\s*:`)
 
 var errFilled = fmt.Errorf("the inputs have more than %d bytes after outputs are filled in: refer to smaller outputs, or pass a reference to large data",
 	maxFilledBytes)
 
 // Fill replaces the references in the strings of inputs. A string that is only a reference becomes
-// the referenced value; within other text a value that is not a string is inserted as JSON. Fill
-// fails before it allocates much more than maxFilledBytes.
+// the referenced value; within other text it is inserted as JSON. Fill fails before it allocates
+// much more than maxFilledBytes.
 func Fill(with json.RawMessage, output func(task string) json.RawMessage) (json.RawMessage, error) {
 	if !bytes.Contains(with, []byte("${tasks.")) {
 		return with, nil

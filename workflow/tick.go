@@ -55,16 +55,14 @@ func (s *State) tick(in Tick, now time.Time) []Event {
 	return nil
 }
 
-// LostLimit is the number of consecutive attempts of a step, or of a failure handler, that may be
-// lost with their processes. Then the task fails, because the step itself may be what kills the
-// process.
+// LostLimit is the number of consecutive attempts that may be lost with their processes. Then the
+// task or failure handler fails, because it may be what kills the process.
 const LostLimit = 3
 
 // lostDelay is the delay from the second consecutive lost attempt on. The first is retried at once.
 const lostDelay = 10 * time.Second
 
-// lostAttempts returns events for the attempts of a dead process. Their retries do not count
-// against the limit.
+// lostAttempts returns retries that do not count against the limit.
 func (s *State) lostAttempts(now time.Time) []Event {
 	var events []Event
 	for i := range s.lost.all() {
@@ -113,8 +111,8 @@ func (s *State) startHandlers(free *int) []Event {
 	return events
 }
 
-// handledBefore reports whether the same handler has yet to finish for an earlier failure of the
-// same task. The second one waits, because the events of the two cannot be told apart.
+// handledBefore reports whether the same handler still handles an earlier failure of the task. The
+// events of the two could not be told apart.
 func (s *State) handledBefore(n int) bool {
 	h := s.handlers[n]
 	return slices.ContainsFunc(s.handlers[:n], func(o handling) bool { return o.handler == h.handler && o.task == h.task })
@@ -146,7 +144,6 @@ func (s *State) stopEvents(free int, now time.Time) []Event {
 	return nil
 }
 
-// interruptWaiting interrupts the tasks that wait for a retry.
 func (s *State) interruptWaiting() []Event {
 	var events []Event
 	for i := 0; s.phaseCounts[taskRetrying] > 0 && i < len(s.tasks); i++ {
@@ -157,7 +154,6 @@ func (s *State) interruptWaiting() []Event {
 	return events
 }
 
-// undos starts the undos that are possible now.
 func (s *State) undos(free int) []Event {
 	var events []Event
 	for i := range s.undoable.backward() {
@@ -223,7 +219,6 @@ func (s *State) alarms(free int, now time.Time) []Event {
 	return nil
 }
 
-// undoAlarms starts retries of undos.
 func (s *State) undoAlarms(free int, now time.Time) []Event {
 	a, ok := s.nextAlarm(alarmUndo)
 	if !ok || !s.delayPassed(a, now) || free <= 0 {
@@ -271,7 +266,6 @@ func (s *State) startEvent(i int, now time.Time) Event {
 	return e
 }
 
-// finishEvents ends a run whose tasks have all ended.
 func (s *State) finishEvents(free int, now time.Time) []Event {
 	ignored, skipped := s.phaseCounts[taskIgnored], 0
 	for i := range s.tasks {
@@ -295,8 +289,7 @@ func (s *State) finishEvents(free int, now time.Time) []Event {
 	return s.endEvents(v1alpha1.RunSucceeded, "", free, now)
 }
 
-// stopReason returns why the run is stopping. An operator's reason is followed by the first
-// failure.
+// stopReason adds the first failure to an operator's reason.
 func (s *State) stopReason() string {
 	why := because(s.stopping.task, s.stopping.message)
 	if first := s.firstError; s.stopping.cause == CauseOperator && first != "" && !strings.Contains(why, first) {
@@ -305,7 +298,6 @@ func (s *State) stopReason() string {
 	return why
 }
 
-// keptTasks describes the tasks whose effects a rollback kept.
 func (s *State) keptTasks() string {
 	var names []string
 	for i := range s.tasks {

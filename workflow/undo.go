@@ -6,8 +6,7 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// undoRetry returns the fixed retry policy of undos. When it is exhausted, the undo waits for an
-// operator.
+// undoRetry returns the retry policy of undos, after which an undo waits for an operator.
 func undoRetry() Retry {
 	return Retry{Max: 5, Delay: Duration(time.Second), Factor: 2, MaxDelay: Duration(30 * time.Second)}
 }
@@ -58,8 +57,8 @@ func (s *State) setUndo(i int, to undoState) {
 	s.undoable.put(i, to == undoDue)
 }
 
-// undoLost restarts an undo that was lost with its process. If it was a release when the rollback
-// began, it first waits for the task's descendants, as all undos do.
+// undoLost restarts a lost undo. A release that a rollback interrupted first waits for the task's
+// descendants, as all undos do.
 func (s *State) undoLost(i int) {
 	if !s.isRollingBack() {
 		s.setUndo(i, undoDue)
@@ -71,7 +70,6 @@ func (s *State) undoLost(i int) {
 	}
 }
 
-// stepUndone continues with the previous step or settles the task.
 func (s *State) stepUndone(i int, kept string) {
 	t := &s.tasks[i]
 	t.steps[t.undoStep].undone, t.undoAttempts = true, 0
@@ -119,8 +117,7 @@ func (s *State) heldStep(i int) int {
 
 func (s *State) isRollingBack() bool { return s.stopping != nil && s.stopping.rollback }
 
-// beginUndo runs when nothing is in flight. It determines which tasks must be undone and in what
-// order: each task after all its descendants.
+// beginUndo runs when nothing is in flight. It orders the undos: each task after all its descendants.
 func (s *State) beginUndo() {
 	s.stopping.undoPrepared = true
 	s.undoRemaining, s.undoStage = len(s.tasks), [3]int{}
@@ -140,8 +137,7 @@ func (s *State) beginUndo() {
 	}
 }
 
-// updateUndoable makes the undo of a task due once its descendants are settled. A task with nothing
-// to undo is settled at once.
+// updateUndoable makes a task's undo due once its descendants are settled, or settles the task.
 func (s *State) updateUndoable(i int) {
 	t := &s.tasks[i]
 	if t.settled || t.unsettled > 0 || t.undo != undoNone && t.undo != undoDone && t.undo != undoKept {
@@ -159,7 +155,6 @@ func (s *State) updateUndoable(i int) {
 	s.setUndo(i, undoDue)
 }
 
-// settle records that nothing of the task remains to be undone.
 func (s *State) settle(i int) {
 	t := &s.tasks[i]
 	if t.settled {

@@ -57,8 +57,7 @@ func (b *builder) checkGraph(d *Definition) {
 	b.checkOutputs(d, order)
 }
 
-// topologicalOrder returns an order in which each task follows its parents. It omits tasks on or
-// after a cycle; left counts their parents that are not in the order.
+// topologicalOrder omits tasks on or after a cycle; left counts their remaining parents.
 func topologicalOrder(parents [][]int) (order, left []int) {
 	order, left = make([]int, 0, len(parents)), make([]int, len(parents))
 	children := make([][]int, len(parents))
@@ -80,8 +79,7 @@ func topologicalOrder(parents [][]int) (order, left []int) {
 	return order, left
 }
 
-// cycle returns a cycle among the remaining tasks. Each of them has a remaining parent, so
-// following parents must end in a cycle.
+// cycle follows remaining parents, of which each remaining task has one, until it finds a cycle.
 func (b *builder) cycle(d *Definition, left []int) (names []string) {
 	remains := func(i int) bool { return left[i] > 0 }
 	var walk []int
@@ -98,9 +96,8 @@ func (b *builder) cycle(d *Definition, left []int) (names []string) {
 	}
 }
 
-// checkBranches adds problems for tasks that can never run, because they need both the success and
-// the failure of one task, and warnings for policies that make a branch unreachable. In large
-// graphs it considers only direct needs.
+// checkBranches rejects tasks that need both success and failure of one task, and warns of policies
+// that make a branch unreachable. In large graphs it considers only direct needs.
 func (b *builder) checkBranches(d *Definition, order []int) {
 	const deepest = 2000
 	deep := len(d.Tasks) <= deepest
@@ -136,8 +133,7 @@ func (b *builder) checkBranches(d *Definition, order []int) {
 	}
 }
 
-// checkPointsOfNoReturn adds a problem for each task with the policy Rollback that may fail after a
-// point of no return was passed. It names the first such point.
+// checkPointsOfNoReturn rejects the policy Rollback for a task that may fail after a point of no return.
 func (b *builder) checkPointsOfNoReturn(d *Definition, order []int) {
 	if !slices.ContainsFunc(d.Tasks, func(t Task) bool { return t.Policy == v1alpha1.Rollback }) {
 		return
@@ -173,11 +169,9 @@ func (b *builder) checkPointsOfNoReturn(d *Definition, order []int) {
 	}
 }
 
-// wordBits is the number of tasks checked in one walk over the graph.
 const wordBits = 64
 
-// reached returns, for each task, the bits of the tasks in few that it needs, directly or
-// indirectly. With below, it returns the bits of those that need it.
+// reached returns, for each task, the bits of those in few that it needs or, with below, that need it.
 func (b *builder) reached(order, few []int, below bool) []uint64 {
 	set, own := make([]uint64, len(order)), make([]uint64, len(order))
 	for n, p := range few {
@@ -222,7 +216,6 @@ func (b *builder) checkSize(d *Definition) {
 	}
 }
 
-// use is a reference to an output in the inputs of a step or its undo.
 type use struct {
 	Reference
 	task, step int // -1 for a failure handler

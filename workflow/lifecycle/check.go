@@ -101,7 +101,6 @@ func (c *checker) checkCluster() {
 	}
 }
 
-// checkSides checks the clusters between which a management cluster is moved.
 func (c *checker) checkSides() {
 	p := c.params
 	switch {
@@ -182,9 +181,8 @@ func (c *checker) checkPause() {
 	c.params.Pause = data
 }
 
-// checkReadable tries to read everything that the workflow will read: files, templates,
-// kubeconfigs, and the objects that contain them. In the daemon, a failed read that may succeed
-// later is returned as an error rather than a problem.
+// checkReadable tries to read all files, templates, kubeconfigs and objects that the workflow will
+// read. In the daemon, a failed read that may succeed later is an error rather than a problem.
 func (c *checker) checkReadable(ctx context.Context, call *task.Call, made any) (problems []workflow.Problem, err error) {
 	failed := func(field string, wrong error) {
 		if wrong != nil && !c.deps.Clusters.IsLocal() && !task.IsFinal(wrong) {

@@ -18,8 +18,8 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// configWriter writes the applied configuration of a cluster to a file or a ConfigMap. It runs as a
-// hook after a creation and as a task after an upgrade.
+// configWriter writes a cluster's applied configuration, as a hook after a creation and as a task
+// after an upgrade.
 type configWriter struct {
 	noManagement
 	noWorkload
@@ -75,7 +75,6 @@ func (w *configWriter) writeUpgraded(t provider.Target) error {
 }
 
 type writeRecord struct {
-	// BackupPath is the copy of the previous file, if there was one.
 	BackupPath string `json:"backupPath,omitempty"`
 }
 
@@ -140,8 +139,7 @@ func (w *configWriter) writeFile(c *provider.Context, text []byte) error {
 	return nil
 }
 
-// restore restores the previous file, or deletes the ConfigMap if this run was the last to write
-// it.
+// restore deletes the ConfigMap only if this run was the last to write it.
 func (w *configWriter) restore(c *provider.Context) error {
 	if w.sink.ConfigMap != "" {
 		return provider.RemoveOwn(c, "ConfigMap", w.sink.ConfigMap, func(annotations map[string]string) bool {

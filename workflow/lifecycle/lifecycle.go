@@ -34,28 +34,23 @@ type Deps struct {
 	// Clusters opens API servers; its Local field is set for a local run.
 	Clusters *access.Clusters
 	// Kinds are the engine's task kinds. The workflows use Apply, Move, Providers and Pause.
-	Kinds task.Kinds
-	// Namespace is the namespace of the run.
+	Kinds     task.Kinds
 	Namespace string
-	// Dir is the directory of a local run, shared with later processes. It contains kubeconfigs
-	// with mode 0600.
+	// Dir is the directory of a local run, with kubeconfigs (mode 0600) for later processes.
 	Dir string
 	// Providers are the providers by name, in addition to "manifests".
-	Providers map[string]Factory
-	// Management and Workload bind hooks.
+	Providers  map[string]Factory
 	Management []management.HookRegistrar
 	Workload   []workload.HookRegistrar
 }
 
-// Factory returns a provider, which implements the interfaces of the workflows that it supports:
-// management.CreateProvider, workload.UpgradeProvider and so on. The fields of its problems begin
-// with "spec.workflow.params".
+// Factory returns a provider, which implements the interfaces of the workflows that it supports,
+// such as management.CreateProvider. The fields of its problems begin with "spec.workflow.params".
 type Factory func(p Params, cluster provider.Cluster, deps *Deps) (any, []workflow.Problem)
 
 // New checks the parameters of a workflow and constructs its tasks and their kinds. If a problem is
-// more than a warning, the tasks must not run: they only serve to check references to them. New is
-// called again on every resume and must return the same tasks, so the result depends only on the
-// arguments.
+// more than a warning, the tasks must not run. New is called again on every resume and must return
+// the same tasks, so the result depends only on the arguments.
 func New(_ context.Context, name string, params json.RawMessage, deps Deps) (task.NamedWorkflow, []workflow.Problem) {
 	names := []string{ManagementCreate, ManagementUpgrade, ManagementDelete, WorkloadCreate, WorkloadUpgrade, WorkloadDelete}
 	if !slices.Contains(names, name) {
@@ -134,8 +129,7 @@ func construct(c *checker, spec provider.Cluster, made any, boot management.Boot
 	}}
 }
 
-// kubeconfigDir returns an absolute path, because the next process may have another working
-// directory.
+// kubeconfigDir returns an absolute path: the next process may have another working directory.
 func (d *Deps) kubeconfigDir() string {
 	folder := filepath.Join(d.Dir, "kubeconfigs")
 	if abs, err := filepath.Abs(folder); err == nil {
@@ -186,8 +180,7 @@ func (c *checker) newBootstrap() management.Bootstrap {
 	return nil
 }
 
-// diagnoseInputs returns the inputs of a Diagnose of the cluster. When a task fails, the cluster's
-// objects may be on the management cluster, the bootstrap cluster, or the cluster itself.
+// diagnoseInputs names all clusters that may have the cluster's objects when a task fails.
 func (c *checker) diagnoseInputs(tasks []v1alpha1.TaskSpec) json.RawMessage {
 	spec := &c.params.Cluster
 	with := diagnose.With{Namespace: spec.Namespace, Clusters: []string{spec.Name}}

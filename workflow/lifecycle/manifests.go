@@ -114,7 +114,6 @@ func (p *ManifestProvider) Differences(c *provider.Context, on access.ClusterRef
 	return all, nil
 }
 
-// compareVersions compares the installed clusterctl providers with those of the upgrade.
 func (p *ManifestProvider) compareVersions(c *provider.Context, on access.ClusterRef) (all []provider.Component, err error) {
 	var with struct {
 		Core                                                                   string
@@ -238,8 +237,8 @@ func (p *ManifestProvider) Access(*provider.Context, access.ClusterRef, provider
 	return *p.params.Access, true, nil
 }
 
-// applyComponents applies the components of a creation or, if upgraded is set, of an upgrade.
-// upgrade permits it to upgrade installed providers.
+// applyComponents applies the components of a creation or, if upgraded is set, an upgrade. upgrade
+// permits upgrading installed providers.
 func (p *ManifestProvider) applyComponents(c *provider.Context, upgraded bool, on access.ClusterRef, upgrade bool) error {
 	field, what := p.params.components(upgraded)
 	if len(what.Providers) > 0 {
@@ -254,7 +253,6 @@ func (p *ManifestProvider) applyComponents(c *provider.Context, upgraded bool, o
 	return p.applyManifests(c, field, &what.Manifests, on)
 }
 
-// revert undoes the components in reverse order.
 func (p *ManifestProvider) revert(c *provider.Context, upgraded bool, on access.ClusterRef, upgrade bool) error {
 	if err := p.UninstallNetworking(c, on); err != nil {
 		return err
@@ -334,8 +332,7 @@ func variables(cluster provider.Cluster) map[string]string {
 	return all
 }
 
-// sampleValues returns values for checking a template before the run. A missing parameter is
-// reported separately.
+// sampleValues returns values to check a template with. Missing parameters are reported separately.
 func sampleValues(cluster provider.Cluster) map[string]string {
 	all := variables(cluster)
 	for name, value := range map[string]string{"NAMESPACE": "default", "CLUSTER_NAME": "cluster", "KUBERNETES_VERSION": "v1.0.0"} {

@@ -22,32 +22,25 @@ import (
 // Params is the content of spec.workflow.params. A workflow ignores parameters that it does not
 // need, so the same parameters can create, upgrade and delete a cluster.
 type Params struct {
-	// Provider is the name of a provider. Default: manifests, which uses the templates in these
-	// parameters.
-	Provider string `json:"provider,omitempty"`
-	// Cluster is the specification of the cluster.
-	Cluster ClusterParams `json:"cluster"`
-	// Management is the API server of the management cluster. It is required by management-upgrade
-	// and management-delete. In the workload workflows it defaults to the run's own cluster.
-	Management *access.ClusterRef `json:"management,omitempty"`
-	// Bootstrap is the temporary cluster of the management workflows.
-	Bootstrap *management.BootstrapParams `json:"bootstrap,omitempty"`
+	// Provider is the name of a provider. Default: manifests, which uses the templates below.
+	Provider string        `json:"provider,omitempty"`
+	Cluster  ClusterParams `json:"cluster"`
+	// Management is the API server of the management cluster. management-upgrade and
+	// management-delete require it. The workload workflows default to the run's own cluster.
+	Management *access.ClusterRef          `json:"management,omitempty"`
+	Bootstrap  *management.BootstrapParams `json:"bootstrap,omitempty"`
 	// Components of the management cluster, or in the workload workflows of the workload cluster.
 	Components Components `json:"components,omitzero"`
-	// Networking of the cluster.
-	Networking Manifests `json:"networking,omitzero"`
+	Networking Manifests  `json:"networking,omitzero"`
 	// Configuration that management-create installs at its end.
-	Configuration Manifests `json:"configuration,omitzero"`
-	// Upgrade contains the parameters of the upgrade workflows.
-	Upgrade UpgradeParams `json:"upgrade,omitzero"`
-	// Access is the API server of the cluster, if it differs from the one in Cluster API's
-	// kubeconfig.
+	Configuration Manifests     `json:"configuration,omitzero"`
+	Upgrade       UpgradeParams `json:"upgrade,omitzero"`
+	// Access is the cluster's API server, if not the one in Cluster API's kubeconfig.
 	Access *access.ClusterRef `json:"access,omitempty"`
-	// Pause makes the upgrade workflows pause other controllers on the management cluster. It takes
-	// the inputs kustomizations, helmReleases, eksa, namespace and acknowledge of kind Pause.
+	// Pause makes the upgrade workflows pause other controllers on the management cluster, with the
+	// inputs kustomizations, helmReleases, eksa, namespace and acknowledge of kind Pause.
 	Pause json.RawMessage `json:"pause,omitempty"`
-	// WriteConfig is where the applied configuration is written at the end of a creation or an
-	// upgrade.
+	// WriteConfig is where a creation or an upgrade writes the applied configuration at its end.
 	WriteConfig *ConfigSink `json:"writeConfig,omitempty"`
 	// Settings are for providers other than manifests.
 	Settings json.RawMessage `json:"settings,omitempty"`
@@ -66,8 +59,8 @@ type ClusterParams struct {
 type UpgradeParams struct {
 	// Version of Kubernetes to upgrade to.
 	Version string `json:"version,omitempty"`
-	// Pivot moves a management cluster to a bootstrap cluster for its upgrade. If false, it
-	// upgrades itself in place. Default: true.
+	// Pivot moves a management cluster to a bootstrap cluster for its upgrade. If false, it is
+	// upgraded in place. Default: true.
 	Pivot *bool `json:"pivot,omitempty"`
 	// Template of the upgraded cluster's objects. Default: cluster.template with the new version.
 	Template *Source `json:"template,omitempty"`
@@ -107,7 +100,6 @@ type Key struct {
 	Key  string `json:"key"`
 }
 
-// template returns the template of the cluster's objects and the name of its parameter.
 func (p *Params) template(upgrade bool) (field string, s *Source) {
 	if upgrade && p.Upgrade.Template != nil {
 		return "upgrade.template", p.Upgrade.Template
@@ -129,7 +121,6 @@ func (p *Params) networking(upgrade bool) (field string, m *Manifests) {
 	return "networking", &p.Networking
 }
 
-// eachSource calls fn for each template with the name of its parameter.
 func (p *Params) eachSource(fn func(field string, s *Source)) {
 	manifests := func(field string, m *Manifests) {
 		for i := range m.Manifests {
@@ -193,8 +184,7 @@ func decode(data json.RawMessage) (p Params, problems []workflow.Problem) {
 	return p, problems
 }
 
-// withoutEmbedded removes the names of embedded Go types from a field path. Only these begin with a
-// capital letter.
+// withoutEmbedded removes the names of embedded Go types, which begin with a capital letter.
 func withoutEmbedded(path string) string {
 	return strings.Join(slices.DeleteFunc(strings.Split(path, "."), func(name string) bool {
 		return name != "" && unicode.IsUpper(rune(name[0]))

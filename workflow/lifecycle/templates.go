@@ -17,11 +17,9 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// templateLimit limits the size of a template file in bytes.
 const templateLimit = 8 << 20
 
-// load reads and renders a template. Its errors name the parameter but never the content, which may
-// be secret.
+// load returns errors that name the parameter but never the content, which may be secret.
 func load(c *provider.Context, field string, s *Source, values map[string]string) ([]*unstructured.Unstructured, error) {
 	text, err := read(c, s)
 	var objects []*unstructured.Unstructured
@@ -141,7 +139,6 @@ func render(text []byte, values map[string]string) ([]*unstructured.Unstructured
 	return objects, nil
 }
 
-// check returns the problems of a source. It renders an inline template with the values.
 func (s *Source) check(field string, local bool, values map[string]string) []workflow.Problem {
 	given := 0
 	for _, set := range []bool{s.Inline != "", s.File != "", s.ConfigMapRef != nil, s.SecretRef != nil} {

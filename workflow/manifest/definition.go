@@ -25,8 +25,7 @@ type Env struct {
 	DefaultPolicy v1alpha1.FailurePolicy
 
 	// Diagnose adds a Diagnose failure handler to each run that has none and works on a cluster.
-	Diagnose bool
-	// CheckReads makes Definition call CheckReadable.
+	Diagnose   bool
 	CheckReads bool
 
 	// manifestOnly is set by Check: nothing outside of the manifest is read.
@@ -93,7 +92,6 @@ func (e *Env) CheckReadable(ctx context.Context, namespace, name string, spec *v
 	return named.Read(ctx, &task.Call{Attempt: 1, Namespace: namespace, Name: name, ServiceAccount: spec.ServiceAccountName})
 }
 
-// bindHooks adds the hooks of spec.workflow to its tasks, after the hooks of the program.
 func bindHooks(spec *v1alpha1.WorkflowRunSpec) (problems []workflow.Problem) {
 	w := spec.Workflow
 	names := make([]string, len(spec.Tasks))
@@ -192,8 +190,7 @@ func kindInfo(kinds task.Kinds, name string) (workflow.KindInfo, bool) {
 	return info, true
 }
 
-// objectType returns the type of the objects of an Apply, as Kind or Kind.group. It returns "" if
-// they have several types or are read later.
+// objectType returns Kind or Kind.group of all objects, or "" if they differ or are read later.
 func objectType(with json.RawMessage) (found string) {
 	type object struct{ APIVersion, Kind string }
 	var w struct {

@@ -13,9 +13,8 @@ import (
 	"scute.dev/workflow/tasks/apply"
 )
 
-// expand replaces each Apply task with expand: true by one task per object, and replaces needs for
-// the task by needs for its parts. origin contains, for each returned task, its index in the
-// manifest. An error means that manifests could not be read from a cluster.
+// expand replaces each Apply task with expand: true, and the needs for it. origin maps each
+// returned task to its index in the manifest.
 func (e *Env) expand(ctx context.Context, namespace, name string, spec *v1alpha1.WorkflowRunSpec) (specs []v1alpha1.TaskSpec, origin []int, problems []workflow.Problem, err error) {
 	kind, ok := e.Kinds["Apply"].(*apply.Kind)
 	if !ok {
@@ -66,8 +65,6 @@ func (e *Env) expand(ctx context.Context, namespace, name string, spec *v1alpha1
 	return specs, origin, problems, nil
 }
 
-// originalProblem changes the task's index in the problem's field back to the index in the
-// manifest.
 func originalProblem(p workflow.Problem, origin []int) workflow.Problem {
 	rest, ok := strings.CutPrefix(p.Field, "spec.tasks[")
 	number, rest, closed := strings.Cut(rest, "]")
@@ -89,8 +86,7 @@ func wantsExpansion(base *v1alpha1.TaskSpec) (*apply.With, bool) {
 	return &with, true
 }
 
-// concernsUnread reports whether a problem is about a part of an expanded task whose manifests
-// Check does not read.
+// concernsUnread reports whether a problem is about a part that Check could not read.
 func concernsUnread(p workflow.Problem, spec *v1alpha1.WorkflowRunSpec) bool {
 	for i := range spec.Tasks {
 		if with, expands := wantsExpansion(&spec.Tasks[i]); expands && with.From != nil && strings.Contains(p.Message, `there is no task "`+spec.Tasks[i].Name+"/") {
@@ -100,9 +96,8 @@ func concernsUnread(p workflow.Problem, spec *v1alpha1.WorkflowRunSpec) bool {
 	return false
 }
 
-// expandNeeds replaces needs for an expanded task by needs for its parts: all parts for success or
-// completion, any part for failure. It removes needs for a task without parts. The Field of a
-// problem is relative to the task.
+// expandNeeds replaces needs for an expanded task: all parts for success or completion, any part
+// for failure, none if it has no parts.
 func expandNeeds(tasks []v1alpha1.TaskSpec, base string, parts []v1alpha1.TaskSpec) (problems []workflow.Problem) {
 	for i := range tasks {
 		t := &tasks[i]
@@ -119,8 +114,8 @@ func expandNeeds(tasks []v1alpha1.TaskSpec, base string, parts []v1alpha1.TaskSp
 				continue
 			}
 			failure := n.On == v1alpha1.OnFailure
-			// A single satisfied optional edge starts the task. For parts this is correct only if
-			// all optional edges mean "any part failed".
+			// One satisfied optional edge starts the task: for parts only correct if all mean "any
+			// part failed".
 			if len(parts) > 1 && (n.Optional && (!failure || optional > 1) || failure && !n.Optional && optional > 0) {
 				problems = append(problems, workflow.Problem{
 					Task: t.Name, Field: fmt.Sprintf("needs[%d]", j),

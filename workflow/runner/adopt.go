@@ -15,15 +15,13 @@ import (
 	"scute.dev/internal/supervise"
 )
 
-// harmlessEvents need no adoption, because they do not change what a run does, unless they carry
-// inputs or an output.
+// harmlessEvents need no adoption unless they carry inputs or an output.
 var harmlessEvents = []string{
 	"paused", "resumed", "aborted", "rollback-started", "ended", "task-paused", "task-released", "edge-expired", "decided",
 }
 
-// Digest returns the digest of everything that clients wrote into a run, such as its definition,
-// inputs or outputs. before is the digest without event e. The digest is "" if only resources and
-// the daemon wrote events of the run.
+// Digest returns the digest of what clients wrote into a run: its definition, inputs or outputs.
+// before is the digest without event e. It is "" if only resources and the daemon wrote events.
 func Digest(before string, e eventlog.Event) string {
 	if !eventlog.Unverified(e.Actor) {
 		return before
@@ -44,8 +42,7 @@ func AdoptCommand(namespace, name, digest string) string {
 }
 
 // adoptionThrottle returns why a run is not driven: clients that no API server authenticated wrote
-// into it, and its WorkflowRun has not adopted the result. The zero value means that it may be
-// driven.
+// into it, and its WorkflowRun has not adopted the result.
 func (r *Runner) adoptionThrottle(ctx context.Context, id string, a *run) (supervise.Throttled, error) {
 	if r.Adopted == nil || a.digest == "" {
 		return supervise.Throttled{}, nil
@@ -64,7 +61,6 @@ func (r *Runner) adoptionThrottle(ctx context.Context, id string, a *run) (super
 		AdoptCommand(a.State.Namespace, a.State.Name, a.digest)}, nil
 }
 
-// awaitAdoption waits until adoptionThrottle returns no reason.
 func (r *Runner) awaitAdoption(ctx context.Context, id string, a *run, news <-chan uint64) error {
 	for told := false; ; told = true {
 		why, err := r.adoptionThrottle(ctx, id, a)
@@ -83,5 +79,4 @@ func (r *Runner) awaitAdoption(ctx context.Context, id string, a *run, news <-ch
 	}
 }
 
-// adoptionInterval is the interval at which an unadopted run's WorkflowRun is read again.
 const adoptionInterval = 2 * time.Second

@@ -23,14 +23,12 @@ func (r *Runner) load(ctx context.Context, id, actor string) (*run, error) {
 	return a, a.Read(ctx)
 }
 
-// reload discards the events that are not stored yet.
 func (a *run) reload(ctx context.Context) error {
 	a.digest = ""
 	return a.Reload(ctx, new(workflow.State))
 }
 
-// decide applies the events that follow from an input. said reports whether there are any. Only
-// Store makes them durable.
+// decide applies the events that follow from an input, if any (said). Only Store makes them durable.
 func (a *run) decide(in workflow.Input) (said bool, err error) {
 	now := a.Time()
 	events, err := workflow.Decide(a.State, in, now)
@@ -40,7 +38,6 @@ func (a *run) decide(in workflow.Input) (said bool, err error) {
 	return true, a.Record(now, events...)
 }
 
-// settle repeats a tick until it returns no events.
 func (a *run) settle(tick workflow.Tick) error {
 	for {
 		if said, err := a.decide(tick); err != nil || !said {
@@ -49,8 +46,8 @@ func (a *run) settle(tick workflow.Tick) error {
 	}
 }
 
-// isPlain reports whether decoding the stored event returns an equal event, because it contains no
-// user JSON. Decoding these frequent events would take a tenth of the cost of a large run.
+// isPlain reports whether decoding the stored event returns an equal event. Decoding these frequent
+// events would take a tenth of the cost of a large run.
 func isPlain(e workflow.Event) bool {
 	switch e := e.(type) {
 	case workflow.TaskStarted, workflow.TaskSkipped:

@@ -21,8 +21,8 @@ import (
 const checkInterval = time.Second
 
 // Drive drives a run until it ends, waits for an operator, or ctx ends. It returns
-// aggregate.ErrClaimLost when another process claims the run. A later Drive continues the work.
-// When Drive returns, all effects that it started have ended.
+// aggregate.ErrClaimLost when another process claims the run. When it returns, all effects that it
+// started have ended.
 func (r *Runner) Drive(ctx context.Context, id string) error {
 	a, err := r.load(ctx, id, "daemon/"+r.Incarnation)
 	if err != nil {
@@ -57,8 +57,7 @@ type drive struct {
 	id     string
 	clock  *clock
 	kinds  task.Kinds
-	// slot is held while an effect works. Without it no effect starts, but effects that only wait
-	// continue.
+	// slot is held while an effect works. Without it no effect starts, but waiting ones continue.
 	slot *fair.Slot
 	// adoptionThrottle is why no effect starts until the WorkflowRun adopts what clients wrote.
 	adoptionThrottle supervise.Throttled
@@ -75,8 +74,7 @@ type drive struct {
 	reports  chan report
 	inFlight map[workflow.EffectID]*flight
 	unstored []report
-	// decided is the time of the last tick.
-	decided time.Time
+	decided  time.Time
 }
 
 // errEnded is returned to an attempt that records something after its end.
@@ -129,8 +127,7 @@ func (d *drive) run(ctx context.Context) error {
 	}
 }
 
-// claim claims the run. It also records that the run is stranded if this process lacks a kind that
-// the run needs.
+// claim claims the run, and records that it is stranded if this process lacks a kind.
 func (d *drive) claim(ctx context.Context) error {
 	return d.store(ctx, d.a.State.ClaimedBy(), func() error {
 		now := d.a.Time()
@@ -149,7 +146,7 @@ func (d *drive) claim(ctx context.Context) error {
 }
 
 // store stores the events that decide records. After a conflict it reads the run again, and repeats
-// decide if the holder is unchanged, for example after an operator's command.
+// decide if the holder is unchanged.
 func (d *drive) store(ctx context.Context, holder string, decide func() error) error {
 	for {
 		err := decide()
@@ -168,7 +165,6 @@ func (d *drive) store(ctx context.Context, holder string, decide func() error) e
 	}
 }
 
-// missingKinds names the kinds that a definition uses and this process lacks.
 func missingKinds(def *workflow.Definition, kinds task.Kinds) error {
 	var names []string
 	look := func(step *workflow.Step) {
@@ -199,8 +195,7 @@ func undoKind(step *workflow.Step) string {
 	return step.Undo.Kind
 }
 
-// record decides about the reports and the time, and stores the events. It finishes storing even
-// after ctx has ended.
+// record decides and stores the events. It finishes storing even after ctx has ended.
 func (d *drive) record(ctx context.Context) error {
 	ctx, cancel := withGrace(ctx, shutdownTimeout)
 	defer cancel()
@@ -221,7 +216,6 @@ func (d *drive) decide() error {
 	return d.a.settle(d.tick())
 }
 
-// notifyStored passes the result of storing to the effects that wait for it.
 func (d *drive) notifyStored(err error) {
 	for _, r := range d.unstored {
 		switch {
@@ -240,8 +234,7 @@ func (d *drive) isIdle() bool {
 	return !workflow.Due(d.a.State, d.clock.now()) || d.a.State.Stranded != ""
 }
 
-// wait waits for a report, a commit of another process, or the next due time. It then collects all
-// reports.
+// wait waits for a report, a commit of another process or the next due time, then collects reports.
 func (d *drive) wait(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -270,8 +263,7 @@ func (d *drive) wait(ctx context.Context) error {
 	}
 }
 
-// sleep waits until something happens or over fires. look reports whether the log may contain new
-// commits.
+// sleep waits until something happens or over fires. look means that the log may have new commits.
 func (d *drive) sleep(ctx context.Context, over <-chan time.Time) (look bool, err error) {
 	for {
 		select {
@@ -305,8 +297,8 @@ func (d *drive) addReport(r report) {
 	d.unstored = append(d.unstored, r)
 }
 
-// start starts the effects that are in flight according to the log, and cancels all others. An
-// attempt starts only after the previous one has ended.
+// start starts the effects in flight according to the log, each after the previous attempt has
+// ended, and cancels all others.
 func (d *drive) start(ctx context.Context) {
 	wanted := make(map[workflow.EffectID]bool, len(d.inFlight))
 	var begin []workflow.Effect
@@ -327,9 +319,8 @@ func (d *drive) start(ctx context.Context) {
 	}
 }
 
-// isBusy reports whether another attempt or undo of the same task has not ended yet, for example
-// one that was cancelled by a resume. Only failure handlers run concurrently with these and with
-// each other.
+// isBusy reports whether another attempt or undo of the same task has not ended yet. Only failure
+// handlers run concurrently with these and with each other.
 func (d *drive) isBusy(id workflow.EffectID) bool {
 	works := func(kind workflow.EffectKind) bool { return kind == workflow.EffectAct || kind == workflow.EffectUndo }
 	if !works(id.Kind) {
@@ -343,7 +334,6 @@ func (d *drive) isBusy(id workflow.EffectID) bool {
 	return false
 }
 
-// drain cancels the effects in flight and waits for their end.
 func (d *drive) drain() {
 	for _, f := range d.inFlight {
 		f.cancel()
@@ -360,9 +350,9 @@ func (d *drive) drain() {
 	d.notifyStored(aggregate.ErrClaimLost)
 }
 
-// clock is the time of a driven run. It never goes back: delays and timeouts are stored as times,
-// and would be late if the machine's clock were set back. It does follow a clock that is set
-// forward. Its fields belong to the goroutine of Drive.
+// clock is the time of a driven run. It never goes back, because stored delays and timeouts would
+// then be late, but follows a clock that is set forward. Its fields belong to the goroutine of
+// Drive.
 type clock struct {
 	wall  func() time.Time
 	start time.Time // with a monotonic reading

@@ -12,7 +12,6 @@ import (
 	"scute.dev/workflow"
 )
 
-// withGrace returns a context that ends a given time after ctx.
 func withGrace(ctx context.Context, by time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(by, cancel) })
@@ -25,9 +24,9 @@ func withGrace(ctx context.Context, by time.Duration) (context.Context, context.
 // shutdownTimeout limits how long a stopping driver stores the results of its last effects.
 const shutdownTimeout = 5 * time.Second
 
-// shutdown cancels the effects in flight and stores their results, so that an orderly stop repeats
-// no finished work and does not look like a crash. It returns ErrUnrecorded if it cannot store
-// them, unless another process has claimed the run and determines the results itself.
+// shutdown cancels the effects in flight and stores their results, so that an orderly stop does not
+// look like a crash. ErrUnrecorded means that it could not, unless another process has claimed the
+// run.
 func (d *drive) shutdown(ctx context.Context) error {
 	for _, f := range d.inFlight {
 		f.cancel()
@@ -46,7 +45,6 @@ func (d *drive) shutdown(ctx context.Context) error {
 		err)
 }
 
-// storeResults stores the results of the ended effects and returns the names of their tasks.
 func (d *drive) storeResults(ctx context.Context) (tasks []string, err error) {
 	for _, r := range d.unstored {
 		if !outlivesProcess(r.in) {
@@ -68,9 +66,8 @@ func (d *drive) storeResults(ctx context.Context) (tasks []string, err error) {
 	return tasks, d.a.Store(ctx)
 }
 
-// outlivesProcess reports whether a result from a stopping process is valid for the next one. A
-// cancelled attempt's result is valid: it keeps the attempt from counting as lost. An interrupted
-// verification, undo or handler is simply repeated.
+// outlivesProcess reports whether a result from a stopping process is valid for the next one. An
+// interrupted verification, undo or handler is repeated instead.
 func outlivesProcess(in workflow.Input) bool {
 	switch in := in.(type) {
 	case workflow.ActDone, workflow.ActFailed, workflow.ActAwaitsOperator, workflow.ActRecorded, workflow.UndoDone:

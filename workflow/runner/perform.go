@@ -14,7 +14,6 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// flight is an effect in progress.
 type flight struct {
 	cancel context.CancelFunc
 	// waiting is set while the effect only waits.
@@ -34,8 +33,7 @@ type slotRequest struct {
 // handlerTimeout limits a failure handler without its own timeout.
 const handlerTimeout = 10 * time.Minute
 
-// begin performs an effect in a new goroutine. It first reads everything that the effect needs from
-// the state.
+// begin reads everything that the effect needs from the state before it starts a goroutine.
 func (d *drive) begin(ctx context.Context, e workflow.Effect) {
 	ctx, cancel := withDeadline(ctx, e, d.clock.now())
 	f := &flight{cancel: cancel}
@@ -61,8 +59,7 @@ func (d *drive) begin(ctx context.Context, e workflow.Effect) {
 		}
 	}
 	p.call.Reacquire = func(ctx context.Context) error {
-		// An undo that has begun does not wait for a slot, because its attempts are few and limited
-		// in time.
+		// An undo that has begun needs no slot, because its attempts are few and limited in time.
 		if !f.waiting.Load() || e.Kind == workflow.EffectUndo {
 			return nil
 		}
@@ -107,8 +104,8 @@ func (in inputs) fill() (json.RawMessage, error) {
 	return filled, nil
 }
 
-// isMissingOutput reports whether the inputs refer to an output that was not recorded, or to a
-// field that a failed attempt did not output.
+// isMissingOutput reports whether the inputs refer to an output that was not recorded, at least by
+// a failed attempt.
 func (in inputs) isMissingOutput(err error) bool {
 	var path *workflow.PathError
 	return errors.Is(err, workflow.ErrNoOutput) || errors.As(err, &path) && in.partial[path.Task]
@@ -117,8 +114,8 @@ func (in inputs) isMissingOutput(err error) bool {
 // errTotalTimeout is the context's cause if totalTimeout ends an attempt.
 var errTotalTimeout = errors.New("totalTimeout has passed")
 
-// withDeadline measures the remaining time from now with the monotonic clock, because the machine's
-// clock may be set. An undo ends only with the process or its own timeout.
+// withDeadline measures the remaining time with the monotonic clock, because the machine's clock
+// may be set. An undo ends only with the process or its own timeout.
 func withDeadline(ctx context.Context, e workflow.Effect, now time.Time) (context.Context, context.CancelFunc) {
 	switch {
 	case e.Kind == workflow.EffectUndo:
@@ -178,12 +175,10 @@ func (d *drive) readsInputs(kind string) bool {
 	return ok
 }
 
-// progressInterval limits how often an attempt's progress is stored in the log.
 const progressInterval = 3 * time.Second
 
-// progress returns a function that records what an attempt waits for. A message within
-// progressInterval is recorded later rather than dropped, because an attempt may report each
-// message only once.
+// progress records what an attempt waits for. A message within progressInterval is recorded later
+// rather than dropped, because an attempt may report it only once.
 func (d *drive) progress(ctx context.Context, e workflow.Effect) func(string) {
 	var mu sync.Mutex
 	var last time.Time
@@ -218,9 +213,7 @@ func (d *drive) progress(ctx context.Context, e workflow.Effect) func(string) {
 	}
 }
 
-// inputs returns the inputs of an effect with the outputs that they refer to. An undo may refer to
-// all recorded outputs, whatever the phase of their tasks is now. A hook after a task may refer to
-// the task's output.
+// inputs lets an undo refer to all recorded outputs, whatever the phase of their tasks is now.
 func (d *drive) inputs(e workflow.Effect, with json.RawMessage, undo bool) inputs {
 	refs, err := workflow.References(with)
 	in := inputs{with: with, outputs: make(map[string]json.RawMessage, len(refs)), partial: make(map[string]bool, len(refs))}
@@ -297,8 +290,7 @@ func (p *performance) undoStep(ctx context.Context) error {
 	case err != nil:
 		return err
 	case p.undo != nil:
-		// An undo is never undone, so it records nothing. The step's record belongs to another
-		// kind, so the undo does not get it.
+		// An undo is never undone, so it records nothing. The step's record belongs to another kind.
 		call.Undoing = true
 		call.Undo, call.Record = nil, func(context.Context, json.RawMessage, bool) error { return nil }
 		_, err = p.undo.Run(ctx, &call)

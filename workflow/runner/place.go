@@ -7,8 +7,7 @@ import (
 	"scute.dev/workflow"
 )
 
-// throttled returns why the run may start no effect: a missing adoption, or the quota of its
-// namespace. The quota does not apply to a run that is stopping.
+// throttled returns why the run may start no effect. The quota does not apply to a stopping run.
 func (d *drive) throttled() supervise.Throttled {
 	if d.adoptionThrottle != (supervise.Throttled{}) {
 		return d.adoptionThrottle
@@ -19,8 +18,7 @@ func (d *drive) throttled() supervise.Throttled {
 	return d.runner.Quota.Throttled(d.a.State.Namespace)
 }
 
-// tick returns a Tick that, without a slot or above the quota, allows only events that start no
-// effect.
+// tick allows, without a slot or above the quota, only events that start no effect.
 func (d *drive) tick() workflow.Tick {
 	if !d.slot.Held() || d.throttled() != (supervise.Throttled{}) {
 		return workflow.Tick{}
@@ -28,9 +26,8 @@ func (d *drive) tick() workflow.Tick {
 	return workflow.Tick{Parallel: d.runner.parallel()}
 }
 
-// updateSlot releases the slot when all effects in flight only wait. It requests a slot when there
-// is something to start or an effect has finished waiting. granted reports whether the slot was
-// free at once.
+// updateSlot releases the slot when all effects only wait, and requests it when there is something
+// to start or an effect has finished waiting. granted means that it was free at once.
 func (d *drive) updateSlot() (granted bool, err error) {
 	more, err := d.hasMore()
 	if err != nil {
@@ -73,7 +70,6 @@ func (d *drive) requestSlot() supervise.Throttled {
 		"(--run-concurrency)"}
 }
 
-// hasSlotRequests reports whether an effect has finished waiting and needs the slot.
 func (d *drive) hasSlotRequests() bool {
 	for _, f := range d.inFlight {
 		if slices.ContainsFunc(f.slotRequests, func(w slotRequest) bool { return w.ctx.Err() == nil }) {
@@ -83,7 +79,6 @@ func (d *drive) hasSlotRequests() bool {
 	return false
 }
 
-// grantSlots grants all pending requests.
 func (d *drive) grantSlots() {
 	for _, f := range d.inFlight {
 		for _, w := range f.slotRequests {
@@ -96,7 +91,6 @@ func (d *drive) grantSlots() {
 	}
 }
 
-// isWorking reports whether an effect in flight does more than wait.
 func (d *drive) isWorking() bool {
 	for _, f := range d.inFlight {
 		if !f.waiting.Load() {

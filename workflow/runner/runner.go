@@ -36,18 +36,15 @@ type Runner struct {
 	Log aggregate.Log
 	// Incarnation identifies this process. It changes when the process restarts.
 	Incarnation string
-	// Origin is the ID of the log for local runs, and "" otherwise. It keeps the keys of runs in
-	// different folders apart.
+	// Origin is the ID of the log for local runs, and else "". It keeps keys of different folders apart.
 	Origin string
 	// Kinds returns the kinds that a run may use: those of the process and of its named workflow.
 	Kinds func(ctx context.Context, h workflow.Header) (task.Kinds, error)
-	// Adopted returns the Digest that a run's WorkflowRun adopts, or "". It is nil if runs need no
-	// WorkflowRun.
+	// Adopted returns the Digest that a run's WorkflowRun adopts, or ""; nil if no adoption is needed.
 	Adopted func(ctx context.Context, id string) (string, error)
 	// Parallel limits the effects of one run in flight. Default: 16.
 	Parallel int
-	// Slots limits the runs that work at once; nil means no limit. A run that only waits holds no
-	// slot.
+	// Slots limits the runs that work, not those that only wait; nil means no limit.
 	Slots *fair.Slots
 	// Dir returns the directory for a run's files. A nil Dir or "" means none.
 	Dir    func(id string) string
@@ -70,8 +67,7 @@ func (r *Runner) now() time.Time {
 
 func (r *Runner) parallel() int { return cmp.Or(max(r.Parallel, 0), defaultParallel) }
 
-// drivenLimit is the maximum number of runs driven concurrently. Most of them wait, but each keeps
-// its graph in memory.
+// drivenLimit limits the runs driven at once. Most only wait, but each keeps its graph in memory.
 const drivenLimit = 256
 
 // Supervisor returns a supervisor that drives every unfinished run of a view, except runs that wait
@@ -89,8 +85,7 @@ func (r *Runner) Request(ctx context.Context, id, actor string, d *workflow.Defi
 	_, err := r.update(ctx, id, actor, func(a *run) error {
 		switch {
 		case !a.State.IsDefined():
-			// A process that died during Request may have stored some of these events. They are
-			// stored again.
+			// A process that died during Request may have stored some of these events: store them again.
 			now := a.Time()
 			return a.Record(now, workflow.Start(d, r.Origin, now)...)
 		case a.State.Hash != d.Hash():
@@ -124,8 +119,7 @@ func (r *Runner) Change(ctx context.Context, id, actor string, in workflow.Input
 	})
 }
 
-// update stores the events that change records. After a conflict it loads the run again and repeats
-// change.
+// update stores the events that change records. After a conflict it repeats change.
 func (r *Runner) update(ctx context.Context, id, actor string, change func(*run) error) (digest string, err error) {
 	for {
 		a, err := r.load(ctx, id, actor)
@@ -189,13 +183,11 @@ func retry(ctx context.Context, fn func() error) error {
 
 // Runs is the view of the runs in the log. Its fields are set before use and not changed.
 //
-// The cost of Summary, Due and Totals does not depend on the size of a run. Status reads all tasks
-// of a run, so call it at most a few times a second.
+// Only the cost of Status depends on the size of a run: call it at most a few times a second.
 type Runs struct {
 	*aggregate.View[workflow.Event, *viewState, v1alpha1.WorkflowRunStatus]
 	LogID string
-	// Incarnation identifies this process. A run that is stranded in this process is not due until
-	// it changes.
+	// Incarnation identifies this process. A run stranded in it is not due until the run changes.
 	Incarnation string
 }
 
@@ -272,16 +264,14 @@ func (v *Runs) status(id string, e *aggregate.Entry[*viewState]) (status v1alpha
 	return status, true
 }
 
-// isOpen reports whether a run has neither ended nor been stopped. It returns false for a local
-// run, which may have no WorkflowRun.
+// isOpen returns false for a local run, which may have no WorkflowRun.
 func isOpen(id string, e *aggregate.Entry[*viewState]) bool {
 	s := e.State
 	return isResourceRun(path.Base(id)) && e.Err == nil && !s.finished() && s.isDefined() &&
 		!s.summary.Stopping && !s.summary.Settled
 }
 
-// isResourceRun reports whether a run was created for a WorkflowRun: its ID then ends with the
-// start of a UID.
+// isResourceRun reports whether an ID ends with the start of a UID, as for a WorkflowRun.
 func isResourceRun(end string) bool {
 	const startOfUID = 8
 	return len(end) == startOfUID

@@ -10,7 +10,6 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// verification is a step that succeeded and whose result can be verified.
 type verification struct {
 	kind task.Verifier
 	call *task.Call
@@ -22,7 +21,6 @@ func (d *drive) verifications() (list []verification) {
 		call *task.Call
 	}
 	var removals []removal
-	// removed reports whether a step of the run may have deleted the object.
 	removed := func(o task.Object) bool {
 		return slices.ContainsFunc(removals, func(r removal) bool { return r.kind.Removes(r.call, o) })
 	}
@@ -47,11 +45,9 @@ func (d *drive) verifications() (list []verification) {
 	return list
 }
 
-// verifyTimeout limits the verification of one step.
 const verifyTimeout = 2 * time.Minute
 
-// verify verifies the steps one after the other and returns the tasks whose results are gone. A
-// step counts as valid if its verification fails with an error.
+// verify returns the tasks whose results are gone. A step whose verification fails counts as valid.
 func verify(ctx context.Context, list []verification) []workflow.Gone {
 	look := func(v verification) (string, error) {
 		ctx, cancel := context.WithTimeout(ctx, verifyTimeout)

@@ -83,8 +83,7 @@ func TypeName(t reflect.Type) string {
 	}
 }
 
-// ReadInputs decodes and checks the inputs of an attempt, in which all references are already
-// replaced.
+// ReadInputs decodes and checks the inputs of an attempt, in which all references are already replaced.
 func ReadInputs[W any](c *Call, check func(json.RawMessage) []workflow.Problem) (W, error) {
 	var with W
 	filled := stringify(c.With, reflect.TypeFor[W]())

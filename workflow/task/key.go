@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// Key returns the idempotency key, which all attempts of a step share. Its undo and other steps
-// have different keys. Never change how keys are formed: Jobs, Moves and external servers identify
-// the work of a run by them.
+// Key returns the idempotency key, which all attempts of a step share, but not its undo. Never
+// change how keys are formed: Jobs, Moves and external servers identify the work of a run by them.
 func (c *Call) Key() string {
 	if c.Undoing {
 		return c.StepKey() + ":undo"
@@ -26,8 +25,7 @@ func (c *Call) RequestKey() string {
 	return c.Key()
 }
 
-// RunKey returns a key that is unique across logs, because local runs in two folders can have the
-// same ID.
+// RunKey returns a key that is unique across logs, because local runs in two folders can have the same ID.
 func (c *Call) RunKey() string {
 	if c.Origin == "" {
 		return c.Run

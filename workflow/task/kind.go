@@ -19,30 +19,27 @@ type Kind interface {
 	Validate(with json.RawMessage) []workflow.Problem
 
 	// Run performs one attempt: it observes, does the missing work, and waits until the result is
-	// in effect. The output is recorded in the log, even with an error, and passed to dependent
-	// tasks; it contains references, never a secret. Run returns soon after ctx ends. After an
-	// error the task is retried according to its retry policy, unless the error is Final. A
-	// DecisionError makes the task wait for an operator.
+	// in effect. It returns soon after ctx ends. The output is recorded, even with an error, and
+	// passed to dependent tasks; it contains references, never a secret. The retry policy applies
+	// to an error unless it is Final. A DecisionError makes the task wait for an operator.
 	Run(ctx context.Context, c *Call) (output json.RawMessage, err error)
 
-	// Undo reverts the work of all attempts of this run, and waits until it is gone. It keeps
-	// everything that existed before, and returns a KeptError if it keeps the work too. It is
-	// idempotent, and is also called if no attempt did anything.
+	// Undo reverts the work of all attempts and waits until it is gone. It keeps what existed
+	// before, and returns a KeptError if it keeps the work too. It is idempotent, and is also
+	// called if no attempt did anything.
 	Undo(ctx context.Context, c *Call) error
 }
 
 // Verifier is a Kind that can verify whether the result of a task still exists.
 type Verifier interface {
-	// Verify is called on a resume for a task that succeeded. A reason means that the task must run
-	// again.
+	// Verify is called on a resume for a succeeded task. A reason means that the task must run again.
 	Verify(ctx context.Context, c *Call) (reason string, err error)
 }
 
 // Remover is a Kind that deletes objects that other tasks may have created. A resume does not
 // create these objects again.
 type Remover interface {
-	// Removes reports whether a step that has begun may have deleted an object. c contains the
-	// inputs and the record of the step.
+	// Removes reports whether a step that has begun may have deleted the object.
 	Removes(c *Call, o Object) bool
 }
 
@@ -58,8 +55,7 @@ type InputReader interface {
 // Skipper is a Kind whose task may have nothing to do, depending on the output of an earlier task.
 // The hooks of the task are then skipped too.
 type Skipper interface {
-	// SkipReason returns why the task has nothing to do, or "" if it has something to do. c
-	// contains the Inputs.
+	// SkipReason returns why the task has nothing to do, or "". c contains the Inputs.
 	SkipReason(c *Call) string
 }
 
@@ -75,8 +71,7 @@ type Releaser interface {
 	Releases(with json.RawMessage) string
 }
 
-// Irreversible is a Kind that cannot undo its work for some inputs: its Undo then returns a
-// KeptError.
+// Irreversible is a Kind that cannot undo its work for some inputs: its Undo then returns a KeptError.
 type Irreversible interface {
 	Irreversible(with json.RawMessage) bool
 }
@@ -88,44 +83,37 @@ type Call struct {
 	// Undoing is set if the call undoes the step with a kind that the manifest specifies.
 	Undoing bool
 	// Origin keeps the keys of local runs in different logs apart; see RunKey.
-	Origin string
-	// Attempt counts from 1.
+	Origin  string
 	Attempt int
 	// Execution is the same for all attempts until one has succeeded in the log or the step was
-	// undone. An attempt may find the result of an earlier one with the same Execution that crashed
-	// before the result was stored.
+	// undone. An attempt may find the result of an earlier one that crashed before the result was
+	// stored.
 	Execution int
-	// Namespace and Name identify the WorkflowRun. In the daemon, the task has the permissions of
-	// ServiceAccount.
+	// Namespace and Name identify the WorkflowRun. ServiceAccount has the task's permissions in the daemon.
 	Namespace, Name, ServiceAccount string
 	// With are the inputs, with the outputs of other tasks substituted.
 	With json.RawMessage
-	// Inputs are the outputs of all direct and indirect dependencies by task name, only for an
-	// InputReader.
+	// Inputs are the outputs of all direct and indirect dependencies, only for an InputReader.
 	Inputs map[string]json.RawMessage
-	// Output is the recorded output of this step, in Undo and Verify.
 	Output json.RawMessage
-	// Undo is the record that Prepare stored, in this attempt or an earlier one; nil if there is
-	// none.
+	// Undo is what Prepare stored in this attempt or an earlier one; nil if there is nothing.
 	Undo json.RawMessage
-	// Removed reports, in Verify, whether a step of the run may have deleted an object. nil means
-	// that no step did.
+	// Removed reports, in Verify, whether a step may have deleted the object; nil if none has.
 	Removed func(o Object) bool
 	Failure *Failure
 	// Dir is the directory for files of this run (logs, diagnostics); "" if there is none.
 	Dir string
 
 	// Record stores undo in the log and returns when it is durable. A kind calls it before each
-	// change with what it will change and the state before. adopted means that everything existed
-	// already, so a rollback keeps it.
+	// change, with the change and the state before. adopted means that a rollback keeps everything,
+	// because it existed already.
 	Record func(ctx context.Context, undo json.RawMessage, adopted bool) error
 	// Progress reports in a sentence what the attempt is waiting for. It does not block.
 	Progress func(message string)
 	// Yield reports that from now on the attempt only polls, so that other runs may use its slot.
 	// It does not block. May be nil.
 	Yield func()
-	// Reacquire waits for the slot after Yield, until ctx ends. ctx is the attempt's context or
-	// derived from it. May be nil.
+	// Reacquire waits for the slot after Yield, until ctx ends. May be nil.
 	Reacquire func(ctx context.Context) error
 	Logger    *slog.Logger
 }
@@ -207,14 +195,12 @@ type NamedWorkflow struct {
 	Tasks []v1alpha1.TaskSpec
 	// OnFailure are its failure handlers, in addition to those of the run.
 	OnFailure []v1alpha1.HookSpec
-	// Diagnose are the inputs of a Diagnose handler for the objects that its tasks work on; nil
-	// means no handler.
+	// Diagnose are the inputs of a Diagnose handler for the tasks' objects; nil means no handler.
 	Diagnose json.RawMessage
 	// Kinds can only be used by its own steps.
 	Kinds Kinds
-	// Read tries, before the run begins, to read the files and objects that its tasks will read,
-	// and returns all problems. An error means that a cluster cannot be read, and may have the
-	// objects later. A nil Read checks nothing.
+	// Read tries to read, before the run begins, what its tasks will read, and returns all
+	// problems. An error means that a cluster cannot be read now. May be nil.
 	Read func(ctx context.Context, c *Call) ([]workflow.Problem, error)
 }
 

@@ -35,7 +35,6 @@ func fileName(name string) string {
 	return b.String()
 }
 
-// shorten replaces the end of a long name by a hash, because file systems limit the length.
 func shorten(name string) string {
 	const longest = 150
 	if len(name) <= longest {

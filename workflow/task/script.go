@@ -10,18 +10,16 @@ import (
 	"scute.dev/workflow"
 )
 
-// CheckScripts returns a warning if the script of a shell contains a reference to an output. It
-// finds the shell anywhere in a command, for example after env or timeout. The command is the words
-// of the field command followed by those of the field args.
+// CheckScripts warns about references to outputs in the script of a shell, which it finds anywhere
+// in a command, for example after env or timeout. The command is the words of the field command
+// followed by those of args.
 func CheckScripts(commandField string, command []string, argsField string, args []string, remedy string) []workflow.Problem {
 	words := slices.Concat(command, args)
-	// shell is set while the options of a shell are read, script if -c is among them ("sh -ce"),
-	// and last if no option follows.
+	// shell is set while a shell's options are read, script if -c is among them, last if none follows.
 	var shell, script, last bool
 	for i := 0; i < len(words); i++ {
 		switch word := words[i]; {
-		// The script after -c is not a shell's name, even if it ends with one:
-		// "${tasks.x.output}/sh".
+		// The script after -c is not a shell's name, even if it ends with one: "${tasks.x.output}/sh".
 		case !(shell && script && HasReferences(word)) && slices.Contains([]string{"sh", "bash", "dash", "ash", "ksh", "zsh"}, path.Base(word)):
 			shell, script, last = true, false, false
 		case !shell:

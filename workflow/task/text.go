@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// stringify converts numbers and booleans to strings where the type has a string. They come from
-// references that are the whole field, and so keep the type of the output.
+// stringify converts numbers and booleans to strings where the type has a string: a reference that
+// is the whole field keeps the type of the output.
 func stringify(with json.RawMessage, of reflect.Type) json.RawMessage {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(with))
@@ -67,7 +67,6 @@ func stringifyValue(v any, of reflect.Type) (_ any, changed bool) {
 	return v, changed
 }
 
-// fieldOf returns the type of the field with a JSON name.
 func fieldOf(of reflect.Type, name string) (field reflect.Type, ok bool) {
 	for _, f := range reflect.VisibleFields(of) {
 		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")

@@ -7,8 +7,8 @@ import (
 	"scute.dev/workflow/tasks/providers"
 )
 
-// ofClusterctl returns the kinds that import clusterctl's library, which takes a quarter of the
-// build time of scutectl. The build tag taste omits them.
+// ofClusterctl returns the kinds that import clusterctl's library, a quarter of scutectl's build
+// time. The build tag taste omits them.
 func ofClusterctl() []Registration {
 	return []Registration{{
 		Name: "Providers", Inputs: providers.With{}, Description: "installs and upgrades Cluster API providers",

@@ -89,8 +89,7 @@ func Kinds(o Options) task.Kinds {
 // documentation are generated from it.
 type Registration struct {
 	// Name is the value of the field kind in a manifest.
-	Name string
-	// Inputs is the zero value of the type of `with`.
+	Name   string
 	Inputs any
 	// Description describes what a task of the kind does, Inverse what its Undo does.
 	Description, Inverse string
@@ -100,12 +99,11 @@ type Registration struct {
 // Options configure the kinds of a process.
 type Options struct {
 	Clusters *access.Clusters
-	// Log is the log of the runs, in which a local Move is driven. Incarnation is the name of this
-	// process in it.
+	// Log is the log of the runs, in which Incarnation, this process, drives a local Move.
 	Log         aggregate.Log
 	Incarnation string
-	// Local is set for local runs, which act in this process with the operator's credentials. The
-	// daemon creates Move resources for its move controller instead.
+	// Local is set for local runs, which act with the operator's credentials in this process. The
+	// daemon creates Move resources instead.
 	Local bool
 	// ExecEnabled allows commands on the machine of this process.
 	ExecEnabled bool

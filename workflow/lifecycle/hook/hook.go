@@ -11,8 +11,7 @@ import (
 )
 
 // Handler is the function of a hook. It is called again after a crash, so it must observe before it
-// acts. It must return soon after its context ends, because a stopping process waits for it. It
-// must not write secrets to the log through its context.
+// acts. It must return soon after its context ends, and must not write secrets to the log.
 type Handler[C any] func(c *C) error
 
 // Task is the name of a task of a named workflow. Before and After are the contexts that are known
@@ -40,8 +39,7 @@ type Binder struct {
 
 // Hook is a bound handler.
 type Hook struct {
-	// Name is unique among the hooks of the workflow, or among its failure handlers. It must be the
-	// same at each construction.
+	// Name is unique in the workflow, among hooks or among failure handlers, and must not change.
 	Name string
 	// Task is "" for a failure handler.
 	Task  string
@@ -90,9 +88,8 @@ func After[B, A any](b *Binder, t Task[B, A], run Handler[A], undo ...Handler[A]
 }
 
 // OnFailure binds a handler that runs once for each task that failed permanently, and once when a
-// failure ends the run. C is the context with which the workflow begins; the handler can read the
-// rest from the log. A failure of the handler is recorded and has no other effect. It is never
-// undone.
+// failure ends the run. C is the first context of the workflow. A failure of the handler is
+// recorded and has no other effect. It is never undone.
 func OnFailure[C any](b *Binder, run Handler[C]) error {
 	if run == nil {
 		return b.refuse(" to failures: the handler is nil")
@@ -128,8 +125,7 @@ func (b *Binder) refuse(format string, args ...any) error {
 	return err
 }
 
-// name numbers failure handlers separately, so that adding one in a later version of the program
-// does not rename hooks.
+// name numbers failure handlers separately, so that adding one later does not rename hooks.
 func (b *Binder) name(task string) string {
 	n := 1
 	for _, h := range b.hooks {

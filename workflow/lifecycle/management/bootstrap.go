@@ -14,9 +14,8 @@ import (
 // Bootstrap is the temporary cluster that manages a management cluster while it is created,
 // upgraded or deleted.
 type Bootstrap interface {
-	// Create creates the cluster, or continues with the one of an earlier attempt of this run, and
-	// waits until its API server is ready. It returns a reference, because the log never contains a
-	// kubeconfig.
+	// Create creates the cluster, or continues with the one of an earlier attempt, and waits for
+	// its API server. It returns a reference, because the log never contains a kubeconfig.
 	Create(c *provider.Context) (access.ClusterRef, error)
 }
 

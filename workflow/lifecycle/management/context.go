@@ -17,14 +17,12 @@ type Specified struct {
 // Bootstrapped is the context while only the bootstrap cluster exists.
 type Bootstrapped struct {
 	Specified
-	// Bootstrap is the API server of the bootstrap cluster.
 	Bootstrap access.ClusterRef
 }
 
 // Managed is the context while only the management cluster exists, which manages itself.
 type Managed struct {
 	Specified
-	// Management is the API server of the management cluster.
 	Management access.ClusterRef
 }
 
@@ -34,7 +32,6 @@ type Paired struct {
 	Bootstrap access.ClusterRef
 }
 
-// onBootstrap returns the cluster as managed by the bootstrap cluster.
 func (c *Bootstrapped) onBootstrap() provider.Target {
 	return provider.Target{Context: &c.Context, Manager: c.Bootstrap, Cluster: c.Cluster}
 }
@@ -43,7 +40,6 @@ func (c *Paired) onBootstrap() provider.Target {
 	return provider.Target{Context: &c.Context, Manager: c.Bootstrap, Cluster: c.Cluster}
 }
 
-// onManagement returns the cluster as managed by itself.
 func (c *Managed) onManagement() provider.Target {
 	return provider.Target{Context: &c.Context, Manager: c.Management, Cluster: c.Cluster}
 }
@@ -64,8 +60,7 @@ type UpgradeProvider interface {
 	provider.Upgrader
 }
 
-// DeleteProvider is what the delete workflow requires of a provider. It may also implement
-// provider.Cleaner.
+// DeleteProvider is what the delete workflow requires of a provider. It may also implement provider.Cleaner.
 type DeleteProvider interface {
 	provider.ComponentInstaller
 }

@@ -23,8 +23,7 @@ import (
 // run, so any cluster with this name was created by this run.
 type Kind struct {
 	// Image of the nodes, for example kindest/node:v1.36.0. Default: the image of kind.
-	Image string `json:"image,omitempty"`
-	// Config is the path of kind's configuration file.
+	Image  string `json:"image,omitempty"`
 	Config string `json:"config,omitempty"`
 	// Program is the name or path of kind. Default: kind.
 	Program string `json:"program,omitempty"`

@@ -15,9 +15,8 @@ import (
 // Deps are the dependencies of the workflows.
 type Deps struct {
 	provider.Deps
-	Move      task.Kind
-	Bootstrap Bootstrap
-	// InPlace means that the management cluster upgrades itself, without a bootstrap cluster.
+	Move       task.Kind
+	Bootstrap  Bootstrap
 	InPlace    bool
 	Registrars []HookRegistrar
 }
@@ -98,9 +97,8 @@ func (d *Deps) createBootstrap(c *provider.Context) (provider.Access, error) {
 	return provider.Access{Cluster: &ref}, err
 }
 
-// deleteBootstrap deletes the bootstrap cluster unless it still manages the cluster. It keeps a
-// bootstrap cluster that exists but does not respond, because the cluster's objects could be lost
-// with it.
+// deleteBootstrap keeps a bootstrap cluster that still manages the cluster, or that does not
+// respond, because the cluster's objects could be lost with it.
 func (d *Deps) deleteBootstrap(t provider.Target) error {
 	boot, temporary := d.Bootstrap.(temporaryBootstrap)
 	if !temporary {
@@ -124,9 +122,8 @@ func (d *Deps) deleteBootstrap(t provider.Target) error {
 	return boot.Delete(t.Context)
 }
 
-// undoBootstrap undoes createBootstrap with the same check as deleteBootstrap: after an operator
-// marked the move back as undone, the bootstrap cluster may have the only copy of the cluster. A
-// bootstrap cluster whose creation never finished has no copy.
+// undoBootstrap makes the same check as deleteBootstrap: the bootstrap cluster may have the only
+// copy of the cluster after an operator marked the move back as undone.
 func (d *Deps) undoBootstrap(c *Specified, made *provider.Access) error {
 	if made != nil && made.Cluster != nil {
 		return d.deleteBootstrap(provider.Target{Context: &c.Context, Manager: *made.Cluster, Cluster: c.Cluster})
@@ -137,9 +134,8 @@ func (d *Deps) undoBootstrap(c *Specified, made *provider.Access) error {
 	return nil
 }
 
-// recreateBootstrap undoes deleteBootstrap, because the undos of earlier tasks need the bootstrap
-// cluster. A bootstrap cluster that still exists was not deleted and may still manage the cluster,
-// so it is kept.
+// recreateBootstrap recreates the bootstrap cluster for the undos of earlier tasks. One that exists
+// was not deleted and may still manage the cluster, so it is kept.
 func (d *Deps) recreateBootstrap(t provider.Target, p provider.ComponentInstaller) error {
 	boot, temporary := d.Bootstrap.(temporaryBootstrap)
 	if !temporary {
@@ -170,7 +166,6 @@ func moveInputs(from, to provider.Target) move.With {
 	return move.With{Clusters: []string{from.Name}, Namespace: from.Namespace, From: from.Manager, To: to.Manager}
 }
 
-// pivot moves the cluster's objects and waits until the cluster is available on the target.
 func (d *Deps) pivot(from, to provider.Target) error {
 	if _, err := from.Perform(pivotPart, d.Move, moveInputs(from, to)); err != nil {
 		return err
@@ -178,8 +173,7 @@ func (d *Deps) pivot(from, to provider.Target) error {
 	return to.WaitAvailable()
 }
 
-// undoPivot reverts a move in progress, or moves the cluster back after a completed move. back
-// reports the latter.
+// undoPivot reverts a move in progress, or moves the cluster back after a completed move (back).
 func (d *Deps) undoPivot(from, to provider.Target) (back bool, err error) {
 	if !from.Started(pivotPart) {
 		return false, nil

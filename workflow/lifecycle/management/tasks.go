@@ -16,9 +16,8 @@ const (
 	InstallBootstrapComponents hook.Task[Bootstrapped, Bootstrapped] = "install-bootstrap-components"
 
 	// CreateManagementCluster applies the provider's objects on the bootstrap cluster, waits until
-	// the control plane serves requests, and stores the kubeconfig. Nodes need not be ready,
-	// because the network is missing. Undo: deletes the cluster and waits until all its machines
-	// are gone.
+	// the control plane (not the nodes, which lack a network) serves requests, and stores the
+	// kubeconfig. Undo: deletes the cluster and waits until its machines are gone.
 	CreateManagementCluster hook.Task[Bootstrapped, Paired] = "create-management-cluster"
 
 	// InstallNetworking installs the network with the provider, and waits until the cluster is
@@ -28,22 +27,18 @@ const (
 	// InstallManagementComponents is InstallBootstrapComponents on the management cluster.
 	InstallManagementComponents hook.Task[Paired, Paired] = "install-management-components"
 
-	// PivotToManagement moves the cluster's objects from the bootstrap cluster to the management
-	// cluster with a Move, which acknowledges pauses and verifies the result. It waits until the
-	// cluster is available there. Undo: moves them back.
+	// PivotToManagement moves the cluster's objects to the management cluster with a Move, and
+	// waits until the cluster is available there. Undo: moves them back.
 	PivotToManagement hook.Task[Paired, Paired] = "pivot-to-management"
 
-	// InstallClusterConfiguration installs the user's configuration with the provider. Undo:
-	// removes it.
+	// InstallClusterConfiguration installs the user's configuration. Undo: removes it.
 	InstallClusterConfiguration hook.Task[Paired, Paired] = "install-cluster-configuration"
 
-	// DeleteBootstrapCluster deletes the bootstrap cluster if this run created it. It fails while
-	// the bootstrap cluster still manages the cluster. Undo: creates the bootstrap cluster again,
-	// with its components.
+	// DeleteBootstrapCluster deletes the bootstrap cluster if this run created it, unless it still
+	// manages the cluster. Undo: creates it again, with its components.
 	DeleteBootstrapCluster hook.Task[Paired, Managed] = "delete-bootstrap-cluster"
 
-	// PostCreate does nothing. Bind hooks after the workflow to it. One hook writes the applied
-	// configuration.
+	// PostCreate does nothing. Bind hooks after the workflow to it; one writes the configuration.
 	PostCreate hook.Task[Managed, Managed] = "post-create"
 )
 
@@ -57,55 +52,49 @@ const (
 	AddBootstrapComponents hook.Task[Paired, Paired] = "install-bootstrap-components"
 
 	// PivotToBootstrap moves the cluster's objects to the bootstrap cluster, so that no controller
-	// replaces the machine on which it runs. It waits until the cluster is available there. Undo:
-	// moves them back.
+	// replaces the machine on which it runs. Undo: moves them back.
 	PivotToBootstrap hook.Task[Paired, Paired] = "pivot-to-bootstrap"
 )
 
 // The tasks of the upgrade workflow, besides PivotToManagement and DeleteBootstrapCluster.
 const (
-	// PreUpgrade checks that the cluster exists, that its version is not newer, and that the
-	// provider converts its specification. Its output is a provider.Decision. Bind hooks before the
-	// workflow to it.
+	// PreUpgrade checks that the cluster exists and is not newer, and that the provider can convert
+	// its specification. Its output is a provider.Decision. Bind hooks before the workflow to it.
 	PreUpgrade hook.Task[Managed, Managed] = "pre-upgrade"
 
-	// UpgradeManagementComponents upgrades Cluster API and the provider's components on the
-	// management cluster, and waits until they work. It changes no machine. Undo: the provider's,
-	// if it has one.
+	// UpgradeManagementComponents upgrades Cluster API and the provider's components, and waits
+	// until they work. It changes no machine. Undo: the provider's, if it has one.
 	UpgradeManagementComponents hook.Task[Managed, Managed] = "upgrade-management-components"
 
-	// UpgradeNetworking upgrades the network of the management cluster with the provider. Undo: the
-	// provider's.
+	// UpgradeNetworking upgrades the management cluster's network. Undo: the provider's.
 	UpgradeNetworking hook.Task[Managed, Managed] = "upgrade-networking"
 
-	// UpgradeInstallManagementComponents installs components that the new version needs and the
-	// management cluster lacks, if any. Undo: removes what it installed.
+	// UpgradeInstallManagementComponents installs components that only the new version needs. Undo:
+	// removes what it installed.
 	UpgradeInstallManagementComponents hook.Task[Managed, Managed] = "install-management-components"
 
 	// UpgradeCluster applies the provider's objects for the new version on the bootstrap cluster.
-	// It waits until all machines have this version, none is being deleted, and etcd is healthy
-	// with all its members. It cannot be undone. If pre-upgrade found nothing to upgrade, it only
-	// waits, and fails if the template has changed since.
+	// It waits until all machines have this version, none is being deleted, and etcd is healthy. It
+	// cannot be undone. If pre-upgrade found nothing to upgrade, it only waits.
 	UpgradeCluster hook.Task[Paired, Paired] = "upgrade-cluster"
 
-	// WriteClusterConfig writes the applied objects of the upgraded cluster to params.writeConfig.
-	// Undo: restores the previous content.
+	// WriteClusterConfig writes the applied objects to params.writeConfig. Undo: restores the previous content.
 	WriteClusterConfig hook.Task[Managed, Managed] = "write-cluster-config"
 
-	// PostUpgrade does nothing. Bind hooks after the workflow to it. Controllers that the upgrade
-	// paused stay paused until these hooks have ended.
+	// PostUpgrade does nothing. Bind hooks after the workflow to it. Paused controllers stay paused
+	// until these hooks have ended.
 	PostUpgrade hook.Task[Managed, Managed] = "post-upgrade"
 )
 
 // The tasks of the delete workflow.
 const (
-	// PreDelete checks that the management cluster has no other Clusters, because nothing would
-	// manage their machines any more. Bind hooks before the workflow to it.
+	// PreDelete fails if there are other Clusters, whose machines nothing would manage any more.
+	// Bind hooks before the workflow to it.
 	PreDelete hook.Task[Managed, Managed] = "pre-delete"
 
 	// DeleteCluster repeats the check of PreDelete and deletes the cluster on the bootstrap
-	// cluster. It waits until all machines are gone, and then deletes the objects from which the
-	// cluster was created. It cannot be undone.
+	// cluster. When all machines are gone, it deletes the objects of the template. It cannot be
+	// undone.
 	DeleteCluster hook.Task[Paired, Bootstrapped] = "delete-cluster"
 
 	// DeleteLastBootstrapCluster is DeleteBootstrapCluster after the management cluster is gone.

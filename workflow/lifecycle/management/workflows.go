@@ -93,8 +93,7 @@ func NewDelete(d Deps, p DeleteProvider, spec provider.Cluster, management acces
 	return provider.Bind(nothing, d.Registrars, p, HookRegistrar.BindManagementDelete)
 }
 
-// checkNoOtherClusters fails if the management cluster manages other Clusters, because nothing
-// would manage their machines any more.
+// checkNoOtherClusters fails if there are other Clusters, whose machines nothing would manage any more.
 func checkNoOtherClusters(c *Managed) error {
 	others, err := c.onManagement().OtherClusters()
 	if err != nil || len(others) == 0 {
@@ -105,8 +104,8 @@ func checkNoOtherClusters(c *Managed) error {
 		len(others), view.First(others)))
 }
 
-// recheckNoOtherClusters checks again, because hours may pass between pre-delete and the deletion.
-// It skips the check if an operator ignored a failure of pre-delete.
+// recheckNoOtherClusters checks again, because hours may pass after pre-delete. It does not check
+// if an operator ignored a failure of pre-delete.
 func recheckNoOtherClusters(c *Paired) error {
 	if _, passed := c.Call().Inputs[string(PreDelete)]; !passed {
 		return nil

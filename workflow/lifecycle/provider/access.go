@@ -23,9 +23,8 @@ import (
 )
 
 // StoreKubeconfig returns how the run reaches the cluster's API server: the provider's reference,
-// or a copy of the kubeconfig that Cluster API wrote on the manager. A local run stores the copy in
-// a file in folder, the daemon in a Secret in the run's namespace. Cluster API's own Secret cannot
-// be used, because it moves with the cluster.
+// or a copy of Cluster API's kubeconfig, in a file in folder for a local run, else in a Secret in
+// the run's namespace. Cluster API's own Secret cannot be used, because it moves with the cluster.
 func (t Target) StoreKubeconfig(from any, folder string) (Access, error) {
 	if a, ok := from.(Accessor); ok {
 		ref, known, err := a.Access(t.Context, t.Manager, t.Cluster)
@@ -64,7 +63,6 @@ func (t Target) RemoveKubeconfig(folder string) error {
 	})
 }
 
-// waitForKubeconfig waits for the Secret that Cluster API writes.
 func (t Target) waitForKubeconfig() (data []byte, err error) {
 	on, err := t.open()
 	if err != nil {
@@ -87,15 +85,13 @@ func (t Target) waitForKubeconfig() (data []byte, err error) {
 	return data, nil
 }
 
-// kubeconfigPath returns a path that is unique for the run, because clusters of different managers
-// may have the same name.
+// kubeconfigPath returns a path per run: clusters of different managers may have the same name.
 func (t Target) kubeconfigPath(folder string) string {
 	run := sha256.Sum256([]byte(t.Call().RunKey()))
 	return filepath.Join(folder, fmt.Sprintf("%s-%s-%x.kubeconfig", t.Namespace, t.Name, run[:4]))
 }
 
-// writeKubeconfigFile replaces the file, so that only its owner can read it whatever the old file's
-// mode was.
+// writeKubeconfigFile replaces the file, so that an old file's mode does not let others read it.
 func (t Target) writeKubeconfigFile(path string, data []byte) error {
 	err := os.MkdirAll(filepath.Dir(path), 0o700)
 	if err == nil {
@@ -109,8 +105,7 @@ func (t Target) writeKubeconfigFile(path string, data []byte) error {
 
 func (t Target) secretName() string { return t.Name + "-access" }
 
-// clusterAnnotation identifies the cluster whose kubeconfig a Secret contains. Clusters of other
-// namespaces or managers may have the same name.
+// clusterAnnotation identifies a Secret's cluster: several clusters may have the same name.
 const clusterAnnotation = "scute.dev/cluster"
 
 func (t Target) clusterAnnotationValue() string {

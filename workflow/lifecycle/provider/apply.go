@@ -32,8 +32,8 @@ type clusterRecord struct {
 	Existed bool `json:"existed,omitempty"`
 }
 
-// applyObjects does not wait until the objects are ready. A local run also creates a missing
-// namespace; in the daemon the namespace exists, and a run may not create one.
+// applyObjects does not wait for readiness. A local run also creates a missing namespace, which a
+// run of the daemon may not.
 func (t Target) applyObjects(apply task.Kind, objects []*unstructured.Unstructured) error {
 	if err := check(t.Cluster, objects); err != nil {
 		return task.Final(err)
@@ -61,9 +61,9 @@ func (t Target) applyObjects(apply task.Kind, objects []*unstructured.Unstructur
 	return err
 }
 
-// removeObjects undoes applyObjects, except for a cluster that existed before the run. It deletes
-// the Cluster and its machines first, while the objects that their controllers need still exist.
-// made reports whether the run created the cluster.
+// removeObjects undoes applyObjects. It deletes the Cluster and its machines first, while the
+// objects that their controllers need still exist. made reports whether the run created the
+// cluster.
 func (t Target) removeObjects(apply task.Kind) (made bool, err error) {
 	var before clusterRecord
 	noted, err := t.Recorded(clusterPart, &before)
@@ -78,8 +78,7 @@ func (t Target) removeObjects(apply task.Kind) (made bool, err error) {
 	return made, t.Revert(objectsPart, apply, ApplyWith{Cluster: t.Manager, Namespace: t.Namespace})
 }
 
-// removeOwnCluster deletes the Cluster that the run created. It fails if another Cluster has this
-// name, because that Cluster may use the same objects.
+// removeOwnCluster fails if another Cluster has this name, because it may use the same objects.
 func (t Target) removeOwnCluster() error {
 	on, err := t.open()
 	if err != nil {
@@ -106,9 +105,8 @@ func (t Target) removeOwnCluster() error {
 	return t.checkNameFree(on)
 }
 
-// isOwn reports whether the run created a Cluster: it has the run's annotation or, once all objects
-// were applied, the recorded UID. Any other Cluster may have been created by another client after
-// the run first read it.
+// isOwn reports whether a Cluster has the run's annotation or, once all objects were applied, the
+// recorded UID. Another client may have created any other one after the run first looked.
 func (t Target) isOwn(u *unstructured.Unstructured) (bool, error) {
 	marked, err := t.Created(objectsPart, u)
 	if err != nil {
@@ -136,9 +134,8 @@ func (t Target) isOwn(u *unstructured.Unstructured) (bool, error) {
 	return marked, nil
 }
 
-// RestoreAnnotation sets the run's annotation on a Cluster that was moved back, on behalf of the
-// task that created it. A copy made by a move lacks the annotation, and its UID is not the recorded
-// one.
+// RestoreAnnotation sets the run's annotation on a Cluster that was moved back, for the task that
+// created it. A moved copy has neither the annotation nor the recorded UID.
 func (t Target) RestoreAnnotation(by string) error {
 	on, err := t.open()
 	if err != nil {
@@ -148,8 +145,7 @@ func (t Target) RestoreAnnotation(by string) error {
 	return on.Merge(t, ref, map[string]any{"metadata": map[string]any{"annotations": map[string]any{access.StepKeyAnnotation: t.StepKeyOf(by, objectsPart)}}})
 }
 
-// check returns an error if the objects do not contain the specified Cluster. It sets missing
-// namespaces.
+// check fails if the objects lack the specified Cluster. It sets missing namespaces.
 func check(spec Cluster, objects []*unstructured.Unstructured) error {
 	var names []string
 	for _, o := range objects {

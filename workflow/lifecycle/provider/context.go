@@ -20,7 +20,6 @@ func NewContext(ctx context.Context, call *task.Call, clusters *access.Clusters)
 	return Context{Context: ctx, call: call, clusters: clusters}
 }
 
-// base returns the Context inside a typed context, for generic code.
 func (c *Context) base() *Context { return c }
 
 // Call returns the call of the attempt.
@@ -41,8 +40,7 @@ func (c *Context) Open(ref access.ClusterRef) (*access.Cluster, error) {
 // acquire it again. A step that makes more than a few requests itself must call ReacquireSlot.
 func (c *Context) YieldSlot() { c.call.YieldSlot() }
 
-// ReacquireSlot acquires the slot again after YieldSlot. It returns an error if the context ends
-// first.
+// ReacquireSlot acquires the slot again after YieldSlot. It returns an error if the context ends first.
 func (c *Context) ReacquireSlot() error { return c.call.ReacquireSlot(c.Context) }
 
 // Progress reports in a sentence what the attempt is waiting for. It does not block.

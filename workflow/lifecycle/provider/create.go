@@ -4,9 +4,9 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// Create applies the objects of the cluster, waits until its control plane serves requests, and
-// stores its kubeconfig. It never downgrades an existing cluster, and scales it only if the
-// specification has replicas.
+// Create applies the cluster's objects, waits until its control plane serves requests, and stores
+// its kubeconfig. It never downgrades an existing cluster, and scales it only if the specification
+// says so.
 func (t Target) Create(p Converter, apply task.Kind, folder string) (Access, error) {
 	s, err := t.read()
 	if err != nil {

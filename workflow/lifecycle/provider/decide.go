@@ -18,17 +18,13 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Decision is the output of the task pre-upgrade: what the upgrade changes. It applies to the whole
-// run.
+// Decision is the output of the task pre-upgrade: what the upgrade changes. It applies to the whole run.
 type Decision struct {
-	// Needed is set if the cluster or components change.
 	Needed bool `json:"needed"`
-	// UpgradeCluster is set if the cluster itself changes. Otherwise the tasks that move and
-	// upgrade it are skipped.
+	// UpgradeCluster is set if the cluster itself changes. Otherwise its move and upgrade are skipped.
 	UpgradeCluster bool `json:"upgradeCluster"`
 	// Reason is why the cluster changes.
-	Reason string `json:"reason,omitempty"`
-	// Objects is a checksum of the compared objects.
+	Reason     string      `json:"reason,omitempty"`
 	Objects    string      `json:"objects,omitempty"`
 	Components []Component `json:"components,omitempty"`
 }
@@ -61,9 +57,8 @@ func checksum(objects []*unstructured.Unstructured) (string, error) {
 	return fmt.Sprintf("%x", sha256.Sum256(data)), err
 }
 
-// WaitUnchanged waits until a cluster that needs no upgrade is settled: upgraded components may
-// have replaced its machines. It fails if the template or the version has changed since
-// pre-upgrade, because the change would not be applied.
+// WaitUnchanged waits until a cluster without an upgrade is settled: upgraded components may have
+// replaced its machines. It fails if the template or the version has changed since pre-upgrade.
 func (t Target) WaitUnchanged(p Upgrader) error {
 	objects, _, err := t.upgradeObjects(p)
 	if err != nil {
@@ -101,8 +96,7 @@ func (d *Decision) Compare(c *Context, p any, on access.ClusterRef) error {
 	return err
 }
 
-// oldVersion returns the version of a machine, or of the Cluster's topology, that differs from the
-// new version, or "".
+// oldVersion returns a version, of a machine or the topology, that differs from the new one, or "".
 func oldVersion(s settled.State, version string) string {
 	for _, m := range machines(s) {
 		if have, _, _ := unstructured.NestedString(m.Object, "spec", "version"); have != "" && have != version {
@@ -155,8 +149,8 @@ func ChangedObjects(c *Context, ref access.ClusterRef, namespace string, objects
 	return names, nil
 }
 
-// decisionOf defaults to a needed upgrade: an operator may have ignored a failure of pre-upgrade,
-// or an earlier version of scute ran it.
+// decisionOf defaults to an upgrade: an operator may have ignored a failure of pre-upgrade, or an
+// earlier version of scute ran it.
 func decisionOf(call *task.Call) Decision {
 	d := Decision{Needed: true, UpgradeCluster: true}
 	_ = json.Unmarshal(call.Inputs["pre-upgrade"], &d)

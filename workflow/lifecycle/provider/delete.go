@@ -24,15 +24,14 @@ import (
 
 const deletePart = "delete"
 
-// deletionRecord holds the UID of the Cluster to delete, so that a later Cluster of the same name
-// is kept.
+// deletionRecord holds the UID to delete, so that a later Cluster of the same name is kept.
 type deletionRecord struct {
 	UID types.UID `json:"uid,omitempty"`
 }
 
-// Delete deletes the cluster and waits until it and all its machines are gone. If the provider is a
-// Cleaner, it then deletes the objects that Cluster API does not delete. A cluster that does not
-// exist counts as deleted. allowed is called before the deletion begins, but not when it continues.
+// Delete deletes the cluster, waits until it and its machines are gone, and then deletes what a
+// Cleaner returns. A cluster that does not exist counts as deleted. allowed is called only before
+// the deletion begins.
 func (t Target) Delete(p any, allowed func() error) error {
 	var objects []*unstructured.Unstructured
 	if p, ok := p.(Cleaner); ok {
@@ -158,8 +157,8 @@ func clusterType() kube.Type {
 	return kube.Type{Group: object.CoreGroup, Kind: "Cluster", Plural: "clusters", Versions: []string{clusterv1.GroupVersion.Version}, Namespaced: true}
 }
 
-// usersOf returns the Clusters that use a ClusterClass. If the Clusters of all namespaces cannot be
-// listed, it lists only the class's namespace, and all is false.
+// usersOf returns a ClusterClass's Clusters. If not all namespaces can be listed, it lists only the
+// class's own, and all is false.
 func usersOf(ctx context.Context, on *access.Cluster, class *unstructured.Unstructured) (names []string, all bool, err error) {
 	for _, namespace := range []string{"", class.GetNamespace()} {
 		names, all = nil, namespace == ""
@@ -176,8 +175,7 @@ func usersOf(ctx context.Context, on *access.Cluster, class *unstructured.Unstru
 	return names, all, err
 }
 
-// checkNameFree fails if another Cluster now has the name of the deleted one: it may use the same
-// objects.
+// checkNameFree fails if another Cluster has the deleted one's name: it may use the same objects.
 func (t Target) checkNameFree(on *access.Cluster) error {
 	s, err := t.readFrom(on)
 	if err != nil || s.Object == nil {
@@ -196,7 +194,6 @@ func (t Target) UndoDelete() error {
 		"start another run"))
 }
 
-// remove deletes the Cluster with this UID and waits until it and its Machines are gone.
 func (t Target) remove(uid types.UID) error {
 	on, err := t.open()
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// part is a part of a step's record: a note of the step itself, or the record of a task kind that
-// the step performs.
+// part is the part of a step's record for one note or for one task kind that the step performs.
 type part struct {
 	Name    string          `json:"name"`
 	Adopted bool            `json:"adopted,omitempty"`
@@ -53,9 +52,8 @@ func (c *Context) putPart(p part) error {
 	return c.call.Prepare(c.Context, r, adopted)
 }
 
-// Record stores, under a name, what the step is about to change and the state before. The record is
-// durable when Record returns. adopted means that everything existed already, so a rollback keeps
-// it.
+// Record stores, under a name, what the step is about to change and the state before. It is durable
+// when Record returns. adopted means that everything existed already, so a rollback keeps it.
 func (c *Context) Record(name string, value any, adopted bool) error {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -64,8 +62,7 @@ func (c *Context) Record(name string, value any, adopted bool) error {
 	return c.putPart(part{Name: name, Adopted: adopted, Undo: data})
 }
 
-// Recorded reads what Record stored in this attempt or an earlier one. It returns false if there is
-// no record.
+// Recorded reads what Record stored in this attempt or an earlier one. It returns false if there is no record.
 func (c *Context) Recorded(name string, value any) (bool, error) {
 	p, found, err := c.findPart(name)
 	if !found {

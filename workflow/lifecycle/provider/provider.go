@@ -15,13 +15,11 @@ type Cluster struct {
 	Name      string `json:"name"`
 	// Version of Kubernetes, for example v1.36.0. In an upgrade: the new version.
 	Version string `json:"version,omitempty"`
-	// ControlPlaneReplicas and WorkerReplicas are numbers of machines. Default: 1 and 0. In an
-	// upgrade the default is what the cluster has, or nil if its worker objects have different
-	// numbers.
-	ControlPlaneReplicas *int `json:"controlPlaneReplicas,omitempty"`
-	WorkerReplicas       *int `json:"workerReplicas,omitempty"`
-	// Variables are variables for the provider.
-	Variables map[string]string `json:"variables,omitempty"`
+	// ControlPlaneReplicas and WorkerReplicas default to 1 and 0, in an upgrade to what the cluster
+	// has, or nil if its worker objects have different numbers.
+	ControlPlaneReplicas *int              `json:"controlPlaneReplicas,omitempty"`
+	WorkerReplicas       *int              `json:"workerReplicas,omitempty"`
+	Variables            map[string]string `json:"variables,omitempty"`
 }
 
 // Rules for all methods of the interfaces below. A method is called with the context of one
@@ -38,8 +36,7 @@ type ComponentInstaller interface {
 	UninstallComponents(c *Context, on access.ClusterRef) error
 }
 
-// ComponentUpgrader upgrades the provider's controllers on a management cluster to the specified
-// versions.
+// ComponentUpgrader upgrades the provider's controllers on a management cluster to the specified versions.
 type ComponentUpgrader interface {
 	UpgradeComponents(c *Context, on access.ClusterRef) error
 	// RestoreComponents undoes the upgrade. It returns a task.Final error if that is impossible.
@@ -60,16 +57,15 @@ type NetworkUpgrader interface {
 	RestoreNetworking(c *Context, on access.ClusterRef) error
 }
 
-// Converter converts the specification of a cluster to Cluster API objects, in the order of their
-// creation. It changes nothing, and the objects depend only on the specification. The first object
-// of kind Cluster represents the cluster. Objects without a namespace are created in the namespace
-// of the cluster.
+// Converter converts a specification, and nothing else, to Cluster API objects in the order of
+// creation. It changes nothing. The first object of kind Cluster represents the cluster. Objects
+// without a namespace are created in that of the cluster.
 type Converter interface {
 	ClusterObjects(c *Context, cluster Cluster) ([]*unstructured.Unstructured, error)
 }
 
-// Upgrader converts the specification of a running cluster with a new version to objects. They are
-// applied over the existing ones, so an object that cannot be changed in place (a machine template)
+// Upgrader converts the specification of a running cluster with a new version to objects, which are
+// applied over the existing ones. An object that cannot be changed in place (a machine template)
 // needs a new name.
 type Upgrader interface {
 	UpgradeObjects(c *Context, cluster Cluster) ([]*unstructured.Unstructured, error)
@@ -87,9 +83,9 @@ type Comparer interface {
 	Differences(c *Context, on access.ClusterRef) ([]Component, error)
 }
 
-// Reader reads, before the first task of a workflow, the files and the objects of the run's own
-// cluster that other methods will read later. It calls failed for each parameter that it cannot
-// read, for example "cluster.template.file".
+// Reader reads, before the first task, the files and the objects of the run's own cluster that
+// other methods will read later. failed gets each unreadable parameter, such as
+// "cluster.template.file".
 type Reader interface {
 	Read(c *Context, workflow string, failed func(parameter string, err error))
 }

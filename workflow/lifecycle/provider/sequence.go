@@ -25,7 +25,6 @@ type Sequence[C any] struct {
 	restore restore[C]
 }
 
-// restore builds a context from the log.
 type restore[C any] func(context.Context, *task.Call) (C, error)
 
 // plan is shared by all sequences of one construction.
@@ -137,8 +136,7 @@ func (p *plan) problem(task, message string) {
 	p.problems = append(p.problems, workflow.Problem{Task: task, Field: "spec.workflow", Message: message})
 }
 
-// hooks is the task kind of hooks and failure handlers, selected by name. A hook never runs as a
-// failure handler, nor a handler as a hook.
+// hooks is the task kind of hooks and failure handlers. Neither runs as the other.
 type hooks map[hookKey]boundHook
 
 type hookKey struct {
@@ -154,8 +152,8 @@ type hookWith struct {
 	Hook string `json:"hook"`
 }
 
-// hookSpecs returns the steps for the hooks of a task, or for failure handlers if name is "". A
-// failure handler gets the first context of the workflow.
+// hookSpecs returns the steps for hooks, or for failure handlers if name is "". A failure handler
+// gets the first context of the workflow.
 func hookSpecs[C any](p *plan, name string, list []hook.Hook, restore restore[C]) []v1alpha1.HookSpec {
 	var specs []v1alpha1.HookSpec
 	for _, h := range list {

@@ -23,7 +23,6 @@ import (
 // Target is a cluster as seen on its manager, for one attempt of a step.
 type Target struct {
 	*Context
-	// Manager is the API server of the managing cluster.
 	Manager access.ClusterRef
 	Cluster
 }
@@ -48,7 +47,6 @@ func (t Target) readFrom(on *access.Cluster) (s settled.State, err error) {
 	return s, err
 }
 
-// uninitializedReasons returns why the control plane does not serve requests yet.
 func uninitializedReasons(s settled.State) []string {
 	if s.Object == nil {
 		return []string{"the Cluster does not exist"}
@@ -75,10 +73,8 @@ func members(s settled.State, kinds ...string) (list []*unstructured.Unstructure
 	return list
 }
 
-// outdatedReasons returns why the upgrade of a cluster to a version is incomplete. It is complete
-// when the cluster is settled, all machines have the version, and the control plane provider
-// reports that etcd and the control plane components are healthy. Until then etcd may lack members,
-// and nothing else may be changed.
+// outdatedReasons returns why the upgrade of a cluster is incomplete. Until etcd and the control
+// plane components are healthy, etcd may lack members, and nothing else may be changed.
 func outdatedReasons(s settled.State, version string) []string {
 	why := s.Problems()
 	for _, m := range machines(s) {
@@ -101,8 +97,7 @@ func outdatedReasons(s settled.State, version string) []string {
 	return append(why, object.UntrueConditions(cp, healthy...)...)
 }
 
-// newestVersion returns the newest of than and the versions in the specs of a cluster. It ignores
-// versions that cannot be parsed.
+// newestVersion returns the newest of than and the parsable versions in a cluster's specs.
 func newestVersion(s settled.State, than string) string {
 	specs := map[*unstructured.Unstructured][]string{s.Object: {"spec", "topology", "version"}, s.ControlPlane: {"spec", "version"}}
 	for _, u := range workers(s) {
@@ -124,8 +119,8 @@ func newestVersion(s settled.State, than string) string {
 	return than
 }
 
-// withReplicas sets missing replicas to those of the running cluster, because an upgrade does not
-// scale. WorkerReplicas stays nil if the worker objects have different numbers.
+// withReplicas sets missing replicas to those of the cluster, because an upgrade does not scale.
+// WorkerReplicas stays nil if the worker objects differ.
 func withReplicas(s settled.State, spec Cluster) Cluster {
 	wanted := func(u *unstructured.Unstructured) *int {
 		if u == nil {
@@ -154,14 +149,13 @@ func withReplicas(s settled.State, spec Cluster) Cluster {
 	return spec
 }
 
-// WaitAvailable waits until the cluster is settled: all its objects exist, are healthy and match
-// their specs.
+// WaitAvailable waits until the cluster is settled: all its objects exist, are healthy and match their specs.
 func (t Target) WaitAvailable() error {
 	return t.wait("to be available", settled.State.Problems, checkPresent)
 }
 
-// wait reads the cluster until missing returns nothing, or never returns an error that makes
-// waiting useless. It retries failed reads, because API servers restart while a cluster is created.
+// wait polls until missing returns nothing or never fails. It retries failed reads, because API
+// servers restart while a cluster is created.
 func (t Target) wait(what string, missing func(settled.State) []string, never func(settled.State, Cluster) error) error {
 	on, err := t.open()
 	if err != nil {
@@ -188,8 +182,8 @@ func checkPresent(s settled.State, spec Cluster) error {
 	}
 }
 
-// poll calls read until it returns nothing missing or a final error. When the context ends, the
-// error names what is still missing. Meanwhile other runs may use this run's slot.
+// poll calls read until nothing is missing or it fails finally. Its error names what is missing.
+// Meanwhile other runs may use this run's slot.
 func (t Target) poll(what string, read func() (missing []string, err error)) error {
 	last := "waiting for " + what
 	return access.Poll(t, t.Call(), func(context.Context) (string, error) {

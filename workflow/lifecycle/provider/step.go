@@ -20,8 +20,8 @@ type Step[A, B, O any] struct {
 	Task hook.Task[A, B]
 	// Timeout is the timeout of an attempt if neither the manifest nor the run's deadline sets one.
 	Timeout time.Duration
-	// Skip is called instead of Run, with the reason, if pre-upgrade found nothing to upgrade. The
-	// step's hooks and undo are then skipped too. A step without Skip always runs.
+	// Skip replaces Run if pre-upgrade found nothing to upgrade. The hooks and the undo are then
+	// skipped too. A step without Skip always runs.
 	Skip func(c *A, reason string) (O, error)
 	// PointOfNoReturn means that nothing is rolled back once the step has started.
 	PointOfNoReturn bool
@@ -31,14 +31,12 @@ type Step[A, B, O any] struct {
 	Run func(*A) (O, error)
 	// Next returns the context after the step. It only combines its arguments.
 	Next func(A, O) B
-	// Undo reverts the work of all attempts. out is nil if no attempt ended. A nil Undo means that
-	// there is nothing to undo.
+	// Undo reverts the work of all attempts; nil means that there is none. out is nil if no attempt ended.
 	Undo func(c *A, out *O) error
 }
 
 // None is the output of a step that does not extend the context.
 type None struct {
-	// Skipped is why the step had nothing to do; "" if it did something.
 	Skipped string `json:"skipped,omitempty"`
 }
 
@@ -149,16 +147,15 @@ func (k *kind[A, B, O]) withTimeout(ctx context.Context) (context.Context, conte
 	return context.WithTimeout(ctx, k.step.Timeout)
 }
 
-// withoutRecords returns a call that stores no records, because the log accepts none from an undo
-// or a failure handler. A step that performs other kinds to undo something, such as a move back,
-// therefore finds its unfinished work only by their keys.
+// withoutRecords returns a call that stores no records: the log accepts none from an undo or a
+// failure handler. A step that performs kinds to undo something finds unfinished work only by their
+// keys.
 func withoutRecords(call *task.Call) *task.Call {
 	c := *call
 	c.Record = func(context.Context, json.RawMessage, bool) error { return nil }
 	return &c
 }
 
-// isSilent reports whether the step does not extend the context.
 func (k *kind[A, B, O]) isSilent() bool {
 	var before A
 	var out O
@@ -189,7 +186,6 @@ func (k *kind[A, B, O]) contextAfter(ctx context.Context, call *task.Call) (b B,
 	return k.step.Next(a, out), nil
 }
 
-// missingOutputError explains that an operator ignored a failure or supplied an incomplete output.
 func missingOutputError(call *task.Call, name, why string) error {
 	return task.Final(fmt.Errorf("the output of task %s is required, but %s: set it with `scutectl decide run %s -n %s --task %s --action succeed "+
 		"--output '{...}' --reason ...`",

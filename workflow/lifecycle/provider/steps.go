@@ -14,11 +14,9 @@ type Deps struct {
 	Apply    task.Kind
 	// Folder is where a local run stores kubeconfigs.
 	Folder string
-	// Pause are the inputs of a Pause task, which pauses other controllers on the management
-	// cluster during an upgrade. Empty means no such task.
+	// Pause are the inputs of the Pause task of an upgrade; empty means none.
 	Pause []byte
-	// WriteConfig writes the configuration of an upgraded cluster. RestoreConfig restores the
-	// previous content.
+	// WriteConfig writes an upgraded cluster's configuration. RestoreConfig restores the previous content.
 	WriteConfig   func(Target) error
 	RestoreConfig func(*Context) error
 }
@@ -32,8 +30,7 @@ const (
 	upgradeTimeout    = 4 * time.Hour
 )
 
-// CreateStep returns the step that creates a cluster. next adds the cluster's API server to the
-// context.
+// CreateStep returns the step that creates a cluster. next adds the cluster's API server to the context.
 func CreateStep[A, B any](
 	name hook.Task[A, B], d *Deps, p Converter, of func(*A) Target, next func(A, access.ClusterRef) B,
 ) Step[A, B, Access] {
@@ -61,9 +58,9 @@ func NetworkStep[C any](
 	return s
 }
 
-// UpgradeStep returns the step that upgrades a cluster. If pre-upgrade found nothing to upgrade,
-// the step only waits until the cluster is settled. unmoved then returns the cluster, because it
-// was not moved to a bootstrap cluster.
+// UpgradeStep returns the step that upgrades a cluster. If pre-upgrade found nothing to upgrade, it
+// only waits until the cluster (unmoved, because it was not moved to a bootstrap cluster) is
+// settled.
 func UpgradeStep[C any](name hook.Task[C, C], d *Deps, p Upgrader, of, unmoved func(*C) Target) Step[C, C, None] {
 	s := Do(name, upgradeTimeout,
 		func(c *C) error { return of(c).Upgrade(p, d.Apply) },

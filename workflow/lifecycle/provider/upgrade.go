@@ -10,10 +10,9 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// Upgrade applies the objects of a running cluster with the new version, and waits until the
-// cluster is settled, all machines have the version, and etcd and the control plane components are
-// healthy. It forces ownership of the fields that it sets, because another field manager may own
-// them, for example after a move.
+// Upgrade applies a running cluster's objects with the new version, and waits until outdatedReasons
+// returns nothing. It forces ownership of the fields that it sets, because another field manager
+// may own them, for example after a move.
 func (t Target) Upgrade(p Upgrader, apply task.Kind) error {
 	objects, _, err := t.upgradeObjects(p)
 	if err != nil {
@@ -30,8 +29,7 @@ func (t Target) waitUpToDate() error {
 	return t.wait("to have version "+t.Version, func(s settled.State) []string { return outdatedReasons(s, t.Version) }, checkUpgradePossible)
 }
 
-// upgradeObjects returns the objects for the new version and the state of the cluster. It fails if
-// the Cluster does not exist, is being deleted, or already has a newer version.
+// upgradeObjects fails if the Cluster does not exist, is being deleted, or has a newer version.
 func (t Target) upgradeObjects(p Upgrader) ([]*unstructured.Unstructured, settled.State, error) {
 	s, err := t.read()
 	switch {
@@ -62,8 +60,7 @@ func (t Target) AppliedObjects(p Upgrader) ([]*unstructured.Unstructured, error)
 	return p.UpgradeObjects(t.Context, withReplicas(s, t.Cluster))
 }
 
-// checkUpgradePossible fails if a Cluster can never reach the version: it is gone, or it has a
-// newer one.
+// checkUpgradePossible fails if a Cluster can never reach the version: it is gone or newer.
 func checkUpgradePossible(s settled.State, spec Cluster) error {
 	if err := checkPresent(s, spec); err != nil {
 		return err
@@ -81,8 +78,7 @@ func checkDowngrade(s settled.State, spec Cluster, parameter string) error {
 		spec.fullName(), newer, spec.Version, parameter))
 }
 
-// UndoUpgrade returns an error if the run has changed anything, because Kubernetes does not support
-// downgrades.
+// UndoUpgrade returns an error if the run has changed anything, because Kubernetes does not support downgrades.
 func (t Target) UndoUpgrade() error {
 	if !t.Started(objectsPart) {
 		return nil

@@ -13,8 +13,7 @@ type Deps struct {
 	Registrars []HookRegistrar
 }
 
-// NewCreate constructs the workflow that creates a workload cluster. The result depends only on the
-// arguments.
+// NewCreate constructs the workflow that creates a workload cluster. The result depends only on the arguments.
 func NewCreate(d Deps, p CreateProvider, spec provider.Cluster, management access.ClusterRef) (task.NamedWorkflow, []workflow.Problem) {
 	start := provider.Begin(d.Clusters, Managed{Cluster: spec, Management: management})
 	start = provider.Then(start, provider.NoOp(PreCreate))
@@ -65,8 +64,7 @@ func preUpgrade(folder string, p UpgradeProvider) provider.Step[Managed, Connect
 	}
 }
 
-// NewDelete constructs the workflow that deletes a workload cluster. The result depends only on the
-// arguments.
+// NewDelete constructs the workflow that deletes a workload cluster. The result depends only on the arguments.
 func NewDelete(d Deps, p DeleteProvider, spec provider.Cluster, management access.ClusterRef) (task.NamedWorkflow, []workflow.Problem) {
 	deleteCluster := provider.Do(DeleteCluster, provider.ClusterTimeout,
 		func(c *Managed) error {

@@ -10,24 +10,20 @@ import (
 type Managed struct {
 	provider.Context
 	// Cluster is the cluster to create, upgrade or delete. In an upgrade it has the new version.
-	Cluster provider.Cluster
-	// Management is the API server of the management cluster.
+	Cluster    provider.Cluster
 	Management access.ClusterRef
 }
 
 // Connected is the context once the workload cluster exists and its API server is known.
 type Connected struct {
 	Managed
-	// Workload is the API server of the workload cluster.
 	Workload access.ClusterRef
 }
 
-// target returns the cluster as managed by the management cluster.
 func (c *Managed) target() provider.Target {
 	return provider.Target{Context: &c.Context, Manager: c.Management, Cluster: c.Cluster}
 }
 
-// workload returns the cluster at its own API server.
 func (c *Connected) workload() provider.Target {
 	return provider.Target{Context: &c.Context, Manager: c.Workload, Cluster: c.Cluster}
 }

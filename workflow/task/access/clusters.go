@@ -31,8 +31,7 @@ type ClusterRef struct {
 	// Kubeconfig is a file, for local runs. Context is one of its contexts.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 	Context    string `json:"context,omitempty"`
-	// KubeconfigSecretRef is a Secret in the run's namespace on the run's own cluster. Key defaults
-	// to "value".
+	// KubeconfigSecretRef is a Secret in the run's namespace on the run's own cluster. Key defaults to "value".
 	KubeconfigSecretRef *SecretKey `json:"kubeconfigSecretRef,omitempty"`
 	// AllowInsecure accepts a kubeconfig from a Secret that uses http or does not verify the
 	// server's certificate.
@@ -57,8 +56,7 @@ type Cluster struct {
 	// Kube retries requests; see kube.Cluster.Do.
 	Kube *kube.Cluster
 
-	// pages limits the pages that Each reads at once in all tasks, fairly between the namespaces of
-	// their runs.
+	// pages limits the pages that Each reads at once, fairly between the namespaces of their runs.
 	pages     *fair.Slots
 	namespace string
 }
@@ -75,8 +73,8 @@ type Clusters struct {
 	Guard *guard.Guard
 	// Wrap wraps the daemon's connections to other clusters; may be nil.
 	Wrap func(http.RoundTripper) http.RoundTripper
-	// Pages limits the pages of selected objects in memory, each of which may take 50 MiB.
-	// OtherPages does the same for other clusters, which may respond slowly. nil means no limit.
+	// Pages limits the pages of selected objects in memory, each up to 50 MiB. OtherPages does the
+	// same for other clusters, which may respond slowly. nil means no limit.
 	Pages, OtherPages *fair.Slots
 
 	// daemon is set if requests use the daemon's own identity.
@@ -204,8 +202,7 @@ func (cs *Clusters) configFromSecret(ctx context.Context, c *task.Call, ref *Sec
 // cachedKinds is the number of namespaces for which the own cluster's kinds are cached.
 const cachedKinds = 32
 
-// connectOwn shares the discovered kinds between the runs of a namespace, because they take
-// hundreds of KiB for as long as a task waits.
+// connectOwn shares the discovered kinds of a namespace's runs: they take hundreds of KiB while a task waits.
 func (cs *Clusters) connectOwn(ctx context.Context, config *rest.Config, c *task.Call) (*Cluster, error) {
 	if cs.Local {
 		return connectLocal(ctx, config, c.Dir)
@@ -239,9 +236,8 @@ func connect(config *rest.Config, kinds meta.RESTMapper) (*Cluster, error) {
 	return &Cluster{Config: k.Config, Client: c, Kube: k}, nil
 }
 
-// exactKinds rejects a kind that is not spelled as the API server spells it. client-go's mapper
-// also finds kinds in lower case, but the objects keep that spelling: "secret" would not be treated
-// as a Secret.
+// exactKinds rejects a kind that is not spelled as the API server spells it. client-go also finds
+// "secret", which scute would not treat as a Secret.
 type exactKinds struct{ meta.RESTMapper }
 
 func newExactKinds(config *rest.Config, client *http.Client) (meta.RESTMapper, error) {
@@ -249,8 +245,7 @@ func newExactKinds(config *rest.Config, client *http.Client) (meta.RESTMapper, e
 	return exactKinds{mapper}, err
 }
 
-// RESTMapping returns the mapping of a kind. A wrong spelling is a bad request, which is not
-// retried.
+// RESTMapping returns the mapping of a kind. A wrong spelling is a bad request, which is not retried.
 func (m exactKinds) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
 	mapping, err := m.RESTMapper.RESTMapping(kind, versions...)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"scute.dev/kube/object"
 )
 
-// CheckUnused returns an error if deleting an object would also delete objects that this run did
-// not create: the objects of a CustomResourceDefinition, or the clusters of a namespace. The error
-// is not final, because the garbage collector may still be deleting dependent objects.
+// CheckUnused returns an error if deleting an object would also delete what this run did not
+// create: a definition's objects, or a namespace's clusters. The error is not final, because the
+// garbage collector may still be deleting dependent objects.
 func (cl *Cluster) CheckUnused(ctx context.Context, u *unstructured.Unstructured) error {
 	var kind schema.GroupKind
 	namespace := ""

@@ -131,8 +131,7 @@ func (cl *Cluster) Get(ctx context.Context, ref object.Ref) (*unstructured.Unstr
 	})
 }
 
-// notFoundIfUnserved converts the mapper's error for an unknown kind to NotFound, which is not
-// retried as transient.
+// notFoundIfUnserved converts an unknown kind to NotFound, which is not retried as transient.
 func notFoundIfUnserved(err error) error {
 	var none *meta.NoKindMatchError
 	if errors.As(err, &none) {

@@ -21,14 +21,13 @@ type Pinned struct {
 	Execution int `json:"execution,omitempty"`
 }
 
-// errOtherCluster protects the undo: a record has one cluster, so what was done on the earlier
-// cluster would never be undone.
+// errOtherCluster protects the undo: it would lose what was done on the earlier cluster.
 var errOtherCluster = errors.New("with.cluster: it has changed, but an earlier attempt used another cluster: restore it, or roll back the task first")
 
-// Pin opens a cluster, and returns the identity that an attempt must record before it acts. If
-// acted is set, was is the record of an earlier attempt. Pin then rejects inputs that name another
-// cluster, and, within the same execution, another cluster behind the same inputs. In a later
-// execution the cluster may have been recreated.
+// Pin opens a cluster, and returns the identity that an attempt must record before it acts. If an
+// earlier attempt acted, it rejects inputs that name another cluster than was and, within the same
+// execution, another cluster behind the same inputs. In a later execution the cluster may have been
+// recreated.
 func (cs *Clusters) Pin(ctx context.Context, c *task.Call, ref ClusterRef, was Pinned, acted bool) (*Cluster, Pinned, error) {
 	if !acted {
 		was = Pinned{ClusterRef: ref}
@@ -57,8 +56,7 @@ func identityError(err error) error {
 	return fmt.Errorf("checking that it is still the cluster that the task used: %w", FinalIfRefused(err))
 }
 
-// OpenPinned opens the recorded cluster. It fails if the Secret now contains the kubeconfig of
-// another cluster.
+// OpenPinned opens the recorded cluster. It fails if the Secret now contains the kubeconfig of another cluster.
 func (cs *Clusters) OpenPinned(ctx context.Context, c *task.Call, was Pinned) (*Cluster, error) {
 	cl, err := cs.Open(ctx, c, was.ClusterRef)
 	if err != nil || was.UID == "" {
@@ -67,7 +65,6 @@ func (cs *Clusters) OpenPinned(ctx context.Context, c *task.Call, was Pinned) (*
 	return cl, cl.checkIdentity(ctx, was)
 }
 
-// checkIdentity fails if the cluster is not the recorded one, or cannot be read.
 func (cl *Cluster) checkIdentity(ctx context.Context, was Pinned) error {
 	uid, err := cl.Kube.NamespaceUID(ctx, metav1.NamespaceSystem)
 	if err != nil {

@@ -22,11 +22,10 @@ const (
 	pollLongest = 30 * time.Second
 )
 
-// Poll calls look until it returns "" or an error, and reports what it waits for as progress. It
-// retries transient errors, for example of an API server that is being upgraded. The interval
-// grows, because hundreds of tasks may wait for days. Between two calls other runs may use the
-// run's slot: a caller with more than a few requests after Poll must first call
-// task.Call.ReacquireSlot.
+// Poll calls look until it returns "" or an error, and reports what it waits for. It retries
+// transient errors, such as during an upgrade of the API server. The interval grows, because
+// hundreds of tasks may wait for days. Other runs may use the run's slot meanwhile: a caller with
+// more than a few requests after Poll must first call task.Call.ReacquireSlot.
 func Poll(ctx context.Context, c *task.Call, look func(context.Context) (waitsFor string, err error)) error {
 	pause, last, since := pollFirst, "", time.Now()
 	for {
@@ -58,8 +57,7 @@ func Poll(ctx context.Context, c *task.Call, look func(context.Context) (waitsFo
 	}
 }
 
-// NewBackoff returns the backoff for polling a cluster: it starts with short intervals and never
-// ends.
+// NewBackoff returns the backoff for polling a cluster: it starts with short intervals and never ends.
 func NewBackoff() *backoff.ExponentialBackOff {
 	return backoff.NewExponentialBackOff(backoff.WithInitialInterval(200*time.Millisecond), backoff.WithMaxInterval(2*time.Second), backoff.WithMaxElapsedTime(0))
 }
@@ -85,8 +83,7 @@ func isTransient(err error) bool {
 	return kube.IsTransient(err) || apierrors.IsUnauthorized(err) || errors.Is(err, context.Canceled)
 }
 
-// failedObjectError means that an object's status reports a failure. Waiting does not help, but
-// another attempt may.
+// failedObjectError reports an object's failure: waiting does not help, but another attempt may.
 type failedObjectError struct{ err error }
 
 func (f *failedObjectError) Error() string { return f.err.Error() }

@@ -14,8 +14,7 @@ const (
 	// MaxObjects limits the objects in a record, and MaxNamedObjects those that an output names.
 	MaxObjects      = 2000
 	MaxNamedObjects = 200
-	// MaxRecordBytes limits the earlier states in a record, because a record is one message of the
-	// log.
+	// MaxRecordBytes limits the earlier states in a record, which is one message of the log.
 	MaxRecordBytes = 256 << 10
 )
 

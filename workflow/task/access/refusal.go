@@ -17,9 +17,8 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// FinalIfRefused makes an error final if the server would respond the same way again: a missing
-// permission, an invalid object, or an object that a policy denies. A missing or terminating
-// namespace and an exceeded quota may pass, so their errors are not final.
+// FinalIfRefused makes an error final if the server would respond the same way again, as to a
+// missing permission or an invalid object. A terminating namespace and an exceeded quota may pass.
 func FinalIfRefused(err error) error {
 	switch {
 	case err == nil || task.IsFinal(err):
@@ -60,7 +59,6 @@ func FinalIfObjectRefused(ref ObjectRef, err error) error {
 	return FinalIfRefused(err)
 }
 
-// conflictingManagers returns the field managers and the fields of a server-side apply conflict.
 func conflictingManagers(err error) (names, fields []string) {
 	var status apierrors.APIStatus
 	if !apierrors.IsConflict(err) || !errors.As(err, &status) || status.Status().Details == nil {

@@ -38,9 +38,8 @@ func (cs *Clusters) CheckSameCluster(ctx context.Context, dir string) error {
 	return err
 }
 
-// connectLocal connects a local run to its own cluster, which must be the one on which the run
-// began. The operator may resume the run with another kubeconfig or context, where the same names
-// would mean other objects and an undo would find nothing.
+// connectLocal requires the cluster on which the run began. With another kubeconfig or context the
+// same names would mean other objects, and an undo would find nothing.
 func connectLocal(ctx context.Context, config *rest.Config, dir string) (*Cluster, error) {
 	own, err := connect(config, nil)
 	if err != nil || dir == "" {

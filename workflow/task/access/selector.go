@@ -77,9 +77,8 @@ const pageTimeout = 10 * time.Second
 // Each calls fn for each selected object, page by page, because all objects may not fit into
 // memory. It does nothing if the kind does not exist.
 //
-// The context of fn ends when the page has been in memory for pageTimeout. The object for which fn
-// then fails, and the rest of the page, are read again one by one, and fn is called for each with
-// ctx.
+// The context of fn ends when the page has been in memory for pageTimeout. The rest of the page is
+// then read again one by one, and fn is called with ctx.
 func (cl *Cluster) Each(ctx context.Context, s *ObjectSelector, namespace string, fn func(context.Context, *unstructured.Unstructured) error) error {
 	ref, known, err := cl.Qualify(ctx, s.ref(), namespace)
 	if err != nil || !known {
@@ -138,8 +137,7 @@ func (cl *Cluster) readPage(ctx context.Context, s *ObjectSelector, ref ObjectRe
 	return list, FinalIfRefused(err)
 }
 
-// processInTime calls fn for the objects of a page within pageTimeout, and returns the names of the
-// remaining objects.
+// processInTime calls fn within pageTimeout, and returns the names of the remaining objects.
 func processInTime(ctx context.Context, page []unstructured.Unstructured, fn func(context.Context, *unstructured.Unstructured) error) (left []string, err error) {
 	inTime, cancel := context.WithTimeout(ctx, pageTimeout)
 	defer cancel()

@@ -16,13 +16,11 @@ import (
 // ErrTemplate means that the variables of a template expand to too much text.
 var ErrTemplate = errors.New("the variables of the template expand to too much text: use fewer or shorter variables")
 
-// maxExpansion limits the text of all expanded variables of a template, with intermediate results,
-// in bytes.
+// maxExpansion limits the expanded variables of a template, with intermediate results, in bytes.
 const maxExpansion = 8 << 20
 
-// TemplateProcessor replaces the variables of a template as clusterctl does. It rejects a template
-// that expands to too much text: a short template may use a long variable many times, or replace
-// many parts of it.
+// TemplateProcessor replaces variables as clusterctl does, but rejects a template that expands to
+// too much text: a short template may use a long variable many times.
 type TemplateProcessor struct{ *yamlprocessor.SimpleProcessor }
 
 // NewTemplateProcessor returns a TemplateProcessor.
@@ -59,7 +57,6 @@ type measure struct {
 	reason string // set if one variable alone is too large
 }
 
-// size returns an upper bound of the length of a node's text, or 0 once the limit is exceeded.
 func (m *measure) size(node parse.Node) (size int) {
 	if m.total > maxExpansion {
 		return 0

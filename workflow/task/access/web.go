@@ -13,9 +13,8 @@ import (
 )
 
 // HTTPClient returns a client for one request of a task. In the daemon it only connects to
-// addresses that the guard allows, because the author of a WorkflowRun must not reach the daemon's
-// log or the machine's metadata service. The response header is limited. HTTP/2 is off, because its
-// client buffers MiBs of unread data.
+// addresses that the guard allows: the author of a WorkflowRun must not reach the daemon's log or
+// the machine's metadata service. HTTP/2 is off, because its client buffers MiBs of unread data.
 func (cs *Clusters) HTTPClient() *http.Client {
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: 15 * time.Second, DisableKeepAlives: true, MaxResponseHeaderBytes: headerLimit,
@@ -51,8 +50,7 @@ func HTTPSOnly(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// sameHost allows redirects only to the host of the request, because the headers may contain a
-// secret.
+// sameHost allows redirects only to the same host, because the headers may contain a secret.
 func sameHost(r *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	if r.URL.Host != first.Host || first.Scheme == "https" && r.URL.Scheme != "https" {

@@ -181,8 +181,7 @@ func selectOnly(objects []*unstructured.Unstructured, only []access.ObjectRef) (
 	return selected, nil
 }
 
-// Run reads the objects, records their state, applies those that differ, and waits until all are
-// ready.
+// Run reads the objects, records their state, applies those that differ, and waits until all are ready.
 func (a *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	with, err := task.ReadInputs[With](c, a.Validate)
 	if err != nil {
@@ -219,8 +218,7 @@ func (a *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return json.Marshal(w.output())
 }
 
-// recordWritten stores the record if write has updated it: the undo needs the objects as the API
-// server returned them.
+// recordWritten stores the objects as the API server returned them, which the undo needs.
 func (w *applying) recordWritten(ctx context.Context) error {
 	if !w.recordChanged {
 		return nil
@@ -229,27 +227,23 @@ func (w *applying) recordWritten(ctx context.Context) error {
 	return w.call.Prepare(ctx, w.record, false)
 }
 
-// applying is the state of one attempt.
 type applying struct {
-	call    *task.Call
-	with    *With
-	cluster *access.Cluster
-	items   []*workItem
-	record  *record
-	// recordChanged is set if record has changed since it was stored.
+	call          *task.Call
+	with          *With
+	cluster       *access.Cluster
+	items         []*workItem
+	record        *record
 	recordChanged bool
 }
 
 type workItem struct {
 	ref  access.ObjectRef
 	want *unstructured.Unstructured
-	// live is the object that was found; nil if it is missing.
 	live *unstructured.Unstructured
 	uid  types.UID
 	// deferred means that needsWrite is decided again once the object's definition was written.
 	needsWrite, deferred bool
-	// removed are the fields that the write removes.
-	removed []string
+	removed              []string
 	// complete is set for a Job that succeeded.
 	complete bool
 }

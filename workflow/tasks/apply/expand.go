@@ -25,10 +25,9 @@ const (
 	retryAnnotation         = "scute.dev/retry"
 )
 
-// Expand returns one task for each object of an Apply with expand: true. A part is named
-// BASE/kind-name and has the attributes of the base, unless annotations of its object override
-// them. It needs the parts with its namespace and with the definition of its kind, if they are
-// among the objects. Package manifest replaces each need for the base task by needs for its parts.
+// Expand returns one task, BASE/kind-name, for each object of an Apply with expand: true. It has
+// the attributes of the base, unless annotations override them, and needs the parts with its
+// namespace and definition. Package manifest replaces needs for the base.
 //
 // The Field of a problem is relative to the task.
 func Expand(base v1alpha1.TaskSpec, objects []*unstructured.Unstructured) ([]v1alpha1.TaskSpec, []workflow.Problem) {
@@ -81,9 +80,8 @@ func expandable(base *v1alpha1.TaskSpec) (*With, []workflow.Problem) {
 	return &with, nil
 }
 
-// partWith returns the inputs of one part. An inline object is copied into them. An object from
-// another source is only named and read when the part runs: it may be a Secret, and the definition
-// of a run is kept forever.
+// partWith returns the inputs of one part. An object from another source is read when the part
+// runs: it may be a Secret, and the definition of a run is kept forever.
 func partWith(base *With, u *unstructured.Unstructured) (json.RawMessage, error) {
 	with := *base
 	with.Expand = false
@@ -99,8 +97,7 @@ func partWith(base *With, u *unstructured.Unstructured) (json.RawMessage, error)
 	return json.Marshal(with)
 }
 
-// partNames returns BASE/kind-name for each object. If that is not unique, it adds the namespace,
-// and then the group.
+// partNames returns BASE/kind-name for each object, with the namespace and the group if necessary.
 func partNames(base string, objects []*unstructured.Unstructured) ([]string, []workflow.Problem) {
 	forms := []func(access.ObjectRef) string{
 		func(r access.ObjectRef) string { return r.Kind + "-" + r.Name },
@@ -137,8 +134,7 @@ type expansion struct {
 	names   []string
 }
 
-// attributes sets a part's attributes from the object's annotations, and the needs that the other
-// objects imply.
+// attributes sets what the object's annotations ask for, and the needs that other objects imply.
 func (e *expansion) attributes(part *v1alpha1.TaskSpec, i int) (problems []workflow.Problem) {
 	annotations := e.objects[i].GetAnnotations()
 	wrong := func(annotation string, err error, remedy string) {
@@ -231,7 +227,6 @@ func (e *expansion) taskName(name string) (string, error) {
 	}
 }
 
-// impliedNeeds returns the needs of an object for its namespace and for the definition of its kind.
 func (e *expansion) impliedNeeds(i int) (needs []v1alpha1.Need) {
 	ref := access.RefOf(e.objects[i])
 	for j, u := range e.objects {

@@ -64,22 +64,18 @@ func (m *Manifests) Objects() ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// hasReferences reports whether the manifests are a string with references to outputs that are not
-// known yet.
+// hasReferences reports whether the manifests are a string with references to outputs.
 func (m *Manifests) hasReferences() bool {
 	data := bytes.TrimSpace(m.raw)
 	return len(data) > 0 && data[0] == '"' && task.HasReferences(string(data))
 }
 
-// separator matches the beginning of a line that ends a document.
 var separator = regexp.MustCompile(`(?m)^(---|\.\.\.)`)
 
-// mentionsSecret matches text that may be the manifest of a Secret.
 var mentionsSecret = regexp.MustCompile(`(?i)kind["']?\s*:\s*["']?secret`)
 
-// secrets returns the names of the Secrets whose content is in the manifests. It also finds them in
-// manifests with references and in manifests that cannot be applied. unreadable means that a
-// document that may be a Secret cannot be parsed.
+// secrets returns the names of Secrets with content, also in manifests that cannot be applied.
+// unreadable means that a document that may be a Secret cannot be parsed.
 func (m *Manifests) secrets() (names []string, unreadable bool) {
 	var text string
 	if json.Unmarshal(m.raw, &text) != nil {
@@ -114,8 +110,7 @@ func decodeLoosely(text string) (objects []map[string]any, err error) {
 	return objects, nil
 }
 
-// appendSecrets appends the name of a Secret with content, also among the items of a list. An item
-// without a kind has the kind of its typed list: Secret for SecretList.
+// appendSecrets finds Secrets in lists, too. An item without a kind has that of its typed list.
 func appendSecrets(object map[string]any, list access.ObjectRef, names []string) []string {
 	u := &unstructured.Unstructured{Object: object}
 	ref := access.RefOf(u)
@@ -134,8 +129,7 @@ func appendSecrets(object map[string]any, list access.ObjectRef, names []string)
 	return names
 }
 
-// parseManifests decodes YAML or JSON documents. Its errors contain the number of the document but
-// do not quote it, because it may be a Secret.
+// parseManifests returns errors with the number of the document, which may be a Secret and is not quoted.
 func parseManifests(text []byte) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	i := 0
@@ -167,8 +161,8 @@ func parseManifest(raw []byte) ([]*unstructured.Unstructured, error) {
 	return flatten(u)
 }
 
-// flatten returns the checked objects of a list and of nested lists. Like kubectl, it sets a
-// missing kind of an item from the typed list: Secret for SecretList.
+// flatten returns the objects of nested lists. Like kubectl, it sets a missing kind of an item from
+// a typed list: Secret for SecretList.
 func flatten(u *unstructured.Unstructured) (objects []*unstructured.Unstructured, err error) {
 	if items, ok := u.Object["items"].([]any); ok {
 		for i, item := range items {

@@ -17,8 +17,7 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// observe reads every object, decides which must be written, and completes the record. It writes
-// nothing.
+// observe decides which objects must be written, and completes the record. It writes nothing.
 func (w *applying) observe(ctx context.Context) error {
 	changing := make(map[schema.GroupKind]bool) // kinds whose definition will be written
 	for _, item := range w.items {
@@ -46,8 +45,7 @@ func (w *applying) observe(ctx context.Context) error {
 		default:
 			entry = w.record.entry(item.ref)
 			if entry.Created || entry.UID != live.GetUID() {
-				// Another client created it after an earlier attempt, so the undo must not delete
-				// it.
+				// Another client created it after an earlier attempt: the undo must not delete it.
 				*entry = recordEntry{ObjectRef: item.ref, UID: live.GetUID(), Managed: isManaged(live)}
 			}
 		}
@@ -83,8 +81,7 @@ func (w *applying) compareDeferred(ctx context.Context, item *workItem) error {
 	return w.call.Prepare(ctx, w.record, false)
 }
 
-// getSettled returns an object, or nil if it does not exist. If the object is being deleted, it
-// first waits until it is gone.
+// getSettled returns nil if the object does not exist, and waits for one that is being deleted.
 func (w *applying) getSettled(ctx context.Context, ref access.ObjectRef) (*unstructured.Unstructured, error) {
 	live, err := w.cluster.Find(ctx, ref)
 	if err != nil {
@@ -132,13 +129,12 @@ func (w *applying) compare(ctx context.Context, item *workItem, entry *recordEnt
 	return nil
 }
 
-// neverCurrent is a resourceVersion that no object has. A write with it creates the object, or
-// conflicts if the object exists. Field ownership alone would not detect this, because other runs
-// have the same field manager.
+// neverCurrent is a resourceVersion that no object has, so that a write conflicts if the object
+// exists. Field ownership would not: other runs have the same field manager.
 const neverCurrent = "1"
 
-// apply applies one object. It sends the UID of an object that observe found, so that it neither
-// changes another object of that name nor creates the object again.
+// apply sends the UID of an object that observe found, so that it neither changes another object of
+// that name nor creates the object again.
 func (w *applying) apply(ctx context.Context, item *workItem, options ...client.ApplyOption) (*unstructured.Unstructured, error) {
 	options = append(options, client.FieldOwner(kube.FieldManager))
 	if w.with.Force {
@@ -177,8 +173,7 @@ func isOwnEntry(e metav1.ManagedFieldsEntry) bool {
 	return e.Manager == kube.FieldManager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""
 }
 
-// hasOtherManagers reports whether another field manager owns fields. An object that the task
-// seemingly created then existed before.
+// hasOtherManagers reports whether an object that the task seemingly created existed before.
 func hasOtherManagers(u *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(u.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
 		return e.Manager != kube.FieldManager && e.Subresource == ""
@@ -187,7 +182,6 @@ func hasOtherManagers(u *unstructured.Unstructured) bool {
 
 const clusterScoped = "Cluster"
 
-// scopesOf returns the scopes of the kinds whose definitions are among the objects.
 func scopesOf(objects []*unstructured.Unstructured) map[schema.GroupKind]string {
 	scopes := make(map[schema.GroupKind]string)
 	for _, u := range objects {
@@ -200,7 +194,6 @@ func scopesOf(objects []*unstructured.Unstructured) map[schema.GroupKind]string 
 	return scopes
 }
 
-// applyOrder sorts namespaces first, then definitions, then all others.
 func applyOrder(ref access.ObjectRef) int {
 	switch {
 	case ref.IsNamespace():

@@ -15,30 +15,26 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// record is what Apply records before it acts. Later attempts add to it, and never overwrite how an
-// earlier attempt found an object.
+// record is what Apply records before it acts. Later attempts add to it, and keep how an earlier
+// attempt found an object.
 type record struct {
 	Cluster access.Pinned  `json:"cluster,omitzero"`
 	Objects []*recordEntry `json:"objects"`
 }
 
-// recordEntry records how one object was found, and what changes.
 type recordEntry struct {
 	access.ObjectRef
 	// Created is set if the object was missing, so that the task creates it.
 	Created bool `json:"created,omitempty"`
 	// UID is the UID of an object that existed.
 	UID types.UID `json:"uid,omitempty"`
-	// Before is the merge patch that restores the changed fields; empty if none changes. After has
-	// the same fields with fingerprints of their new values. With them the undo checks whether a
-	// field still has the value that the task set.
+	// Before is the merge patch that restores the changed fields. After has fingerprints of their
+	// new values, by which the undo checks whether a field still has the value that the task set.
 	Before json.RawMessage `json:"before,omitempty"`
 	After  json.RawMessage `json:"after,omitempty"`
-	// Planned is set while After comes from a dry run, which for example allocates no ports. The
-	// response to the write replaces it.
+	// Planned is set while After comes from a dry run, which for example allocates no ports.
 	Planned bool `json:"planned,omitempty"`
-	// Managed is set if scute owned fields of the object before. Otherwise the undo releases the
-	// ownership.
+	// Managed is set if scute owned fields before. Otherwise the undo releases the ownership.
 	Managed bool `json:"managed,omitempty"`
 	// Withheld is why the earlier state of a changed object is not recorded.
 	Withheld string `json:"withheld,omitempty"`
@@ -66,7 +62,6 @@ func (r *record) find(ref access.ObjectRef) *recordEntry {
 	return nil
 }
 
-// isAdopted reports whether every object existed and none must be changed.
 func (r *record) isAdopted() bool {
 	for _, e := range r.Objects {
 		if e.action() != actionNone {
@@ -130,8 +125,7 @@ func (e *recordEntry) patches(live, then map[string]any) (before, after []byte, 
 	return before, after, err
 }
 
-// recordWrite records the object that the API server returned for a change. changed means that the
-// record must be stored again.
+// recordWrite records the object that the API server returned. changed means to store the record again.
 func (r *record) recordWrite(item *workItem, u *unstructured.Unstructured) (changed bool, err error) {
 	e := r.find(item.ref)
 	if e == nil || len(e.Before) == 0 {
@@ -142,8 +136,8 @@ func (r *record) recordWrite(item *workItem, u *unstructured.Unstructured) (chan
 	return true, err
 }
 
-// removedFields returns the paths of the fields that scute has set in an object and the manifest
-// lacks. Applying the manifest removes them. It ignores items of lists.
+// removedFields returns the fields that scute has set and the manifest lacks: applying it removes
+// them. It ignores items of lists.
 func removedFields(live, want *unstructured.Unstructured) []string {
 	for _, e := range live.GetManagedFields() {
 		var owned map[string]any
@@ -154,7 +148,6 @@ func removedFields(live, want *unstructured.Unstructured) []string {
 	return nil
 }
 
-// missingFields returns the fields of a set (FieldsV1) that an object lacks.
 func missingFields(owned, object map[string]any, path string) (fields []string) {
 	for _, key := range slices.Sorted(maps.Keys(owned)) {
 		name, isField := strings.CutPrefix(key, "f:")
@@ -174,7 +167,6 @@ func missingFields(owned, object map[string]any, path string) (fields []string) 
 	return fields
 }
 
-// fingerprints replaces the values of a merge patch by their fingerprints.
 func fingerprints(patch []byte) ([]byte, error) {
 	var fields map[string]any
 	if err := json.Unmarshal(patch, &fields); err != nil {
@@ -183,9 +175,8 @@ func fingerprints(patch []byte) ([]byte, error) {
 	return json.Marshal(fingerprint(fields))
 }
 
-// fingerprint keeps the structure of a value and replaces its leaves by hashes, because a value may
-// come from a Secret. The hashes are so short that many values share one, so that a value cannot be
-// guessed from it.
+// fingerprint replaces the leaves of a value by hashes, because it may come from a Secret. They are
+// so short that many values share one, so a value cannot be guessed.
 func fingerprint(value any) any {
 	switch value := value.(type) {
 	case nil:

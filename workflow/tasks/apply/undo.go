@@ -22,9 +22,8 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Undo deletes the objects that this step created, in reverse order, waits until each is gone, and
-// restores the fields that it changed. It undoes all that it can before it returns an error for the
-// rest.
+// Undo deletes the objects that this step created, in reverse order, and restores the fields that
+// it changed. It undoes all that it can before it returns an error for the rest.
 func (a *Kind) Undo(ctx context.Context, c *task.Call) error {
 	record, err := task.Recorded[record](c)
 	if err != nil || len(record.Objects) == 0 {
@@ -73,9 +72,8 @@ func (a *Kind) Undo(ctx context.Context, c *task.Call) error {
 
 var clusterClassKind = schema.GroupKind{Group: object.CoreGroup, Kind: "ClusterClass"} //nolint:gochecknoglobals // Go has no constants of this type
 
-// undoOrder puts a Cluster before its ClusterClass, and a ClusterClass before its templates.
-// Cluster API denies the deletion of a class that Clusters of any namespace use, but not of its
-// templates.
+// undoOrder puts a Cluster before its ClusterClass, and the class before its templates. Cluster API
+// denies the deletion of a class in use, but not of its templates.
 func undoOrder(ref access.ObjectRef) int {
 	switch kind := ref.GVK().GroupKind(); {
 	case kind.Group == object.CoreGroup && kind.Kind == "Cluster":
@@ -87,9 +85,8 @@ func undoOrder(ref access.ObjectRef) int {
 	}
 }
 
-// keepTemplates handles a ClusterClass that still exists after its undo. It adds to stay the
-// objects that this step created and the class refers to. failed is the error of the undo. If it is
-// nil, another client has changed or recreated the class since.
+// keepTemplates adds to stay what this step created and a remaining ClusterClass refers to. failed
+// is the error of the class's undo; nil means that another client changed or recreated the class.
 func (r *record) keepTemplates(ctx context.Context, cluster *access.Cluster, e *recordEntry, stay map[object.Ref]bool, failed error) error {
 	live, err := cluster.Find(ctx, e.ObjectRef)
 	if err != nil {
@@ -114,8 +111,7 @@ func (r *record) keepTemplates(ctx context.Context, cluster *access.Cluster, e *
 		"has other templates, or `mark-undone` to keep all: %w", e.ObjectRef, failed))
 }
 
-// undoCreate deletes an object only if this step created it: it has the step's annotation or the
-// recorded UID.
+// undoCreate deletes an object only with the step's annotation or the recorded UID.
 func (a *Kind) undoCreate(ctx context.Context, c *task.Call, cluster *access.Cluster, e *recordEntry, uid types.UID) error {
 	live, err := cluster.Find(ctx, e.ObjectRef)
 	if err != nil {
@@ -132,7 +128,6 @@ func (a *Kind) undoCreate(ctx context.Context, c *task.Call, cluster *access.Clu
 	return cluster.Remove(ctx, c, e.ObjectRef, live.GetUID(), metav1.DeletePropagationBackground, true)
 }
 
-// undoChange restores the fields that still have the values that this step set.
 func (a *Kind) undoChange(ctx context.Context, cluster *access.Cluster, e *recordEntry) error {
 	for {
 		live, err := cluster.Find(ctx, e.ObjectRef)
@@ -168,9 +163,8 @@ func (a *Kind) undoChange(ctx context.Context, cluster *access.Cluster, e *recor
 	}
 }
 
-// restorePatch returns the patch (or nil) that restores the fields that still have this step's
-// values, and the paths of those that have other values. If scute owned no field before, the patch
-// also releases its ownership.
+// restorePatch returns the patch (or nil) for the fields that still have this step's values, and
+// the paths of the others. It also releases the ownership if scute owned no field before.
 func (e *recordEntry) restorePatch(live *unstructured.Unstructured) (patch map[string]any, left []string, err error) {
 	var before, after map[string]any
 	if err := json.Unmarshal(e.Before, &before); err != nil {
@@ -204,9 +198,8 @@ func (e *recordEntry) restorePatch(live *unstructured.Unstructured) (patch map[s
 	return patch, left, nil
 }
 
-// revertPatch returns the part of the merge patch before whose fields in now still match the
-// fingerprints in after. It adds to left the paths of fields that have neither this value nor the
-// earlier one.
+// revertPatch returns the part of before whose fields in now still match the fingerprints in after.
+// It adds to left the fields with neither this nor the earlier value.
 func revertPatch(before, after, now map[string]any, path string, left *[]string) map[string]any {
 	patch := make(map[string]any)
 	for _, field := range slices.Sorted(maps.Keys(before)) {
@@ -235,8 +228,8 @@ func revertPatch(before, after, now map[string]any, path string, left *[]string)
 }
 
 // Verify returns a reason to run the task again: an object is gone, is being deleted, or was
-// recreated. It returns "" if another task of the run, such as a Delete or a Move, has removed an
-// object, because the run wants it to be gone.
+// recreated. It returns "" if another task, such as a Delete or a Move, has removed an object,
+// because the run wants it to be gone.
 func (a *Kind) Verify(ctx context.Context, c *task.Call) (reason string, err error) {
 	record, err := task.Recorded[record](c)
 	if err != nil {
@@ -271,8 +264,7 @@ func (a *Kind) Verify(ctx context.Context, c *task.Call) (reason string, err err
 	return "", nil
 }
 
-// outputObjects returns nothing for an output that cannot be decoded, because an operator may have
-// set any output.
+// outputObjects ignores an output that cannot be decoded: an operator may have set any output.
 func outputObjects(recorded json.RawMessage) map[access.ObjectRef]outputObject {
 	objects := make(map[access.ObjectRef]outputObject)
 	var out output

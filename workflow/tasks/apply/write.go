@@ -14,19 +14,16 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// errCreatedByOther means that another client created an object after observe found it missing. The
-// undo must not delete it.
+// errCreatedByOther means that observe found the object missing. The undo must not delete it.
 var errCreatedByOther = errors.New("was created by another client just before this task created it")
 
 // errChangedByOther means that another client changed an object after observe recorded it.
 var errChangedByOther = errors.New("was changed by another client just before this task changed it")
 
-// maxRaces is how often an attempt observes the objects before it gives up because of other
-// clients.
+// maxRaces is how often an attempt observes the objects if other clients interfere.
 const maxRaces = 3
 
-// serveTimeout is how long an API server may take to serve a kind after its definition is
-// established.
+// serveTimeout limits the wait for a kind whose definition is established.
 const serveTimeout = 30 * time.Second
 
 // write writes namespaces, then definitions until they are served, then all others in order.
@@ -97,8 +94,7 @@ func (w *applying) writeOne(ctx context.Context, item *workItem) error {
 	return nil
 }
 
-// checkUnchanged returns errChangedByOther if an object has changed since observe read it.
-// Otherwise the record would attribute that change to the task.
+// checkUnchanged fails if an object has changed since observe: the record would blame this task.
 func (w *applying) checkUnchanged(ctx context.Context, item *workItem) error {
 	live, err := w.cluster.Find(ctx, item.ref)
 	if err != nil {
@@ -111,8 +107,7 @@ func (w *applying) checkUnchanged(ctx context.Context, item *workItem) error {
 	return nil
 }
 
-// waitServed waits until the API server serves an object's kind, if this task has just written its
-// definition.
+// waitServed waits until a kind whose definition this task has just written is served.
 func (w *applying) waitServed(ctx context.Context, ref access.ObjectRef, established bool) error {
 	missing := fmt.Sprintf("the API server has no kind %s in %s", ref.Kind, ref.APIVersion)
 	_, known, err := w.cluster.Mapping(ctx, ref.GVK())
@@ -136,7 +131,6 @@ func (w *applying) waitServed(ctx context.Context, ref access.ObjectRef, establi
 	return w.call.ReacquireSlot(ctx)
 }
 
-// waitReady waits until the objects are settled. It fails if an object reports a failure.
 func (w *applying) waitReady(ctx context.Context, items []*workItem) error {
 	left := items
 	err := access.Poll(ctx, w.call, func(ctx context.Context) (string, error) {

@@ -115,9 +115,8 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	}
 	propagation := cmp.Or(with.Propagation, metav1.DeletePropagationBackground)
 	wait := with.Wait == nil || *with.Wait
-	// Send all deletions before the first wait, because objects may wait for each other. Delete an
-	// object that only an earlier attempt recorded only if the inputs still select it: an operator
-	// may have corrected them.
+	// Send all deletions before the first wait, because objects may wait for each other. Skip what
+	// only an earlier attempt recorded: an operator may have corrected the inputs.
 	for _, e := range record.Objects {
 		if !asked[e.UID] {
 			continue
@@ -222,7 +221,6 @@ func (d *Kind) restore(ctx context.Context, c *task.Call, cluster *access.Cluste
 	return nil
 }
 
-// ownersFirst returns the entries with each owner before its dependents.
 func (r *record) ownersFirst() []*recordEntry {
 	var ordered []*recordEntry
 	left := slices.Clone(r.Objects)

@@ -19,7 +19,6 @@ type record struct {
 	Objects []*recordEntry `json:"objects,omitempty"`
 }
 
-// recordEntry is one object to delete.
 type recordEntry struct {
 	access.ObjectRef
 	UID    types.UID   `json:"uid"`
@@ -32,8 +31,8 @@ type recordEntry struct {
 	Execution int `json:"execution,omitempty"`
 }
 
-// isRecreated reports whether an earlier attempt of this execution recorded another object of the
-// same name. Another client created this one.
+// isRecreated reports whether this execution recorded another object of this name: another client
+// created this one.
 func (r *record) isRecreated(u *unstructured.Unstructured, execution int) bool {
 	ref := access.RefOf(u).Ref()
 	return slices.ContainsFunc(r.Objects, func(e *recordEntry) bool {
@@ -79,8 +78,7 @@ func (r *record) recordManifest(e *recordEntry, u *unstructured.Unstructured) {
 	e.Manifest = manifest
 }
 
-// object returns the recorded object. References to owners that were created again have their new
-// UIDs.
+// object returns the recorded object, with the new UIDs of owners that were created again.
 func (e *recordEntry) object(remade map[string]string) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	if err := u.UnmarshalJSON(e.Manifest); err != nil {

@@ -55,8 +55,7 @@ type output struct {
 	ConfigMap string `json:"configMap,omitempty"`
 	Files     int    `json:"files"`
 	Bytes     int    `json:"bytes"`
-	// Omitted is the number of files that exceeded the limits. Errors is the number of failed
-	// reads.
+	// Omitted counts files that exceeded the limits, and Errors failed reads.
 	Omitted int `json:"omitted,omitempty"`
 	Errors  int `json:"errors,omitempty"`
 	// Skipped is why nothing was collected.
@@ -84,8 +83,7 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The daemon writes no folder: its users could not read it, and it would share the volume with
-	// the event log.
+	// The daemon writes no folder: its users could not read it, and it shares the event log's volume.
 	folder := d.Clusters.Local && (c.Dir != "" || w.To != "")
 	limit := diagnoseFolderBytes
 	if !folder {
@@ -150,8 +148,7 @@ func (e *evidence) collect(ctx context.Context, c *task.Call, w *With) {
 	}
 }
 
-// collectNamespace collects the Cluster API objects, the events, and the unhealthy pods of a
-// namespace.
+// collectNamespace collects a namespace's Cluster API objects, events and unhealthy pods.
 func (e *evidence) collectNamespace(ctx context.Context, collectNamespace string, clusters []string) {
 	types, err := e.types(ctx)
 	if err != nil {
@@ -189,8 +186,8 @@ func (e *evidence) collectNamespace(ctx context.Context, collectNamespace string
 	e.collectPods(ctx, collectNamespace)
 }
 
-// types returns the kinds that belong to clusters. If listing CustomResourceDefinitions is
-// forbidden, it returns the served kinds of Cluster API's groups.
+// types returns the kinds that belong to clusters. If listing definitions is forbidden, it returns
+// the served kinds of Cluster API's groups.
 func (e *evidence) types(ctx context.Context) ([]kube.Type, error) {
 	types, _, err := e.cluster.Kube.MovableTypes(ctx)
 	if !apierrors.IsForbidden(err) {

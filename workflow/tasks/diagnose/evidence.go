@@ -57,8 +57,7 @@ func (e *evidence) addJSON(name string, v any) {
 	e.put(name, data)
 }
 
-// addObject omits an object that certainly exceeds the limits, because a namespace may be larger
-// than the memory.
+// addObject omits what certainly exceeds the limits: a namespace may be larger than the memory.
 func (e *evidence) addObject(u *unstructured.Unstructured) {
 	data, err := u.MarshalJSON()
 	if err != nil || len(e.observed) >= diagnoseFiles || e.bufferedBytes+len(data) > diagnoseBufferBytes {
@@ -91,7 +90,6 @@ func (e *evidence) addEvent(u *unstructured.Unstructured) {
 	}
 }
 
-// newestEvents drops all but the newest events.
 func (e *evidence) newestEvents() {
 	slices.SortFunc(e.lines, func(a, b eventLine) int { return a.at.Compare(b.at) })
 	if over := len(e.lines) - diagnoseEvents; over > 0 {
@@ -99,8 +97,7 @@ func (e *evidence) newestEvents() {
 	}
 }
 
-// writeSummary writes the collection to the bundle. The most useful files come first, because the
-// limit omits the last ones.
+// writeSummary puts the most useful files first, because the limit omits the last ones.
 func (e *evidence) writeSummary() {
 	// A stable sort keeps the first of two copies: the named object, which has the content.
 	slices.SortStableFunc(e.observed, func(a, b *unstructured.Unstructured) int {
@@ -155,8 +152,7 @@ func writeUnmetConditions(text *strings.Builder, u *unstructured.Unstructured) {
 	}
 }
 
-// isNegativeCondition reports whether a condition of Cluster API, nodes or kstatus is False on a
-// healthy object.
+// isNegativeCondition reports whether a healthy object has this condition as False.
 func isNegativeCondition(condition string) bool {
 	switch condition {
 	case "Paused", "Deleting", "RollingOut", "Remediating", "ScalingUp", "ScalingDown", "Updating", "Reconciling", "Stalled":

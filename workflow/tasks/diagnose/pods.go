@@ -16,8 +16,6 @@ import (
 	"scute.dev/kube/object"
 )
 
-// collectPods collects the pods that are not ready or have restarted, with the last lines of their
-// logs.
 func (e *evidence) collectPods(ctx context.Context, namespace string) {
 	pods, err := corev1client.NewForConfig(e.cluster.Config)
 	if err != nil {

@@ -9,14 +9,12 @@ import (
 	"scute.dev/internal/redact"
 )
 
-// isSecretField reports whether a field contains, or may contain, a secret. The content of a file
-// may.
+// isSecretField reports whether a field may contain a secret, as the content of a file may.
 func isSecretField(name string) bool {
 	return redact.IsSecretName(name) || name == "content" || strings.Contains(strings.ToLower(name), "kubeconfig")
 }
 
-// maxSecretAnnotation is the longest annotation of a Secret that is kept. It is too short for a
-// copy of the Secret.
+// maxSecretAnnotation is the longest kept annotation of a Secret: too short for a copy of the Secret.
 const maxSecretAnnotation = 40
 
 // redactObject removes the content of Secrets and all values that look like secrets.

@@ -71,7 +71,6 @@ func (e *evidence) writeFolder(c *task.Call, to string) (string, error) {
 	return folder, nil
 }
 
-// writeConfigMap writes the files to a ConfigMap that the WorkflowRun owns.
 func (d *Kind) writeConfigMap(ctx context.Context, c *task.Call, e *evidence) (string, error) {
 	own, err := d.Clusters.Open(ctx, c, access.ClusterRef{})
 	if err != nil {
@@ -106,8 +105,7 @@ func (d *Kind) writeConfigMap(ctx context.Context, c *task.Call, e *evidence) (s
 	return c.Namespace + "/" + name, nil
 }
 
-// owner returns a reference to the run's WorkflowRun, or none if it does not exist or the run's
-// ServiceAccount may not get it.
+// owner returns nothing if the WorkflowRun does not exist or the ServiceAccount may not get it.
 func owner(ctx context.Context, own *access.Cluster, c *task.Call) ([]metav1.OwnerReference, error) {
 	kind := v1alpha1.GroupVersion().WithKind("WorkflowRun")
 	run := kube.Type{Group: kind.Group, Kind: kind.Kind, Plural: "workflowruns", Versions: []string{kind.Version}, Namespaced: true}
@@ -118,8 +116,7 @@ func owner(ctx context.Context, own *access.Cluster, c *task.Call) ([]metav1.Own
 	case err != nil:
 		return nil, err
 	}
-	// The ID ends with the start of the UID. If the run began elsewhere, the WorkflowRun has the ID
-	// in its annotation.
+	// The ID ends with the start of the UID. If the run began elsewhere, the annotation has the ID.
 	uid := strings.TrimPrefix(c.Run, c.Namespace+"/"+c.Name+"/")
 	if !strings.HasPrefix(string(u.GetUID()), uid) && access.StepKeyOf(u) != c.Run {
 		return nil, nil

@@ -33,8 +33,7 @@ import (
 //
 // The manifest defines the inverse: `undo: {command: [...]}`.
 type Kind struct {
-	// Enabled must be set. Otherwise anyone who may create a WorkflowRun could run commands in the
-	// daemon.
+	// Enabled must be set, or else anyone who may create a WorkflowRun could run commands in the daemon.
 	Enabled bool
 }
 
@@ -50,10 +49,8 @@ type With struct {
 
 const (
 	outputLimit = 64 << 10
-	// stopTimeout is the time between SIGTERM and SIGKILL.
 	stopTimeout = 10 * time.Second
-	// drainTimeout is how long the output of an ended command is read if other processes hold it
-	// open.
+	// drainTimeout limits reading the output of an ended command that other processes hold open.
 	drainTimeout = 2 * time.Second
 )
 
@@ -126,8 +123,7 @@ func (e *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return readOutput(filepath.Join(dir, "output"))
 }
 
-// Undo returns a KeptError: the inverse of a command is another command, which the manifest defines
-// as undo.
+// Undo returns a KeptError: the inverse of a command is another command, which the manifest defines as undo.
 func (*Kind) Undo(context.Context, *task.Call) error {
 	return &task.KeptError{Reason: "a command has no built-in inverse, and the task sets no undo"}
 }
@@ -138,7 +134,6 @@ func (*Kind) ReadsInputs() {}
 // Irreversible returns true, because a command has no built-in inverse.
 func (*Kind) Irreversible(json.RawMessage) bool { return true }
 
-// writeFiles writes the command's files and returns the environment variables with their paths.
 func writeFiles(dir string, c *task.Call) ([]string, error) {
 	inputs := c.Inputs
 	if inputs == nil {

@@ -9,14 +9,13 @@ import (
 	"time"
 )
 
-// runGroup runs a command in its own process group and waits until it ends. When ctx ends, the
-// group gets SIGTERM, and its remaining processes get SIGKILL after grace.
+// runGroup runs a command in its own process group. When ctx ends, the group gets SIGTERM, and its
+// remaining processes get SIGKILL after grace.
 func runGroup(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
 	cmd.SysProcAttr = groupAttributes()
 	started, done := make(chan error, 1), make(chan error, 1)
 	go func() {
-		// The kernel sends the parent-death signal when the thread that started the child ends, so
-		// this thread must not end before the child does.
+		// The parent-death signal is sent when the thread that started the child ends, so keep this thread.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()

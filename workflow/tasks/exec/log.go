@@ -10,14 +10,11 @@ import (
 )
 
 const (
-	// logLimit limits the log of one attempt on disk, in bytes.
-	logLimit = 64 << 20
-	// tailBytes is how much of the end of the output is kept in memory.
+	logLimit  = 64 << 20
 	tailBytes = 16 << 10
 )
 
-// attemptLog writes the output of a command to a file in the run's directory, if there is one, and
-// keeps the end for a message.
+// attemptLog writes a command's output to the run's directory, if any, and keeps the end for a message.
 type attemptLog struct {
 	mu      sync.Mutex
 	file    *os.File
@@ -37,8 +34,7 @@ func openLog(c *task.Call) (*attemptLog, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the attempt's log: %w", err)
 	}
-	// The file may exist: a retry with recreate undoes an attempt under its number, and a later
-	// rollback may use the same number.
+	// The file may exist: a retry with recreate and a later rollback may undo under the same number.
 	info, err := file.Stat()
 	if err != nil {
 		file.Close()

@@ -8,8 +8,7 @@ import (
 	"scute.dev/internal/redact"
 )
 
-// body is the part of a response that a task keeps. It is limited to the size of an output, because
-// many tasks read responses of untrusted servers at the same time.
+// body is limited to the size of an output, because many tasks read untrusted responses at once.
 type body struct {
 	// beginning contains up to httpBodyOutput bytes. truncated means that there were more.
 	beginning []byte
@@ -18,8 +17,8 @@ type body struct {
 	found bool
 }
 
-// readBody reads up to httpBodyLimit bytes and searches for a text in them. It reads that much even
-// without a text, because a server may work until its response is read.
+// readBody reads up to httpBodyLimit bytes even without a text to find, because a server may work
+// until its response is read.
 func readBody(from io.Reader, text string) (*body, error) {
 	const part = 4 << 10
 	b := &body{found: text == ""}
@@ -43,8 +42,7 @@ func readBody(from io.Reader, text string) (*body, error) {
 	}
 }
 
-// removeSecrets replaces the secrets in the beginning. If the body was truncated, it also drops the
-// end, which may contain a part of a secret.
+// removeSecrets drops the end of a truncated body, too: it may contain a part of a secret.
 func (b *body) removeSecrets(secrets [][]byte) {
 	longest := 1 // in bytes
 	for _, secret := range secrets {

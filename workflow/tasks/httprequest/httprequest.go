@@ -119,8 +119,8 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	return problems
 }
 
-// checkURLSecrets checks a URL template for secrets, once with defaults and once with placeholders
-// for outputs, because a reference may hide the text after it.
+// checkURLSecrets checks a URL with defaults and with placeholders for outputs, because a reference
+// may hide the text after it.
 func checkURLSecrets(templated string) []workflow.Problem {
 	literal := task.FillDefaults(templated)
 	outputs := workflow.ReplaceReferences(templated, func(workflow.Reference) string { return outputPlaceholder })
@@ -137,7 +137,6 @@ func checkURLSecrets(templated string) []workflow.Problem {
 	return nil
 }
 
-// outputPlaceholder replaces the reference to an output.
 const outputPlaceholder = "${}"
 
 // userOf returns the userinfo of a URL: the user and the password.
@@ -263,8 +262,7 @@ func (h *Kind) request(ctx context.Context, c *task.Call, with *With) (request *
 	return request, secrets, nil
 }
 
-// encodedForms returns the forms in which a response may contain a value: plain, in a JSON string
-// and in a URL.
+// encodedForms returns a value's forms in a response: plain, in a JSON string and in a URL.
 func encodedForms(value []byte) [][]byte {
 	all := [][]byte{value, []byte(url.QueryEscape(string(value))), []byte(url.PathEscape(string(value)))}
 	var text bytes.Buffer
@@ -279,9 +277,8 @@ func encodedForms(value []byte) [][]byte {
 	return all
 }
 
-// check compares the response with the expected one. Only a local run's error contains the
-// beginning of the response, because the author of a WorkflowRun may not be allowed to read what
-// the daemon can reach.
+// check puts the beginning of the response only into a local run's error: the author of a
+// WorkflowRun may not be allowed to read what the daemon can reach.
 func (e *HTTPExpect) check(response *http.Response, kept *body, local bool) error {
 	expected := slices.Contains(e.Status, response.StatusCode)
 	if len(e.Status) == 0 {

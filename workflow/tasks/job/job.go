@@ -57,8 +57,7 @@ type With struct {
 const (
 	// jobLabel selects the Jobs of a step by a hash of its key.
 	jobLabel = "scute.dev/step"
-	// jobExecution is the number of the execution that created a Job. Each execution creates
-	// another Job.
+	// jobExecution is the number of the execution that created a Job. Each one creates another Job.
 	jobExecution = "scute.dev/execution"
 	// jobInputs is a hash of the inputs of a Job.
 	jobInputs = "scute.dev/inputs"
@@ -115,8 +114,6 @@ func check(with json.RawMessage) []workflow.Problem {
 	return problems
 }
 
-// checkContainer checks the command, arguments and environment of a container for secrets and
-// scripts.
 func checkContainer(field string, c *corev1.Container) []workflow.Problem {
 	var problems []workflow.Problem
 	for i, env := range c.Env {
@@ -128,8 +125,8 @@ func checkContainer(field string, c *corev1.Container) []workflow.Problem {
 	return append(problems, task.CheckScripts(field+"command", c.Command, field+"args", c.Args, "pass it by env, and use the variable in quotes, \"$NAME\"")...)
 }
 
-// publicValue matches a value that is not a secret, whatever its variable's name is: a switch, or
-// references to variables (which may come from Secrets) after an optional header scheme.
+// publicValue matches a value that is public whatever its name: a switch, or references to
+// variables (which may come from Secrets) after an optional header scheme.
 var publicValue = regexp.MustCompile(`(?i)^(yes|no|true|false|on|off|0|1|((bearer|basic) )?(\$\([^$()]+\))*)$`)
 
 type record struct {
@@ -183,9 +180,8 @@ func (j *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return json.Marshal(output{Namespace: namespace, Name: job.GetName(), UID: string(job.GetUID()), Succeeded: int32(succeeded)}) //nolint:gosec // a count of pods
 }
 
-// findUnfinished returns a Job that an earlier attempt of this execution left and that has not
-// failed, or nil. It first waits until Jobs that are being deleted are gone, so that two Jobs never
-// run at once.
+// findUnfinished returns a Job of this execution that has not failed, or nil. It first waits until
+// deleted Jobs are gone, so that two never run at once.
 func (j *Kind) findUnfinished(ctx context.Context, c *task.Call, cluster *access.Cluster, namespace string) (*unstructured.Unstructured, error) {
 	jobs, err := cluster.List(ctx, stepJobs(c, namespace), namespace)
 	if err != nil {
@@ -211,16 +207,14 @@ func (j *Kind) findUnfinished(ctx context.Context, c *task.Call, cluster *access
 	return nil, nil //nolint:nilnil // nil if there is none
 }
 
-// inputsHash hashes the inputs in the log, with outputs substituted. It does not change with the
-// version of scute or Kubernetes.
+// inputsHash does not change with the version of scute or Kubernetes.
 func inputsHash(c *task.Call) string { return task.Hash(string(c.With)) }
 
 func stepJobs(c *task.Call, namespace string) *access.ObjectSelector {
 	return &access.ObjectSelector{APIVersion: "batch/v1", Kind: "Job", Namespace: namespace, LabelSelector: jobLabel + "=" + task.Hash(c.Key())}
 }
 
-// createJob derives the Job's name from the step and the attempt, so that an interrupted creation
-// does not lead to a second Job.
+// createJob derives the name from step and attempt, so that an interrupted creation leads to no second Job.
 func (j *Kind) createJob(ctx context.Context, c *task.Call, cluster *access.Cluster, with *With, namespace string) (*unstructured.Unstructured, error) {
 	ref := access.ObjectRef{APIVersion: "batch/v1", Kind: "Job", Namespace: namespace, Name: jobName(c)}
 	job := &batchv1.Job{
@@ -293,7 +287,6 @@ func jobName(c *task.Call) string {
 	return fmt.Sprintf("%s-%s-%d", name, task.Hash(c.Key())[:10], c.Attempt)
 }
 
-// waitEnd waits for the end of a Job and returns it if it succeeded.
 func (j *Kind) waitEnd(ctx context.Context, c *task.Call, cluster *access.Cluster, ref access.ObjectRef) (job *unstructured.Unstructured, err error) {
 	var failed, pod string
 	var asked time.Time
@@ -335,8 +328,7 @@ func (j *Kind) waitEnd(ctx context.Context, c *task.Call, cluster *access.Cluste
 	return job, nil
 }
 
-// abandon deletes the Job of an attempt that timed out, so that the next attempt does not wait for
-// it.
+// abandon deletes a timed out Job, so that the next attempt does not wait for it.
 func (j *Kind) abandon(ctx context.Context, c *task.Call, cluster *access.Cluster, job *unstructured.Unstructured) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()

@@ -26,10 +26,9 @@ const (
 	podInterval = 30 * time.Second
 )
 
-// podLogs returns the last lines of a Job's pods for a message, or why they cannot be read: the
-// failure of the Job is more important. A local run also saves the ends of the logs in its
-// directory. The daemon saves nothing, because its users could not read it, and it would share the
-// volume with the event log.
+// podLogs returns the last lines, or why they cannot be read. A local run also saves the logs. The
+// daemon does not: its users could not read them, and they would share the volume with the event
+// log.
 func podLogs(ctx context.Context, cl *access.Cluster, c *task.Call, ref access.ObjectRef, local bool) string {
 	ctx, cancel := context.WithTimeout(ctx, podLogsTimeout)
 	defer cancel()
@@ -54,8 +53,7 @@ func podLogs(ctx context.Context, cl *access.Cluster, c *task.Call, ref access.O
 	}
 }
 
-// podSummary describes the newest pod of a Job and its last line of log for a message, or returns
-// "". It omits parts that may not be read.
+// podSummary describes the newest pod and its last line of log. It omits parts that may not be read.
 func podSummary(ctx context.Context, cl *access.Cluster, ref access.ObjectRef) string {
 	clients, err := corev1client.NewForConfig(cl.Config)
 	if err != nil {

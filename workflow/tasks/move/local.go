@@ -18,8 +18,7 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// localBase returns the ID of the first move of a task: NAMESPACE/RUN-TASK/HASH, with a hash of the
-// key.
+// localBase returns the ID of a task's first move: NAMESPACE/RUN-TASK/HASH of the key.
 func (m *Kind) localBase(c *task.Call) string {
 	return fmt.Sprintf("%s/%s-%s/%s", c.Namespace, c.Name, c.Task, task.Hash(c.Key())[:8])
 }

@@ -30,8 +30,7 @@ import (
 // set `undo: {kind: Move, with: ...}`, with from and to exchanged.
 type Kind struct {
 	Clusters *access.Clusters
-	// Log is the log of the run, and Incarnation the name of this process in it. Both are for local
-	// runs.
+	// Log and Incarnation, the name of this process in the log, are for local runs.
 	Log         aggregate.Log
 	Incarnation string
 	// Resource creates a Move resource instead, in the daemon.
@@ -74,8 +73,8 @@ type moveRecord struct {
 	Base string            `json:"base"`
 	From access.ClusterRef `json:"from,omitzero"`
 	To   access.ClusterRef `json:"to"`
-	// Number is the number of the latest Move resource, from 1. It is 0 for the first Move and in a
-	// local run. Earlier Moves have ended and may be deleted.
+	// Number is the number of the latest Move resource; 0 for the first one and in a local run.
+	// Earlier Moves have ended and may be deleted.
 	Number int `json:"number,omitempty"`
 }
 
@@ -172,8 +171,8 @@ func (m *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return m.runLocal(ctx, c, record, w)
 }
 
-// findBegun returns the ID and the spec of the move that an attempt would continue. The ID is "" if
-// the attempt would begin a move. It sets the number in the record.
+// findBegun returns the ID ("" if there is none) and spec of the move that an attempt would
+// continue. It sets the number in the record.
 func (m *Kind) findBegun(ctx context.Context, c *task.Call, record *moveRecord) (id string, spec mover.Spec, err error) {
 	if !m.Resource {
 		id, s, err := m.current(ctx, *record)
@@ -221,9 +220,8 @@ func (m *Kind) Undo(ctx context.Context, c *task.Call) error {
 	return m.undoLocal(ctx, c, record)
 }
 
-// Removes reports whether the step may have moved an object away, that is, whether the object is in
-// its namespace. It does not compare clusters, because one cluster can be reached in different
-// ways.
+// Removes reports whether the object is in the moved namespace. It does not compare clusters,
+// because one cluster can be reached in different ways.
 func (*Kind) Removes(c *task.Call, o task.Object) bool {
 	var w With
 	err := json.Unmarshal(c.With, &w)

@@ -91,8 +91,8 @@ func (m *Kind) undoResource(ctx context.Context, c *task.Call, record moveRecord
 	return nil
 }
 
-// currentMove returns the task's first Move that is unfinished or has succeeded, and its number. A
-// Move without a UID has yet to be created.
+// currentMove returns the task's first Move that is unfinished or has succeeded, and its number.
+// Without a UID, it has yet to be created.
 func currentMove(ctx context.Context, own *access.Cluster, c *task.Call, record moveRecord) (move *v1alpha1.Move, n int, err error) {
 	for n = max(1, record.Number); ; n++ {
 		move, err := getMove(ctx, own, c.Namespace, record.nth(n))

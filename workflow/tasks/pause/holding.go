@@ -19,12 +19,11 @@ import (
 
 // pauser sets and restores the pause of one record.
 type pauser struct {
-	call    *task.Call
-	cluster *access.Cluster
-	record  Record
-	hold    *hold.Pause // nil if no Cluster API Cluster is selected or recorded
-	found   hold.InitialState
-	// switches are the record's switches that must be turned on.
+	call     *task.Call
+	cluster  *access.Cluster
+	record   Record
+	hold     *hold.Pause // nil if no Cluster API Cluster is selected or recorded
+	found    hold.InitialState
 	switches []pausedSwitch
 }
 
@@ -40,7 +39,6 @@ func newPauser(ctx context.Context, cluster *access.Cluster, c *task.Call, recor
 	return h, nil
 }
 
-// openRecorded returns a pauser on the recorded cluster.
 func openRecorded(ctx context.Context, clusters *access.Clusters, c *task.Call, record Record) (*pauser, error) {
 	cluster, err := clusters.OpenPinned(ctx, c, record.Cluster)
 	if err != nil {
@@ -49,8 +47,7 @@ func openRecorded(ctx context.Context, clusters *access.Clusters, c *task.Call, 
 	return newPauser(ctx, cluster, c, record)
 }
 
-// restoreRecord restores exactly the recorded state, only on objects that still have the annotation
-// of the Pause.
+// restoreRecord restores the recorded state of objects that still have the Pause's annotation.
 func restoreRecord(ctx context.Context, clusters *access.Clusters, c *task.Call, record Record) error {
 	h, err := openRecorded(ctx, clusters, c, record)
 	if err != nil {
@@ -59,8 +56,7 @@ func restoreRecord(ctx context.Context, clusters *access.Clusters, c *task.Call,
 	return classifyError(h.restore(ctx))
 }
 
-// readState reads the state of all objects to pause. For objects that an earlier attempt paused, it
-// keeps the earlier record.
+// readState reads all objects to pause. For those that an earlier attempt paused, it keeps the earlier record.
 func (h *pauser) readState(ctx context.Context, w With, earlier Record) error {
 	if h.hold != nil {
 		found, err := h.hold.Inspect(ctx, earlier.Roots)
@@ -137,8 +133,7 @@ func (h *pauser) set(ctx context.Context, limit time.Duration) (output, error) {
 	return out, err
 }
 
-// setAgain pauses again what restore resumed, except objects that another client has paused or
-// resumed since.
+// setAgain pauses what restore resumed, except what another client has paused or resumed since.
 func (h *pauser) setAgain(ctx context.Context) (err error) {
 	if h.hold != nil {
 		if h.found, err = h.hold.Inspect(ctx, h.record.Roots); err != nil {
@@ -154,8 +149,7 @@ func (h *pauser) setAgain(ctx context.Context) (err error) {
 	return err
 }
 
-// awaitAcks waits until no object of the Clusters is pending and two consecutive evaluations saw
-// the same objects.
+// awaitAcks waits until nothing is pending and two consecutive evaluations saw the same objects.
 func (h *pauser) awaitAcks(ctx context.Context, s *pause.State, out *output, limit time.Duration) error {
 	if h.hold == nil {
 		return nil

@@ -84,8 +84,7 @@ type output struct {
 
 const (
 	acknowledgeTimeout = 5 * time.Minute
-	// resumeTimeout limits the wait for controllers to resume. Exceeding it is no failure, because
-	// the state of the objects is restored.
+	// resumeTimeout limits the wait for controllers to resume. Exceeding it is no failure.
 	resumeTimeout = 20 * time.Second
 )
 
@@ -118,8 +117,7 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	return problems
 }
 
-// Run records the state of the objects, pauses them and waits until all have acknowledged the
-// pause.
+// Run records the state of the objects, pauses them and waits until all have acknowledged the pause.
 func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	w, err := task.ReadInputs[With](c, p.Validate)
 	if err != nil {
@@ -142,8 +140,7 @@ func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if err := h.readState(ctx, w, earlier); err != nil {
 		return nil, classifyError(err)
 	}
-	// Never adopted, even if all objects were paused before, because the annotations must be
-	// removed.
+	// Never adopted, even if all objects were paused before: the annotations must be removed.
 	if err := c.Prepare(ctx, h.record, false); err != nil {
 		return nil, err
 	}
@@ -155,9 +152,8 @@ func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 }
 
 // Undo restores exactly the recorded state, only on objects that still have this task's annotation.
-// If the run's ServiceAccount is no longer permitted to, Undo acts with the daemon's identity.
-// Otherwise a namespace whose RoleBindings were deleted first could never be deleted, because
-// Cluster API does not delete a paused Cluster.
+// It uses the daemon's identity if the ServiceAccount is denied, for example in a namespace that is
+// being deleted, because Cluster API does not delete a paused Cluster.
 func (p *Kind) Undo(ctx context.Context, c *task.Call) error {
 	if len(c.Undo) == 0 {
 		return nil
@@ -180,8 +176,7 @@ func (p *Kind) Undo(ctx context.Context, c *task.Call) error {
 	return nil
 }
 
-// classifyError makes errors final that another attempt cannot resolve, and adds the remedy of a
-// final error of package transfer.
+// classifyError makes errors final if another attempt cannot help, and adds the remedy of package transfer.
 func classifyError(err error) error {
 	var f *transfer.FinalError
 	switch {

@@ -21,7 +21,6 @@ const (
 	eksaPaused         = eksaGroup + "/paused"
 )
 
-// selectedSwitches returns the selected switches without their state.
 func selectedSwitches(ctx context.Context, cluster *access.Cluster, c *task.Call, w With, namespace string) ([]pausedSwitch, error) {
 	var selected []pausedSwitch
 	for _, r := range w.Kustomizations {
@@ -47,8 +46,7 @@ func selectedSwitches(ctx context.Context, cluster *access.Cluster, c *task.Call
 	return selected, nil
 }
 
-// eksaConfigs returns the configurations of an EKS Anywhere Cluster that have their own
-// controllers: its datacenter and its machine groups.
+// eksaConfigs returns the configurations that have their own controllers: datacenter and machine groups.
 func eksaConfigs(cluster *unstructured.Unstructured) []object.Ref {
 	var refs []object.Ref
 	add := func(from map[string]any, path ...string) {

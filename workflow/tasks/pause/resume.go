@@ -24,8 +24,7 @@ type ResumeWith struct {
 
 // resumed is both the record and the output of a Resume.
 type resumed struct {
-	Task string `json:"task"`
-	// Restored is the number of objects whose earlier state was restored.
+	Task     string `json:"task"`
 	Restored int    `json:"restored"`
 	Pause    Record `json:"pause"`
 }

@@ -26,8 +26,7 @@ type pausedSwitch struct {
 	Annotation string `json:"annotation,omitempty"`
 	// Previous is the earlier value; null if there was none.
 	Previous any `json:"previous"`
-	// Found means that the switch was already on, so it is not changed. By is the field manager
-	// that set it.
+	// Found means that the switch was already on, so it is not changed. By is who set it.
 	Found bool   `json:"found,omitempty"`
 	By    string `json:"by,omitempty"`
 }
@@ -40,8 +39,7 @@ func (s pausedSwitch) toggle() hold.Switch {
 	return hold.Switch{Field: "suspend", On: true, Off: s.Previous, Exact: true}
 }
 
-// readSwitch reads the state of a switch. If an earlier attempt has set it, readSwitch returns that
-// attempt's record.
+// readSwitch returns the earlier attempt's record if that attempt has set the switch.
 func (h *pauser) readSwitch(ctx context.Context, s pausedSwitch, earlier []pausedSwitch) (pausedSwitch, error) {
 	u, err := h.cluster.Get(ctx, s.Ref)
 	if err != nil {
@@ -68,8 +66,7 @@ func (h *pauser) readSwitch(ctx context.Context, s pausedSwitch, earlier []pause
 	return s, nil
 }
 
-// restorableSwitches returns the switches that still have the recorded value or this record's
-// annotation. Other clients have deleted or changed the rest.
+// restorableSwitches omits switches that other clients have deleted or changed.
 func (h *pauser) restorableSwitches(ctx context.Context) (kept []pausedSwitch, err error) {
 	for _, s := range h.record.Switches {
 		u, err := h.cluster.Get(ctx, s.Ref)
@@ -88,8 +85,7 @@ func (h *pauser) restorableSwitches(ctx context.Context) (kept []pausedSwitch, e
 	return kept, nil
 }
 
-// setSwitch turns a switch on and adds the holder's annotation, or restores both. It does not
-// change a switch that was on before.
+// setSwitch sets or restores a switch and the holder's annotation, unless the switch was on before.
 func (h *pauser) setSwitch(ctx context.Context, s pausedSwitch, on bool) error {
 	if s.Found {
 		return nil
@@ -111,8 +107,8 @@ func (h *pauser) setSwitch(ctx context.Context, s pausedSwitch, on bool) error {
 // settleTime is how long an object must stay unchanged to count as settled.
 const settleTime = 2 * time.Second
 
-// waitSettled waits until no work is in progress on the objects and they no longer change, because
-// their controllers cannot acknowledge a pause.
+// waitSettled waits until no work is in progress and the objects no longer change, because their
+// controllers cannot acknowledge a pause.
 func (h *pauser) waitSettled(ctx context.Context, limit time.Duration) error {
 	if len(h.switches) == 0 {
 		return nil

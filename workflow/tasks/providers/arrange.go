@@ -23,7 +23,6 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// inventory returns clusterctl's inventory by label.
 func (a *providerManager) inventory(ctx context.Context) (map[string]provider, error) {
 	there := make(map[string]provider)
 	err := a.cluster.Kube.List(ctx, kube.InventoryType(), "", func(u *unstructured.Unstructured) error {
@@ -82,8 +81,7 @@ func (a *providerManager) plan(ctx context.Context, w With) (changeRecord, error
 	return record, nil
 }
 
-// install reads the components of a provider, to check that they are available and to find their
-// namespace. It records which of them exist already.
+// install reads a provider's components to check that they are available, and records which exist already.
 func (a *providerManager) install(ctx context.Context, want provider, namespace string) (installRecord, error) {
 	a.call.Progress("reading the components of " + want.String())
 	components, err := a.clusterctlClient.GetProviderComponents(ctx, want.Name+":"+want.Version, want.Type, clusterctl.ComponentsOptions{TargetNamespace: namespace})
@@ -156,8 +154,7 @@ func (a *providerManager) applyChanges(ctx context.Context, w With) error {
 	if len(installs) == 0 {
 		return nil
 	}
-	// Without a core provider clusterctl would add kubeadm, but only named providers may be
-	// installed.
+	// Without a core provider clusterctl would add kubeadm: install only named providers.
 	for _, kind := range []clusterctlv1.ProviderType{clusterctlv1.BootstrapProviderType, clusterctlv1.ControlPlaneProviderType} {
 		if len(install[kind]) == 0 {
 			install[kind] = []string{clusterctl.NoopProvider}
@@ -178,13 +175,10 @@ func (a *providerManager) applyChanges(ctx context.Context, w With) error {
 	return nil
 }
 
-// references maps types to providers in the form of clusterctl's library, NAME:VERSION.
 type references map[clusterctlv1.ProviderType][]string
 
 func (r references) add(p provider) { r[p.Type] = append(r[p.Type], p.Name+":"+p.Version) }
 
-// waitAvailable waits until every Deployment of the providers is available in its latest
-// generation.
 func (a *providerManager) waitAvailable(ctx context.Context, wanted []provider) error {
 	a.call.YieldSlot()
 	pace := access.NewBackoff()

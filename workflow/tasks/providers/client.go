@@ -21,7 +21,6 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// providerManager changes the providers of one management cluster with clusterctl's library.
 type providerManager struct {
 	call             *task.Call
 	cluster          *access.Cluster
@@ -122,8 +121,8 @@ func (e *redactedError) Error() string { return e.text }
 
 func (e *redactedError) Unwrap() error { return e.cause }
 
-// secretForms returns the forms in which an error may contain a value: the value and each line that
-// is not very short, plain and quoted.
+// secretForms returns how an error may contain a value: all of it or a line that is not very short,
+// plain and quoted.
 func secretForms(value string) (all []string) {
 	const short = 6
 	for i, part := range append([]string{value}, strings.Split(value, "\n")...) {
@@ -135,8 +134,7 @@ func secretForms(value string) (all []string) {
 	return all
 }
 
-// redactError removes the Secret's variables from an error, because an API server that rejects an
-// object quotes its content. The result is final if another attempt cannot help.
+// redactError removes the Secret's variables: an API server that rejects an object quotes its content.
 func (a *providerManager) redactError(err error) error {
 	if err == nil {
 		return nil

@@ -21,12 +21,10 @@ import (
 )
 
 // reader is clusterctl's configuration in memory: a clusterctl.yaml, overridden by variables of a
-// Secret. Only a local run falls back to the environment. The daemon's environment and files are
-// not used.
+// Secret. Only a local run falls back to the environment.
 type reader struct {
-	values map[string]any
-	local  bool
-	// secretValues are the values of the Secret, for redaction.
+	values       map[string]any
+	local        bool
 	secretValues []string
 }
 
@@ -105,9 +103,8 @@ func (p *Kind) reader(ctx context.Context, c *task.Call, w *With) (*reader, erro
 	return r, nil
 }
 
-// writeKubeconfig writes a kubeconfig, because clusterctl's library only reads a file. It is in a
-// directory that only this user can read, and is deleted after the attempt, or after a crash by the
-// next attempt.
+// writeKubeconfig writes a file, because clusterctl's library only reads one. Only this user can
+// read it. After a crash the next attempt deletes it.
 func writeKubeconfig(c *task.Call, config *rest.Config) (path string, remove func(), err error) {
 	user := &clientcmdapi.AuthInfo{
 		Token: config.BearerToken, TokenFile: config.BearerTokenFile, Username: config.Username, Password: config.Password,

@@ -24,8 +24,8 @@ const (
 	gitHubAPI = "https://api.github.com/repos/"
 )
 
-// gitHubRepository reads the releases of a GitHub repository. The one of clusterctl's library
-// shares its cache between namespaces, reads responses without a limit, and retries for a minute.
+// gitHubRepository replaces clusterctl's, which shares its cache between namespaces, reads
+// responses without a limit, and retries for a minute.
 type gitHubRepository struct {
 	files
 	name       string // OWNER/REPOSITORY
@@ -52,8 +52,7 @@ func (r gitHubRepository) RootPath() string { return "." }
 
 func (r gitHubRepository) ComponentsPath() string { return r.components }
 
-// GetFile reads a file of a release without authentication, or with the token if the file is not
-// found.
+// GetFile reads a file of a release without authentication, or with the token if the file is not found.
 func (r gitHubRepository) GetFile(ctx context.Context, version, file string) ([]byte, error) {
 	content, err := r.get(ctx, gitHub+r.name+"/releases/download/"+url.PathEscape(version)+"/"+url.PathEscape(file), nil)
 	if err == nil || !errors.Is(err, errNotFound) {
@@ -86,7 +85,6 @@ func (r gitHubRepository) GetFile(ctx context.Context, version, file string) ([]
 	return nil, fmt.Errorf("release %s of %s%s has no file %s", version, gitHub, r.name, file)
 }
 
-// tag matches the tag of a version in the response to git ls-remote.
 var tag = regexp.MustCompile(`refs/tags/(v[0-9][0-9A-Za-z.+-]*)\n`)
 
 // GetVersions returns the tags that are versions. It uses git's protocol, which needs no token and

@@ -76,26 +76,20 @@ type provider struct {
 	stepKey string // the annotation of the inventory entry: the key of the step that installed it, "" for other clients
 }
 
-// label returns the value of the provider's label on its components. It is also the name of its
-// inventory entry.
+// label returns the provider's label on its components, also the name of its inventory entry.
 func (p provider) label() string { return clusterctlv1.ManifestLabel(p.Name, p.Type) }
 
 func (p provider) String() string { return p.label() + ":" + p.Version }
 
-// changeRecord is what Providers records before it acts.
 type changeRecord struct {
-	Cluster access.Pinned `json:"cluster,omitzero"`
-	// Before is the inventory as the run's first attempt found it.
-	Before []provider `json:"before,omitempty"`
-	// Install are the providers that were not installed.
+	Cluster access.Pinned   `json:"cluster,omitzero"`
+	Before  []provider      `json:"before,omitempty"`
 	Install []installRecord `json:"install,omitempty"`
-	// Upgrade are the providers that were installed in another version. Their Version is the new
-	// one.
+	// Upgrade are the providers that were installed in another version than their Version.
 	Upgrade []upgradeRecord `json:"upgrade,omitempty"`
 }
 
-// upgradeRecord keeps the earlier replicas of the provider's Deployments, because an upgrade begins
-// by scaling them down.
+// upgradeRecord keeps the earlier replicas, because an upgrade begins by scaling Deployments down.
 type upgradeRecord struct {
 	provider
 	Replicas map[string]int32 `json:"replicas,omitempty"`
@@ -111,7 +105,6 @@ type output struct {
 	Providers []provider `json:"providers"`
 }
 
-// requested returns the providers of the inputs in the order of their installation.
 func (w *With) requested() []provider {
 	var list []provider
 	for _, part := range w.parts() {
@@ -145,8 +138,7 @@ func (w *With) parts() []providerPart {
 	}
 }
 
-// Validate checks the names. In the daemon it rejects inputs that use files of the daemon's
-// machine.
+// Validate checks the names. In the daemon it rejects inputs that use files of the daemon's machine.
 func (p *Kind) Validate(with json.RawMessage) []workflow.Problem {
 	w, problems := task.Decode[With](with)
 	if len(problems) > 0 {
@@ -194,8 +186,8 @@ const overridesKey = "overridesFolder"
 
 type configURL struct{ field, url string }
 
-// configURLs returns the URLs that clusterctl reads from a configuration. It decodes the
-// configuration as clusterctl does, which accepts a list as a string, and fields in capitals.
+// configURLs decodes a configuration as clusterctl does, which accepts a list as a string, and
+// fields in capitals.
 func configURLs(config map[string]any) (urls []configURL, err error) {
 	type place struct {
 		URL string `json:"url"`
@@ -280,8 +272,7 @@ func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return json.Marshal(out)
 }
 
-// mergeEarlier adds the record of an earlier attempt: what that attempt installed must not count as
-// found.
+// mergeEarlier keeps what an earlier attempt installed from counting as found.
 func (now changeRecord) mergeEarlier(was changeRecord) changeRecord {
 	now.Before = was.Before
 	for _, p := range was.Install {

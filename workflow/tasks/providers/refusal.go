@@ -15,15 +15,14 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// refusals stops clusterctl's library when an API server rejects an object. Otherwise the library
-// retries for minutes and then only reports a timeout.
+// refusals stops clusterctl's library when an object is rejected. Otherwise it retries for minutes
+// and then only reports a timeout.
 type refusals struct {
 	mu   sync.Mutex
 	stop context.CancelFunc
 	err  error
 }
 
-// watch returns a context that ends with the first rejection.
 func (r *refusals) watch(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	r.mu.Lock()
@@ -56,8 +55,8 @@ func (r *refusals) override(err error) error {
 	return err
 }
 
-// refusalProxy makes every client of the library record rejections, and add the step's annotation
-// to the inventory entries that it creates.
+// refusalProxy makes the library's clients record rejections and annotate new inventory entries
+// with the step's key.
 type refusalProxy struct {
 	ctlcluster.Proxy
 	refusal *refusals

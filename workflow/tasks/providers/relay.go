@@ -15,7 +15,6 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// relayHeaderTimeout limits the wait for the header of a request.
 const relayHeaderTimeout = 10 * time.Second
 
 // relay starts a proxy of an API server on this machine, because clusterctl's library accepts

@@ -16,8 +16,8 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// undoUpgrades undoes upgrades that have not changed a version yet by restoring the replicas of
-// Deployments. It returns the upgrades that cannot be undone.
+// undoUpgrades restores the replicas of Deployments. It returns the upgrades that have already
+// changed a version or removed a Deployment.
 func (a *providerManager) undoUpgrades(ctx context.Context, record changeRecord, there map[string]provider) (tooFar []string, err error) {
 	before := make(map[string]provider)
 	for _, p := range record.Before {
@@ -59,9 +59,8 @@ func (a *providerManager) undoUpgrades(ctx context.Context, record changeRecord,
 	return tooFar, nil
 }
 
-// ownInstalls returns the record without providers that another client has installed since: their
-// inventory entries lack this run's annotation. A provider without an entry stays in the record,
-// because clusterctl writes the entry last and may have been interrupted.
+// ownInstalls drops providers that another client has installed since. It keeps one without an
+// inventory entry: clusterctl writes the entry last and may have been interrupted.
 func (a *providerManager) ownInstalls(record changeRecord, there map[string]provider) changeRecord {
 	record.Install = slices.DeleteFunc(slices.Clone(record.Install), func(p installRecord) bool {
 		entry, ok := there[p.label()]
@@ -74,8 +73,7 @@ func (a *providerManager) ownInstalls(record changeRecord, there map[string]prov
 	return record
 }
 
-// remove deletes the recorded providers in reverse order and waits until they are gone. It keeps
-// objects that existed before them.
+// remove deletes the recorded providers in reverse order, except objects that existed before them.
 func (a *providerManager) remove(ctx context.Context, record changeRecord, there []provider) error {
 	for _, p := range slices.Backward(record.Install) {
 		shared := slices.ContainsFunc(there, func(q provider) bool {
@@ -128,8 +126,7 @@ func (a *providerManager) removeOne(ctx context.Context, p installRecord, shared
 	}
 }
 
-// removeRank sorts controllers and webhooks first, then the objects that they work on, and the
-// namespace last.
+// removeRank sorts controllers and webhooks first, and the namespace last.
 func removeRank(u unstructured.Unstructured) int {
 	switch u.GetKind() {
 	case "Deployment", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":

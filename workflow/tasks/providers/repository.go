@@ -67,14 +67,13 @@ func (p *Kind) repositories(namespace string) ctlcluster.RepositoryClientFactory
 	}
 }
 
-// repositoryClient is the library's client, but substitutes the variables of components within the
-// limits of all templates.
+// repositoryClient substitutes the variables of components within the limits of all templates.
 type repositoryClient struct {
 	repository.Client
 	provider ctlconfig.Provider
 	config   ctlconfig.Client
-	// remote is set in the daemon and read without the library, because the library first reads an
-	// override: a file on the daemon's machine, at a path that contains the version.
+	// remote is set in the daemon and bypasses the library, which first reads an override: a file
+	// on the daemon's machine, at a path that contains the version.
 	remote repository.Repository
 }
 
@@ -129,7 +128,6 @@ func (c components) Get(ctx context.Context, options repository.ComponentsOption
 	})
 }
 
-// files reads the files of repositories for the tasks of a namespace.
 type files struct {
 	clusters  *access.Clusters
 	namespace string
@@ -207,8 +205,7 @@ func (f files) gitLab(ctx context.Context, u *url.URL, provider ctlconfig.Provid
 	return gitLabRepository{Repository: read, files: f, packages: "https://" + u.Host + strings.Join(parts[:8], "/"), header: header}, nil
 }
 
-// token returns a variable, or "" for a public repository. Like clusterctl, it also accepts the
-// name in the environment: github-token or GITHUB_TOKEN.
+// token returns "" for a public repository. Like clusterctl, it accepts github-token and GITHUB_TOKEN.
 func token(config ctlconfig.Client, name string) string {
 	for _, key := range []string{name, strings.ToUpper(strings.ReplaceAll(name, "-", "_"))} {
 		if value, err := config.Variables().Get(key); err == nil {

@@ -23,17 +23,16 @@ import (
 )
 
 const (
-	// celCost limits the cost of one evaluation. Building a text of 10 MiB by doubling reaches it,
-	// because each intermediate text in memory counts.
+	// celCost limits one evaluation. Building a text of 10 MiB by doubling reaches it.
 	celCost = 1_000_000
 	// celTime limits an evaluation, which can only be interrupted between the elements of a macro.
 	celTime = 5 * time.Second
-	// celValues limits the values of compared lists and maps: CEL cannot interrupt a comparison,
-	// and counts the same cost for short and long lists.
+	// celValues limits compared lists and maps: CEL cannot interrupt a comparison, and counts the
+	// same cost for short and long lists.
 	celValues = 100_000
-	// celPattern limits the bytes of a regular expression. celSteps limits the cost of a match: the
-	// bytes of the text times the instructions of the expression. CEL cannot interrupt a match, and
-	// counts only the bytes of an expression such as (a?){1000}.
+	// celPattern limits the bytes of a regular expression, and celSteps the cost of a match: bytes
+	// of text times instructions. CEL cannot interrupt a match, and counts only the bytes of an
+	// expression such as (a?){1000}.
 	celPattern = 1 << 10
 	celSteps   = 20_000_000
 )
@@ -46,9 +45,8 @@ type celProgram struct {
 	program cel.Program
 }
 
-// compileCEL compiles an expression with CEL's standard functions. It excludes the string
-// extension, whose replace and join can create a text larger than the memory from a short one, at a
-// cost that no limit counts.
+// compileCEL excludes CEL's string extension: replace and join can create a text larger than the
+// memory from a short one, at a cost that no limit counts.
 func compileCEL(text string) (*celProgram, error) {
 	env, err := cel.NewEnv(cel.Variable("object", cel.DynType), cel.OptionalTypes(), cel.CrossTypeNumericComparisons(true))
 	if err != nil {
@@ -68,7 +66,7 @@ func compileCEL(text string) (*celProgram, error) {
 	return &celProgram{text: text, program: program}, nil
 }
 
-// limitCost limits comparisons and matches. A short expression can create a list of 2^40 values
+// limitCost limits comparisons and matches: a short expression can create a list of 2^40 values
 // that takes no memory, because its parts are shared.
 func limitCost(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	call, ok := i.(interpreter.InterpretableCall)

@@ -14,14 +14,13 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Kind waits until objects are in a state. It also waits while they do not exist or the API server
-// is unreachable. It fails when the task's timeout has passed, or when an object that must become
-// ready reports a failure. It changes nothing, so its undo does nothing.
+// Kind waits until objects are in a state, also while they do not exist or the API server is
+// unreachable. It fails when the timeout has passed, or when an object that must become ready
+// reports a failure.
 type Kind struct {
 	Clusters *access.Clusters
-	// Evaluations limits the CEL expressions that are evaluated at once, because each may use a CPU
-	// for seconds; nil means no limit. The limit of running effects does not apply, because a
-	// waiting task does not count.
+	// Evaluations limits concurrent CEL expressions, each of which may use a CPU for seconds; nil
+	// means no limit. The limit of runs does not apply to waiting tasks.
 	Evaluations *fair.Slots
 }
 
