@@ -168,11 +168,13 @@ type (
 		Step   string          `json:"step,omitempty"`
 		Output json.RawMessage `json:"output,omitempty"`
 	}
+	// TaskSucceeded means that the last step of the task succeeded.
 	TaskSucceeded struct {
 		Task   string          `json:"task"`
 		Step   string          `json:"step,omitempty"`
 		Output json.RawMessage `json:"output,omitempty"`
 	}
+	// TaskFailed means that the task failed permanently.
 	TaskFailed struct {
 		Task    string                 `json:"task"`
 		Step    string                 `json:"step,omitempty"`
@@ -260,6 +262,7 @@ type (
 		// KeptReason is why the effect of the step was kept.
 		KeptReason string `json:"keptReason,omitempty"`
 	}
+	// UndoFailed means that the undo waits for an operator.
 	UndoFailed struct {
 		Task    string `json:"task"`
 		Step    string `json:"step,omitempty"`

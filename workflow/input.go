@@ -38,6 +38,7 @@ type (
 		Undo       json.RawMessage
 		Adopted    bool
 	}
+	// ActProgressed reports what an attempt is waiting for.
 	ActProgressed struct {
 		Task, Step string
 		Attempt    int

@@ -13,8 +13,8 @@ import (
 	"scute.dev/workflow/tasks/apply"
 )
 
-// expand replaces each Apply task with expand: true, and the needs for it. origin maps each
-// returned task to its index in the manifest.
+// expand replaces each Apply task with expand: true by one task per object, and adapts needs for
+// it. origin maps each returned task to its index in the manifest.
 func (e *Env) expand(ctx context.Context, namespace, name string, spec *v1alpha1.WorkflowRunSpec) (specs []v1alpha1.TaskSpec, origin []int, problems []workflow.Problem, err error) {
 	kind, ok := e.Kinds["Apply"].(*apply.Kind)
 	if !ok {

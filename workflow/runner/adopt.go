@@ -15,7 +15,8 @@ import (
 	"scute.dev/internal/supervise"
 )
 
-// harmlessEvents need no adoption unless they carry inputs or an output.
+// harmlessEvents do not change what a run does, so they need no adoption unless they carry inputs
+// or an output.
 var harmlessEvents = []string{
 	"paused", "resumed", "aborted", "rollback-started", "ended", "task-paused", "task-released", "edge-expired", "decided",
 }

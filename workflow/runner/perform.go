@@ -104,8 +104,8 @@ func (in inputs) fill() (json.RawMessage, error) {
 	return filled, nil
 }
 
-// isMissingOutput reports whether the inputs refer to an output that was not recorded, at least by
-// a failed attempt.
+// isMissingOutput reports whether the inputs refer to an output that was not recorded, or to a
+// field that a failed attempt did not output.
 func (in inputs) isMissingOutput(err error) bool {
 	var path *workflow.PathError
 	return errors.Is(err, workflow.ErrNoOutput) || errors.As(err, &path) && in.partial[path.Task]

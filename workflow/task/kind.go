@@ -197,7 +197,7 @@ type NamedWorkflow struct {
 	OnFailure []v1alpha1.HookSpec
 	// Diagnose are the inputs of a Diagnose handler for the tasks' objects; nil means no handler.
 	Diagnose json.RawMessage
-	// Kinds can only be used by its own steps.
+	// Kinds are available only to its own steps.
 	Kinds Kinds
 	// Read tries to read, before the run begins, what its tasks will read, and returns all
 	// problems. An error means that a cluster cannot be read now. May be nil.

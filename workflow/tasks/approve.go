@@ -8,9 +8,8 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// Approve waits for an operator: `scutectl decide run NAME --task T --action succeed --reason
-// "..."` continues the run, and `--action abort` or `--action rollback` ends it. The log records
-// the operator, the time and the reason, as for every decision.
+// Approve waits for an operator's decision: `scutectl decide run NAME --task T --action succeed
+// --reason "..."` continues the run.
 //
 // It waits as long as `timeout` and `totalTimeout` allow, by default forever. The run's deadline is
 // not extended meanwhile. Without a decision in time it fails, and `retry` or its failurePolicy

@@ -34,8 +34,8 @@ const (
 	// InstallClusterConfiguration installs the user's configuration. Undo: removes it.
 	InstallClusterConfiguration hook.Task[Paired, Paired] = "install-cluster-configuration"
 
-	// DeleteBootstrapCluster deletes the bootstrap cluster if this run created it, unless it still
-	// manages the cluster. Undo: creates it again, with its components.
+	// DeleteBootstrapCluster deletes the bootstrap cluster if this run created it. It fails while
+	// the bootstrap cluster still manages the cluster. Undo: creates it again, with its components.
 	DeleteBootstrapCluster hook.Task[Paired, Managed] = "delete-bootstrap-cluster"
 
 	// PostCreate does nothing. Bind hooks after the workflow to it; one writes the configuration.
@@ -93,8 +93,8 @@ const (
 	PreDelete hook.Task[Managed, Managed] = "pre-delete"
 
 	// DeleteCluster repeats the check of PreDelete and deletes the cluster on the bootstrap
-	// cluster. When all machines are gone, it deletes the objects of the template. It cannot be
-	// undone.
+	// cluster. When all machines are gone, it deletes the objects from which the cluster was
+	// created. It cannot be undone.
 	DeleteCluster hook.Task[Paired, Bootstrapped] = "delete-cluster"
 
 	// DeleteLastBootstrapCluster is DeleteBootstrapCluster after the management cluster is gone.

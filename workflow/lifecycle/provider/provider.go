@@ -22,12 +22,11 @@ type Cluster struct {
 	Variables            map[string]string `json:"variables,omitempty"`
 }
 
-// Rules for all methods of the interfaces below. A method is called with the context of one
-// attempt. It observes, does the missing work, waits until the result is in effect or the context
-// ends, and returns. After a failure, or a crash at any point, it is called again and continues. It
-// records a change before it makes it (Context's Perform and Record), and its undo uses these
-// records. The undo keeps everything that existed before the run. It is called even if nothing was
-// done yet.
+// Rules for all methods of the interfaces below: a method observes, does the missing work, waits
+// until the result is in effect or the context ends, and returns. After a failure, or a crash at
+// any point, it is called again. It records a change before it makes it (Context's Perform and
+// Record). Its undo uses these records, keeps everything that existed before the run, and is called
+// even if nothing was done yet.
 
 // ComponentInstaller installs the provider's controllers on a bootstrap cluster, or on a management
 // cluster that has none or some of them. It does not upgrade installed controllers.
@@ -57,9 +56,9 @@ type NetworkUpgrader interface {
 	RestoreNetworking(c *Context, on access.ClusterRef) error
 }
 
-// Converter converts a specification, and nothing else, to Cluster API objects in the order of
-// creation. It changes nothing. The first object of kind Cluster represents the cluster. Objects
-// without a namespace are created in that of the cluster.
+// Converter converts a specification to Cluster API objects in the order of creation. The result
+// depends only on the specification. The first object of kind Cluster represents the cluster.
+// Objects without a namespace are created in that of the cluster.
 type Converter interface {
 	ClusterObjects(c *Context, cluster Cluster) ([]*unstructured.Unstructured, error)
 }

@@ -154,8 +154,8 @@ func (t Target) WaitAvailable() error {
 	return t.wait("to be available", settled.State.Problems, checkPresent)
 }
 
-// wait polls until missing returns nothing or never fails. It retries failed reads, because API
-// servers restart while a cluster is created.
+// wait polls until missing returns nothing or the check never fails. It retries failed reads,
+// because API servers restart while a cluster is created.
 func (t Target) wait(what string, missing func(settled.State) []string, never func(settled.State, Cluster) error) error {
 	on, err := t.open()
 	if err != nil {
@@ -182,7 +182,7 @@ func checkPresent(s settled.State, spec Cluster) error {
 	}
 }
 
-// poll calls read until nothing is missing or it fails finally. Its error names what is missing.
+// poll calls read until nothing is missing or its error is final. The error names what is missing.
 // Meanwhile other runs may use this run's slot.
 func (t Target) poll(what string, read func() (missing []string, err error)) error {
 	last := "waiting for " + what

@@ -55,8 +55,8 @@ const (
 	// PreDelete does nothing. Bind hooks before the workflow to it.
 	PreDelete hook.Task[Managed, Managed] = "pre-delete"
 
-	// DeleteCluster deletes the cluster. When all machines are gone, it deletes the objects of the
-	// template. It cannot be undone.
+	// DeleteCluster deletes the cluster. When all machines are gone, it deletes the objects from
+	// which the cluster was created. It cannot be undone.
 	DeleteCluster hook.Task[Managed, Managed] = "delete-cluster"
 
 	// PostDelete does nothing. Bind hooks after the workflow to it.

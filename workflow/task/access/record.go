@@ -2,8 +2,8 @@ package access
 
 import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-// StepKeyAnnotation contains the key of the step that created an object. An undo deletes only
-// objects with its step's key.
+// StepKeyAnnotation contains the key of the step that created an object, so that an undo deletes
+// only objects of its step.
 const StepKeyAnnotation = "scute.dev/run"
 
 // StepKeyOf returns the key of the step that created an object; "" if no step did.

@@ -77,8 +77,8 @@ const pageTimeout = 10 * time.Second
 // Each calls fn for each selected object, page by page, because all objects may not fit into
 // memory. It does nothing if the kind does not exist.
 //
-// The context of fn ends when the page has been in memory for pageTimeout. The rest of the page is
-// then read again one by one, and fn is called with ctx.
+// The context of fn ends when the page has been in memory for pageTimeout. The object for which fn
+// then fails, and the rest of the page, are read again one by one, and fn is called with ctx.
 func (cl *Cluster) Each(ctx context.Context, s *ObjectSelector, namespace string, fn func(context.Context, *unstructured.Unstructured) error) error {
 	ref, known, err := cl.Qualify(ctx, s.ref(), namespace)
 	if err != nil || !known {

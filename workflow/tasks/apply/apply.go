@@ -18,13 +18,11 @@ import (
 
 // Kind applies Kubernetes objects with server-side apply, and waits until they are ready.
 //
-// It reads every object before it writes any, and records which objects it will create and the
-// state of those that it will change. The undo deletes exactly the objects that this run created,
-// and restores exactly the fields that this run changed and no other client has changed since. An
-// object that already matches its manifest is neither written nor rolled back.
+// It reads and records every object before it writes any. The undo deletes exactly the objects that
+// this run created, and restores exactly the fields that this run changed and no other client has
+// changed since. An object that already matches its manifest is neither written nor rolled back.
 //
-// The content of Secrets is never recorded: the undo returns an error for a Secret that was
-// changed.
+// The content of Secrets is never recorded: the undo returns an error for a changed Secret.
 type Kind struct {
 	Clusters *access.Clusters
 }

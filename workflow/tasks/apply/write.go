@@ -14,7 +14,8 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// errCreatedByOther means that observe found the object missing. The undo must not delete it.
+// errCreatedByOther means that another client created an object after observe. The undo must keep
+// it.
 var errCreatedByOther = errors.New("was created by another client just before this task created it")
 
 // errChangedByOther means that another client changed an object after observe recorded it.
@@ -94,7 +95,8 @@ func (w *applying) writeOne(ctx context.Context, item *workItem) error {
 	return nil
 }
 
-// checkUnchanged fails if an object has changed since observe: the record would blame this task.
+// checkUnchanged fails if an object has changed since observe, because the record would attribute
+// that change to this task.
 func (w *applying) checkUnchanged(ctx context.Context, item *workItem) error {
 	live, err := w.cluster.Find(ctx, item.ref)
 	if err != nil {

@@ -18,12 +18,11 @@ import (
 )
 
 // Kind deletes objects and waits until they are gone. Objects that do not exist count as deleted.
+// Later attempts keep an object that was created again under the name of a deleted one.
 //
-// If an object is created again under the name of a deleted one, later attempts keep it.
-//
-// Kind records the objects before it deletes them, so that the undo can create them again: with new
-// UIDs, without status, and without dependents that were deleted with them. It does not record
-// Secrets and objects larger than 256 KiB; their undo returns an error.
+// The undo creates the objects again, with new UIDs, without status, and without dependents that
+// were deleted with them. It returns an error for Secrets and objects larger than 256 KiB, which
+// are not recorded.
 type Kind struct {
 	Clusters *access.Clusters
 }

@@ -23,11 +23,11 @@ import (
 // Kind collects evidence of a failure: objects, their conditions, events, and the logs of pods that
 // are not ready or have restarted. It is meant for hooks.onFailure, and can also be a task.
 //
-// In a local run it writes files; in the daemon it writes one ConfigMap beside the WorkflowRun.
-// Both are limited in size, and the output reports how much was omitted. Of Secrets it collects
-// only the keys, and it redacts values that look like a key, a token or a password.
+// In a local run it writes files, in the daemon one ConfigMap beside the WorkflowRun, both of
+// limited size. It collects only the keys of Secrets, and redacts values that look like a key, a
+// token or a password.
 //
-// It is best effort: errors.txt lists what could not be collected. Undo does nothing.
+// It is best effort: errors.txt lists what could not be collected.
 type Kind struct {
 	Clusters *access.Clusters
 }

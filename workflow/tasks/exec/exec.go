@@ -21,17 +21,13 @@ import (
 
 // Kind runs a command on the machine of this process.
 //
-// The environment variables SCUTE_RUN, SCUTE_TASK, SCUTE_ATTEMPT and SCUTE_KEY identify the
-// attempt; the key is the same for all attempts. SCUTE_INPUTS names a file with a JSON object that
-// maps the name of each needed task to its output. The JSON (at most 64 KiB) that the command
-// writes to the file SCUTE_OUTPUT is the output of the task. A failure handler reads the failure
-// from the file SCUTE_FAILURE.
+// The variables SCUTE_RUN, SCUTE_TASK, SCUTE_ATTEMPT and SCUTE_KEY identify the attempt; the key is
+// the same for all attempts. The file SCUTE_INPUTS maps the name of each needed task to its output,
+// and SCUTE_FAILURE describes the failure to a failure handler. JSON that the command writes to the
+// file SCUTE_OUTPUT is the output of the task.
 //
-// When an attempt is interrupted, all processes of the command's group get SIGTERM, and SIGKILL 10
-// s later. On Linux the command is also killed when scute is killed. Processes that a successful
-// command started keep running.
-//
-// The manifest defines the inverse: `undo: {command: [...]}`.
+// When an attempt is interrupted, the command's process group gets SIGTERM, and SIGKILL 10 s later.
+// On Linux the command is also killed when scute is killed.
 type Kind struct {
 	// Enabled must be set, or else anyone who may create a WorkflowRun could run commands in the daemon.
 	Enabled bool

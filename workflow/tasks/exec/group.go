@@ -15,7 +15,8 @@ func runGroup(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
 	cmd.SysProcAttr = groupAttributes()
 	started, done := make(chan error, 1), make(chan error, 1)
 	go func() {
-		// The parent-death signal is sent when the thread that started the child ends, so keep this thread.
+		// Keep this thread: the child gets its parent-death signal when the thread that started it
+		// ends.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := cmd.Start()

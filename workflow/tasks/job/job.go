@@ -26,11 +26,10 @@ import (
 
 // Kind runs a Kubernetes Job until it ends.
 //
-// If an interrupted attempt left an unfinished Job of this step, the next attempt waits for it. It
-// deletes a Job with other inputs, which an operator has corrected since. After a failed Job it
-// creates another one. An attempt that times out deletes its Job; a cancelled attempt keeps it for
-// the next one. When a Job fails, the ends of its pods' logs are kept. The undo deletes all Jobs of
-// the step.
+// If an interrupted attempt left an unfinished Job of this step, the next attempt waits for it, or
+// deletes it if an operator has changed the inputs. After a failed Job it creates another one. An
+// attempt that times out deletes its Job; a cancelled attempt keeps it for the next one. The undo
+// deletes all Jobs of the step.
 type Kind struct {
 	Clusters *access.Clusters
 }

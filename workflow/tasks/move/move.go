@@ -17,17 +17,15 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Kind moves Cluster API clusters from one management cluster to another. It runs a complete Move,
-// with acknowledged pauses, a plan, a verification, and every step in the log.
+// Kind moves Cluster API clusters to another management cluster with a complete Move.
 //
-// In a local run this process drives the move, as a separate aggregate in the run's log. In the
-// daemon the Kind creates a Move resource with the run's ServiceAccount, and waits until it ends.
+// A local run drives the move in this process, as a separate aggregate in the run's log. In the
+// daemon the Kind creates a Move resource with the run's ServiceAccount and waits until it ends.
 //
 // An attempt that is cancelled, times out or dies does not end the move: the next attempt continues
 // it. It begins another move only if the last one was rolled back or rejected.
 //
-// The undo rolls back a move that has not been verified. It does not move clusters back after that:
-// set `undo: {kind: Move, with: ...}`, with from and to exchanged.
+// The undo rolls back a move that has not been verified. It never moves clusters back after that.
 type Kind struct {
 	Clusters *access.Clusters
 	// Log and Incarnation, the name of this process in the log, are for local runs.

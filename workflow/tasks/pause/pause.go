@@ -22,13 +22,12 @@ import (
 
 // Kind pauses the controllers of Cluster API, Flux and EKS Anywhere during a run.
 //
-// Before it pauses an object, it records the object's pause state and who set it. An object that
-// was already paused is not changed and stays paused. The engine undoes a Pause at the end of every
-// run, whatever the outcome; a Resume task does it earlier.
+// It records each object's pause state first. An object that was already paused stays unchanged.
+// The engine undoes a Pause at the end of every run, whatever the outcome; a Resume task does it
+// earlier.
 //
-// Only Cluster API's controllers acknowledge a pause. For Flux and EKS Anywhere, the Pause waits
-// until no work is in progress on their objects and they no longer change. The output lists these
-// as settled, not as acknowledged.
+// Only Cluster API's controllers acknowledge a pause. Objects of Flux and EKS Anywhere count as
+// settled when no work is in progress on them and they no longer change.
 type Kind struct {
 	Clusters *access.Clusters
 }

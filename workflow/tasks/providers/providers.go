@@ -21,12 +21,10 @@ import (
 
 // Kind installs and upgrades Cluster API providers with clusterctl's library and repositories.
 //
-// It skips providers that clusterctl's inventory lists in the requested version. Before it acts, it
-// records the inventory and the providers to install. The undo of an install removes exactly the
-// providers that this run installed. It keeps objects that existed before, such as a namespace or
-// the definitions of an earlier install. It also keeps a provider that another client installed
-// between two attempts: its inventory entry lacks the run's annotation. The undo of an upgrade
-// fails once the upgrade has changed something, because components cannot be downgraded.
+// The undo of an install removes exactly the providers that this run installed: their inventory
+// entries have the run's annotation. It keeps objects that existed before, such as the definitions
+// of an earlier install. The undo of an upgrade fails once the upgrade has changed something,
+// because components cannot be downgraded.
 type Kind struct {
 	Clusters *access.Clusters
 

@@ -18,12 +18,12 @@ import (
 const relayHeaderTimeout = 10 * time.Second
 
 // relay starts a proxy of an API server on this machine, because clusterctl's library accepts
-// neither a dialer nor a transport. The proxy forwards every request with the guard and the
-// credentials of config. Its path is random, so that only this process can use it.
+// neither a dialer nor a transport. The proxy forwards requests with the guard and the credentials
+// of config. Its path is random, so that only this process can use it. It rejects redirects, which
+// the library would follow without a check.
 //
-// A redirect is an error, because the library would follow it without a check. relay calls cut with
-// the error of a response that ended early, which the library only sees as a closed connection, and
-// with nil after a complete response.
+// It calls cut with the error of a response that ended early, which the library only sees as a
+// closed connection, and with nil after a complete response.
 func relay(config *rest.Config, cut func(error)) (served *rest.Config, stop func(), err error) {
 	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {

@@ -28,9 +28,9 @@ const (
 	fileTimeout  = time.Minute
 )
 
-// repositories returns a factory of repositories for clusterctl's library and the tasks of a
-// namespace. In the daemon it enforces the allowed addresses, however the configuration is written:
-// https only, and only addresses that an HTTP task may reach.
+// repositories returns a factory of repositories for clusterctl's library. However the
+// configuration is written, the daemon uses only https, and only addresses that an HTTP task may
+// reach.
 //
 // Files are not cached for other tasks, because they may have been read with the token of another
 // namespace.
