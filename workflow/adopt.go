@@ -199,7 +199,7 @@ func (s *State) keepUndoOrder(old *State) {
 	}
 }
 
-// isBelow reports whether to is reachable from from in the undo order.
+// isBelow reports whether the task to comes below the task from in the order of undos.
 func (s *State) isBelow(from, to int) bool {
 	seen := map[int]bool{from: true}
 	for queue := []int{from}; len(queue) > 0; queue = queue[1:] {
