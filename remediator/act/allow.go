@@ -14,12 +14,12 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// errGone means that the object of an action is gone, or that another object has its name.
+// errGone means that the object of an action is gone or another object has its name.
 var errGone = errors.New("gone")
 
-// whenGone returns nil for an object that is gone, because there is nothing to undo. If the action
-// requests something (asking), it returns ErrPreconditionFailed, because the object of the decision
-// no longer exists. It returns other errors unchanged.
+// whenGone returns nil if the object is gone, because there is nothing to undo. If the action
+// requests something (asking), it returns ErrPreconditionFailed instead. It returns other errors
+// unchanged.
 func (d *execution) whenGone(err error, asking bool, why string) error {
 	switch {
 	case !errors.Is(err, errGone) && !apierrors.IsNotFound(err):
@@ -32,7 +32,7 @@ func (d *execution) whenGone(err error, asking bool, why string) error {
 }
 
 // checkAllowed reads the Machine, its owner and its Cluster again, except atHand, which the caller
-// has read. It returns an error if any of them forbids a step that starts or advances a
+// has just read. It returns an error if any of them forbids a step that starts or advances a
 // replacement.
 func (d *execution) checkAllowed(ctx context.Context, atHand client.Object) error {
 	if err := d.checkMachine(ctx, atHand); err != nil {
@@ -118,8 +118,7 @@ func (d *execution) machineKey() types.NamespacedName {
 	return types.NamespacedName{Namespace: d.facts.Owner.Namespace, Name: d.Machine.Name}
 }
 
-// machine reads the Machine. It returns errGone if the Machine is gone, or if another Machine has
-// its name.
+// machine returns errGone if the Machine is gone or another Machine has its name.
 func (d *execution) machine(ctx context.Context) (*clusterv1.Machine, error) {
 	m := &clusterv1.Machine{}
 	switch err := d.get(ctx, d.machineKey(), m); {
@@ -132,8 +131,7 @@ func (d *execution) machine(ctx context.Context) (*clusterv1.Machine, error) {
 	}
 }
 
-// hasAnnotation reports whether an annotation is set, whatever its value, because Cluster API reads
-// most annotations in this way.
+// hasAnnotation ignores the value, as Cluster API does for most annotations.
 func hasAnnotation(o client.Object, annotation string) bool {
 	_, there := o.GetAnnotations()[annotation]
 	return there

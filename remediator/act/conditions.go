@@ -13,8 +13,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// handOver sets the two conditions on which an owner remediates a machine itself, by deleting it
-// first. Owners of this version do not remediate because of a condition of the older contract.
+// handOver sets the two conditions that make an owner remediate a machine itself, by deleting it
+// first. Owners of this version ignore the conditions of the v1beta1 contract.
 func (d *execution) handOver(ctx context.Context) error {
 	if _, err := d.kind(); err != nil {
 		return err
@@ -40,8 +40,8 @@ func (d *execution) handOver(ctx context.Context) error {
 	})
 }
 
-// report sets the condition by which an owner knows that a machine is unhealthy. It does not ask
-// the owner to remediate the machine.
+// report sets the condition that tells an owner that a machine is unhealthy. It does not ask the
+// owner to remediate.
 func (d *execution) report(ctx context.Context) error {
 	return d.updateMachine(ctx, d.patchStatus, true, func(m *clusterv1.Machine) error {
 		if isUnhealthy(m) {
@@ -55,7 +55,6 @@ func (d *execution) report(ctx context.Context) error {
 	})
 }
 
-// setUnhealthy sets HealthCheckSucceeded to False, if it is not.
 func setUnhealthy(m *clusterv1.Machine) {
 	if isUnhealthy(m) {
 		return
@@ -66,9 +65,9 @@ func setUnhealthy(m *clusterv1.Machine) {
 	})
 }
 
-// checkNoneDeleting returns an error if another machine of the control plane is being deleted. The
-// decision did not know of that deletion: the owner would delete this machine right after it,
-// although there is no surplus machine then.
+// checkNoneDeleting returns an error if another machine of the control plane is being deleted,
+// which the decision did not know. The owner would delete this machine right after it, without a
+// surplus machine.
 func (d *execution) checkNoneDeleting(ctx context.Context, m *clusterv1.Machine) error {
 	if !util.IsControlPlaneMachine(m) {
 		return nil
@@ -89,8 +88,7 @@ func (d *execution) checkNoneDeleting(ctx context.Context, m *clusterv1.Machine)
 	return nil
 }
 
-// withdraw removes the request to remediate from a Machine that its owner is not deleting yet. The
-// machine stays unhealthy.
+// withdraw removes the request to remediate, unless the Machine is being deleted. The machine stays unhealthy.
 func (d *execution) withdraw(ctx context.Context) error {
 	return d.updateMachine(ctx, d.patchStatus, false, func(m *clusterv1.Machine) error {
 		if m.DeletionTimestamp == nil {
@@ -100,9 +98,9 @@ func (d *execution) withdraw(ctx context.Context) error {
 	})
 }
 
-// setHealthy sets the conditions that a health check sets on a healthy Machine, in both condition
-// formats. Owners write the older conditions too, and a client that still reads them would
-// otherwise see a broken machine forever.
+// setHealthy sets the conditions that a health check sets on a healthy Machine. Owners write
+// v1beta1 conditions too, and a client that reads them would otherwise see a broken machine
+// forever.
 func (d *execution) setHealthy(ctx context.Context) error {
 	return d.updateMachine(ctx, d.patchStatus, false, func(m *clusterv1.Machine) error {
 		meta.RemoveStatusCondition(&m.Status.Conditions, clusterv1.MachineOwnerRemediatedCondition)
@@ -118,7 +116,7 @@ func (d *execution) setHealthy(ctx context.Context) error {
 	})
 }
 
-// setHealthyV1Beta1 sets the v1beta1 conditions of a healthy Machine, if an owner has written them.
+// setHealthyV1Beta1 updates the v1beta1 conditions, if an owner has written them.
 func setHealthyV1Beta1(m *clusterv1.Machine) {
 	older := slices.DeleteFunc(m.GetV1Beta1Conditions(), func(c clusterv1.Condition) bool { //nolint:staticcheck // deprecated, but still read by tools
 		return c.Type == clusterv1.MachineOwnerRemediatedV1Beta1Condition

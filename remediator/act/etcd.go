@@ -8,22 +8,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// etcdTimeout bounds moving the leadership, and disarming an alarm, by all ways to reach etcd. Each
-// way is tried once, because another member may be the better leader at the next reconciliation.
+// etcdTimeout bounds moving the leadership and disarming an alarm by all routes. Each route is
+// tried once, because another member may be the better leader at the next reconciliation.
 const etcdTimeout = 20 * time.Second
 
-// Etcd changes the etcd of a workload cluster, which it reaches through the given nodes.
+// Etcd changes the etcd of a workload cluster. It reaches the members through the given nodes.
 type Etcd interface {
-	// MoveLeader moves the leadership to the member of a node. It does nothing if that member leads already.
+	// MoveLeader moves the leadership to the member of a node. It does nothing if that member already leads.
 	MoveLeader(ctx context.Context, cluster types.NamespacedName, nodes []string, to string) error
-	// Defragment defragments the member of a node, unless its database has less than size bytes. It
-	// returns when the member has finished.
+	// Defragment defragments the member of a node if its database has at least size bytes, and
+	// waits until the member has finished.
 	Defragment(ctx context.Context, cluster types.NamespacedName, nodes []string, node string, size int64) error
-	// Disarm disarms the alarm NOSPACE of all members.
+	// Disarm disarms the NOSPACE alarms of all members.
 	Disarm(ctx context.Context, cluster types.NamespacedName, nodes []string) error
 }
 
-// onEtcd performs an action on etcd, which only a control plane has.
 func onEtcd(perform performer) performer {
 	return func(d *execution, ctx context.Context) error {
 		switch {
@@ -43,7 +42,7 @@ func (d *execution) moveLeader(ctx context.Context, to string) error {
 	return d.Etcd.MoveLeader(ctx, d.clusterKey(), d.facts.Nodes(), to)
 }
 
-// moveLeadership moves the leadership of etcd to a member that stays, before the machine of the leader is removed.
+// moveLeadership moves the leadership of etcd to a member that stays, before the leader's machine is removed.
 func (d *execution) moveLeadership(ctx context.Context) error {
 	if err := d.checkAllowed(ctx, nil); err != nil {
 		return err
@@ -51,9 +50,8 @@ func (d *execution) moveLeadership(ctx context.Context) error {
 	return d.moveLeader(ctx, d.Value)
 }
 
-// defragment defragments one member of etcd. If the member leads and another member can lead, it
-// moves the leadership first. It reads again whether the Machine, its owner and its Cluster permit
-// the action.
+// defragment defragments one member of etcd. If the member leads and another can lead, it first
+// moves the leadership.
 func (d *execution) defragment(ctx context.Context) error {
 	if err := d.checkAllowed(ctx, nil); err != nil {
 		return err

@@ -22,11 +22,10 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// ErrPreconditionFailed means that another client changed the object of an action after the
-// decision. Nothing was written. The caller must observe again, not retry.
+// ErrPreconditionFailed means that another client changed an object after the decision. Nothing was
+// written. The caller must observe again instead of retrying.
 var ErrPreconditionFailed = errors.New("the state has changed since the decision")
 
-// preconditionFailed returns an ErrPreconditionFailed with what was found.
 func preconditionFailed(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrPreconditionFailed, fmt.Sprintf(format, args...))
 }
@@ -36,15 +35,14 @@ const performTimeout = time.Minute
 
 // Executor performs actions on the management cluster.
 type Executor struct {
-	// Client accesses the management cluster. It must not cache, because an action depends on what it reads.
+	// Client must not cache, because an action depends on what it reads.
 	Client client.Client
-	// Etcd changes the etcd of workload clusters. If nil, actions on etcd fail.
+	// Etcd changes the etcd of workload clusters. If it is nil, actions on etcd fail.
 	Etcd Etcd
 }
 
-// Perform performs one action on the owner of the facts. It uses only names and identities in the
-// facts, and reads everything else again. ErrPreconditionFailed means that nothing was written
-// because a precondition has changed.
+// Perform performs one action on the owner of the facts. It uses only names and UIDs of the facts
+// and reads everything else again. ErrPreconditionFailed means that nothing was written.
 func (e *Executor) Perform(ctx context.Context, f *remediator.Facts, a remediator.Action) error {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(a.Timeout, performTimeout))
 	defer cancel()
@@ -62,7 +60,6 @@ type execution struct {
 
 type performer func(*execution, context.Context) error
 
-// performers has the performer of each type of action.
 var performers = map[remediator.ActionType]performer{
 	remediator.SetUnhealthy:     annotating(v1alpha1.UnhealthyAnnotation, true),
 	remediator.SetNeeded:        annotating(object.NeededAnnotation, false),
@@ -88,15 +85,16 @@ var performers = map[remediator.ActionType]performer{
 }
 
 const (
-	callTimeout = 10 * time.Second // timeout of one attempt
-	// After a conflict, the object is read again after firstConflict, then at longer intervals up to lastConflict.
+	callTimeout = 10 * time.Second // of one attempt
+	// firstConflict and lastConflict are the first and longest delay before an object is read again
+	// after a conflict.
 	firstConflict, lastConflict = 25 * time.Millisecond, 500 * time.Millisecond
 
-	maxConflict = 10 // enough for a controller that writes in between, but not for one that never stops
+	maxConflict = 10 // enough for a controller that writes occasionally, too few for one that never stops
 )
 
-// call makes one call with a timeout for each attempt. It retries only if that can help: refusals
-// of the server (403, 404, 409, 422) are returned at once.
+// call makes one call with a timeout for each attempt. It retries only transient errors: 403, 404,
+// 409 and 422 are returned at once.
 func call(ctx context.Context, what string, do func(context.Context) error) error {
 	if err := kube.Retry(ctx, callTimeout, do); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
@@ -104,12 +102,11 @@ func call(ctx context.Context, what string, do func(context.Context) error) erro
 	return nil
 }
 
-// get reads an object live. The error for a missing object is apierrors.IsNotFound.
+// get reads an object. For a missing object, apierrors.IsNotFound(err) holds.
 func (e *Executor) get(ctx context.Context, key types.NamespacedName, into client.Object) error {
 	return call(ctx, "reading "+key.String(), func(ctx context.Context) error { return e.Client.Get(ctx, key, into) })
 }
 
-// patcher sends a patch of an object, or of its status.
 type patcher func(context.Context, client.Object, client.Patch) error
 
 func (e *Executor) patch(ctx context.Context, object client.Object, patch client.Patch) error {
@@ -120,13 +117,13 @@ func (e *Executor) patchStatus(ctx context.Context, object client.Object, patch 
 	return e.Client.Status().Patch(ctx, object, patch, client.FieldOwner(kube.FieldManager))
 }
 
-// change reads an object live, lets amend change it, and patches only what amend changed, only in
-// the version that amend received. After a conflict, it calls amend again with the current object;
-// so a lost response causes no second write. It writes nothing if amend fails or changes nothing.
-// kind only determines the kind and version to read.
+// change reads an object, calls amend, and patches only what amend changed, only in the version
+// that amend received. After a conflict it calls amend again with the current object, so a lost
+// response causes no second write. It writes nothing if amend fails or changes nothing. kind
+// determines only the kind and version to read.
 func change[T client.Object](ctx context.Context, e *Executor, key types.NamespacedName, kind T, send patcher, amend func(T) error) error {
 	return retryOnConflict(ctx, func() error {
-		object := deepCopy(kind) // decoding into an object that was read before would keep removed fields
+		object := deepCopy(kind) // decoding into a used object would keep removed fields
 		if err := e.get(ctx, key, object); err != nil {
 			return err
 		}
@@ -156,8 +153,7 @@ func deepCopy[T client.Object](object T) T {
 	return object.DeepCopyObject().(T) //nolint:errcheck,forcetypeassert // a copy has the type of the original
 }
 
-// retryOnConflict retries after conflicts, with a short and growing delay and a limited number of
-// times. retry.RetryOnConflict of client-go returns nil if the context ends.
+// retryOnConflict replaces retry.RetryOnConflict of client-go, which returns nil if the context ends.
 func retryOnConflict(ctx context.Context, once func() error) error {
 	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(firstConflict), backoff.WithMaxInterval(lastConflict))
 	return backoff.Retry(func() error {
@@ -182,7 +178,7 @@ func (d *execution) ownerKey() types.NamespacedName {
 	return types.NamespacedName{Namespace: d.facts.Owner.Namespace, Name: d.facts.Owner.Name}
 }
 
-// owner reads the owner. It returns nil if the owner is gone, or another object has its name.
+// owner returns nil if the owner is gone or another object has its name.
 func (d *execution) owner(ctx context.Context) (ownerkind.Owner, error) {
 	kind, err := d.kind()
 	if err != nil {
@@ -200,7 +196,6 @@ func (d *execution) owner(ctx context.Context) (ownerkind.Owner, error) {
 	return owner, nil
 }
 
-// updateOwner changes the owner. If the owner is gone, there is nothing to undo, and nothing to request from it.
 func (d *execution) updateOwner(ctx context.Context, asking bool, amend func(ownerkind.Owner) error) error {
 	kind, err := d.kind()
 	if err != nil {
@@ -220,7 +215,7 @@ func (d *execution) ownerGone() string {
 	return fmt.Sprintf("the %s %s is gone, or another one has its name", d.facts.Owner.Kind, d.facts.Owner.Name)
 }
 
-// touch sets or removes an annotation that only serves to trigger the owner's controller.
+// touch sets or removes an annotation whose only purpose is to trigger the owner's controller.
 func (d *execution) touch(ctx context.Context) error {
 	return d.updateOwner(ctx, d.Value != "", func(o ownerkind.Owner) error {
 		annotate(o, object.TouchAnnotation, d.Value)

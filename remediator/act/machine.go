@@ -19,7 +19,7 @@ import (
 
 const machineGone = "the machine is gone, or another one has its name"
 
-// updateMachine changes the Machine, or with patchStatus its status.
+// updateMachine changes the Machine or, with patchStatus, its status.
 func (d *execution) updateMachine(ctx context.Context, send patcher, asking bool, amend func(*clusterv1.Machine) error) error {
 	err := change(ctx, d.Executor, d.machineKey(), &clusterv1.Machine{}, send, func(m *clusterv1.Machine) error {
 		if m.UID != d.Machine.UID {
@@ -30,7 +30,8 @@ func (d *execution) updateMachine(ctx context.Context, send patcher, asking bool
 	return d.whenGone(err, asking, machineGone)
 }
 
-// annotating sets an annotation of the Machine to the action's value. If required, the Machine must exist.
+// annotating sets an annotation of the Machine to the action's value. If required, setting it fails
+// when the Machine is gone.
 func annotating(key string, required bool) performer {
 	return func(d *execution, ctx context.Context) error {
 		return d.updateMachine(ctx, d.patch, required && d.Value != "", func(m *clusterv1.Machine) error {
@@ -40,8 +41,8 @@ func annotating(key string, required bool) performer {
 	}
 }
 
-// setDelete sets or removes scute's delete annotation. It does not change the annotation of another
-// author, who wants the deletion.
+// setDelete sets or removes scute's delete annotation. It keeps an annotation of another author,
+// who wants the deletion.
 func (d *execution) setDelete(ctx context.Context) error {
 	on := d.Value != ""
 	return d.updateMachine(ctx, d.patch, on, func(m *clusterv1.Machine) error {
@@ -50,7 +51,7 @@ func (d *execution) setDelete(ctx context.Context) error {
 		case !on && have == remediator.DeleteValue:
 			annotate(m, clusterv1.DeleteMachineAnnotation, "")
 			return nil
-		case !on, there, !m.DeletionTimestamp.IsZero(): // a machine that is being deleted needs no annotation
+		case !on, there, !m.DeletionTimestamp.IsZero(): // no annotation is needed during a deletion
 			return nil
 		}
 		if err := d.checkAllowed(ctx, m); err != nil {
@@ -61,9 +62,9 @@ func (d *execution) setDelete(ctx context.Context) error {
 	})
 }
 
-// skipping sets an annotation that lets the deletion of the machine continue without draining the
-// node or detaching its volumes. Changing the timeouts of the Machine would have the same effect,
-// but its owner resets them to the timeouts of its template, even during the deletion.
+// skipping sets an annotation that lets a deletion continue without draining the node or detaching
+// its volumes. Changing the Machine's timeouts would not work: its owner resets them to those of
+// its template, even during the deletion.
 func skipping(annotation string) performer {
 	return func(d *execution, ctx context.Context) error {
 		return d.updateMachine(ctx, d.patch, false, func(m *clusterv1.Machine) error {
@@ -109,8 +110,8 @@ func (d *execution) setClonedFrom(ctx context.Context) error {
 	return d.whenGone(err, d.Value != "", "the machine's infrastructure machine is gone")
 }
 
-// infrastructure returns the name and kind of the machine's infrastructure machine, in the version
-// that the API server prefers because annotations are the same in all.
+// infrastructure returns the name and kind of the infrastructure machine, in the API server's
+// preferred version because annotations are the same in all.
 func (d *execution) infrastructure(m *clusterv1.Machine) (*metav1.PartialObjectMetadata, error) {
 	ref := m.Spec.InfrastructureRef
 	mapping, err := d.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: ref.APIGroup, Kind: ref.Kind})
@@ -123,7 +124,6 @@ func (d *execution) infrastructure(m *clusterv1.Machine) (*metav1.PartialObjectM
 	return infra, nil
 }
 
-// setTrigger sets the annotation of a rollout trigger to the action's value.
 func (d *execution) setTrigger(ctx context.Context, m *clusterv1.Machine, o client.Object, annotation string, trigger remediator.RolloutTrigger) error {
 	have := o.GetAnnotations()[annotation]
 	if have == d.Value {
@@ -136,9 +136,9 @@ func (d *execution) setTrigger(ctx context.Context, m *clusterv1.Machine, o clie
 	return nil
 }
 
-// checkTrigger returns an error if a trigger must not be set to its value. Restoring a trigger, or
-// a value that changes nothing for the owner, is always allowed. Outdating a machine that is up to
-// date starts its replacement.
+// checkTrigger returns an error if a trigger must not be set to its value. Restoring a trigger is
+// always allowed, and so is a value that changes nothing for the owner. A value that makes an
+// up-to-date machine outdated starts its replacement.
 func (d *execution) checkTrigger(ctx context.Context, m *clusterv1.Machine, trigger remediator.RolloutTrigger, have string) error {
 	if d.Value == "" {
 		return nil

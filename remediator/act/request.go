@@ -20,8 +20,8 @@ import (
 // RequestFinalizer keeps a request until its remediation has ended.
 const RequestFinalizer = "scute.dev/remediation"
 
-// createRequest creates the Machine's SurgeRemediation. If one exists, usually of a
-// MachineHealthCheck, it adds the finalizer to it.
+// createRequest creates the Machine's SurgeRemediation. If one exists, usually from a
+// MachineHealthCheck, it adds the finalizer.
 func (d *execution) createRequest(ctx context.Context) error {
 	const gone = "the machine is gone, or is being deleted"
 	m, err := d.machine(ctx)
@@ -44,7 +44,7 @@ func (d *execution) createRequest(ctx context.Context) error {
 		return err
 	}
 	err = d.create(ctx, request)
-	if apierrors.IsAlreadyExists(err) { // a health check was faster, or the response to a first attempt was lost
+	if apierrors.IsAlreadyExists(err) { // a MachineHealthCheck was faster, or the response to a first attempt was lost
 		return d.addFinalizer(ctx, m)
 	}
 	return err
@@ -63,8 +63,8 @@ func (d *execution) addFinalizer(ctx context.Context, m *clusterv1.Machine) erro
 	})
 }
 
-// copyOrders copies an operator's abort and hold from an earlier request, once: what is removed
-// afterwards is not restored. It keeps a hold that the request already has.
+// copyOrders copies an operator's abort and hold from an earlier request. It does so once, so that
+// what an operator removes later is not restored. It keeps a hold that the request already has.
 func (d *execution) copyOrders(r *v1alpha1.SurgeRemediation) error {
 	if _, done := r.Annotations[object.CarriedAnnotation]; done || d.Value == "" {
 		return nil
@@ -81,7 +81,7 @@ func (d *execution) copyOrders(r *v1alpha1.SurgeRemediation) error {
 	return nil
 }
 
-// requestedSpec returns the value of the action: the spec that an operator wrote on a request.
+// requestedSpec decodes the value of the action: the spec that an operator wrote on a request.
 func (d *execution) requestedSpec() (requestedSpec v1alpha1.SurgeRemediationSpec, err error) {
 	if d.Value == "" {
 		return requestedSpec, nil
@@ -92,10 +92,10 @@ func (d *execution) requestedSpec() (requestedSpec v1alpha1.SurgeRemediationSpec
 	return requestedSpec, nil
 }
 
-// deleteRequest deletes the Machine's request and removes its finalizer. The request stays if the
-// Machine is unhealthy (again) by its condition, because a MachineHealthCheck only reports a
-// machine as healthy if its request exists. It also stays until the log has the latest change of an
-// operator: an abort or hold that was removed, or the first abort or hold on the request.
+// deleteRequest deletes the Machine's request and removes its finalizer. It keeps the request while
+// the Machine's condition is unhealthy, because a MachineHealthCheck reports a machine as healthy
+// only if its request exists. It also keeps it until the log has the operator's latest change of
+// the hold or abort.
 func (d *execution) deleteRequest(ctx context.Context) error {
 	r := &v1alpha1.SurgeRemediation{}
 	if err := d.get(ctx, d.machineKey(), r); err != nil {
@@ -137,8 +137,8 @@ func (d *execution) deleteRequest(ctx context.Context) error {
 	return client.IgnoreNotFound(err)
 }
 
-// ordersRemoved reports whether a request no longer has the abort or hold that it had when it was
-// observed. An unreadable request was observed as a hold.
+// ordersRemoved reports whether a request lost the abort or hold that it had when it was observed.
+// An unreadable request was observed as a hold.
 func ordersRemoved(seen v1alpha1.SurgeRemediationSpec, r *v1alpha1.SurgeRemediation) bool {
 	return seen.Abort && !r.Spec.Abort || seen.Hold != nil && r.Spec.Hold == nil && r.Unreadable.Spec == nil
 }
@@ -148,8 +148,8 @@ func hasOrders(r *v1alpha1.SurgeRemediation) bool {
 	return r.Spec.Abort || r.Spec.Hold != nil || r.Unreadable.Spec != nil
 }
 
-// belongsToMachine reports whether an object has no owner, or belongs to the exact Machine of the
-// action and not to a later one with its name.
+// belongsToMachine reports whether an object has no owner or belongs to the Machine of the action,
+// not to a later one with its name.
 func (d *execution) belongsToMachine(o client.Object) bool {
 	refs := o.GetOwnerReferences()
 	return len(refs) == 0 || slices.ContainsFunc(refs, func(ref metav1.OwnerReference) bool { return ref.UID == d.Machine.UID })
@@ -159,7 +159,7 @@ func machineReference(m *clusterv1.Machine) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: m.Name, UID: m.UID}
 }
 
-// labelValue returns a label value for a machine's name, which may be longer than a label value.
+// labelValue shortens a machine's name, which may be longer than a label value.
 func labelValue(machine string) string {
 	const most = 63
 	if len(machine) <= most {

@@ -15,9 +15,8 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// scale changes the number of replicas where it is set. If the Cluster's topology sets it, that is
-// the Cluster and never the owner: a change of the owner is reverted within a second, after the
-// owner has acted on it.
+// scale changes the replicas where they are set. If the Cluster's topology sets them, changing the
+// owner would be reverted within a second, but only after the owner has acted on it.
 func (d *execution) scale(ctx context.Context) error {
 	if d.Where == remediator.AtTopology {
 		return d.scaleTopology(ctx)
@@ -46,8 +45,7 @@ func (d *execution) scaleOwner(ctx context.Context) error {
 	})
 }
 
-// checkTopology refuses to scale an owner that the Cluster's topology scales. A topology without
-// replicas does not scale it.
+// checkTopology returns an error if the Cluster's topology sets the owner's replicas.
 func (d *execution) checkTopology(ctx context.Context, o ownerkind.Owner) error {
 	if _, owned := o.GetLabels()[clusterv1.ClusterTopologyOwnedLabel]; !owned {
 		return nil
@@ -98,8 +96,8 @@ func (d *execution) scaleTopology(ctx context.Context) error {
 }
 
 // checkScale returns an error if the number of replicas must not change. Scaling up has the
-// preconditions of a replacement. Scaling down is refused if the owner has a machine that the
-// decision did not know of.
+// preconditions of a replacement. Scaling down requires that the decision knew all machines of the
+// owner.
 func (d *execution) checkScale(ctx context.Context, atHand client.Object) error {
 	if d.Replicas > d.Expect {
 		return d.checkAllowed(ctx, atHand)
@@ -107,9 +105,8 @@ func (d *execution) checkScale(ctx context.Context, atHand client.Object) error 
 	return d.checkAllKnown(ctx)
 }
 
-// checkAllKnown refuses to scale down while the owner has a machine that the facts lack. The owner
-// chooses the machine that it deletes, which may be a healthy one if the new machine has no
-// annotation.
+// checkAllKnown returns an error if the owner has a machine that the facts lack. The owner chooses
+// the machine that it deletes, and could choose a healthy one.
 func (d *execution) checkAllKnown(ctx context.Context) error {
 	controllers := []types.UID{d.facts.Owner.UID}
 	if kind, _ := d.kind(); kind.ThroughSets {
@@ -148,7 +145,7 @@ func (d *execution) listControlled(ctx context.Context, kind string, controllers
 	}), err
 }
 
-// checkReplicas refuses a number of replicas that another client has set meanwhile.
+// checkReplicas returns an error if another client has changed the replicas.
 func (d *execution) checkReplicas(has int32) error {
 	if has == d.Expect {
 		return nil
@@ -156,8 +153,8 @@ func (d *execution) checkReplicas(has int32) error {
 	return preconditionFailed("replicas of the %s are %d, neither the original %d nor the requested %d", d.Where, has, d.Expect, d.Replicas)
 }
 
-// topologyOf returns the field in the Cluster's topology with the owner's replicas. If the owner is
-// gone (nil), it uses the entry in the log.
+// topologyOf returns the field in the Cluster's topology with the owner's replicas. If o is nil, it
+// uses the entry in the log.
 func (d *execution) topologyOf(c *clusterv1.Cluster, o ownerkind.Owner) (**int32, error) {
 	if !c.Spec.Topology.IsDefined() {
 		return nil, preconditionFailed("the Cluster %s has no topology", c.Name)

@@ -22,16 +22,15 @@ import (
 )
 
 const (
-	// MaxTemplateSize bounds the template of an escalation step, in bytes. maxValueSize bounds a
-	// value that replaces a placeholder, so the object may be larger than the template.
+	// MaxTemplateSize bounds the template of an escalation step, and maxValueSize each value that
+	// replaces a placeholder, both in bytes. The object may be larger than the template.
 	MaxTemplateSize = 64 << 10
 	maxValueSize    = 1 << 10
 )
 
-// StepLabel holds the name of the machine that the object of an escalation step is for.
+// StepLabel holds the name of the machine that a step's object is for, shortened to a label value.
 const StepLabel = "scute.dev/remediation"
 
-// createStepObject creates the object by which an escalation step asks another controller to repair the machine.
 func (d *execution) createStepObject(ctx context.Context) error {
 	template, err := d.template(ctx)
 	if err != nil {
@@ -79,8 +78,8 @@ func (d *execution) stepObjectExists(ctx context.Context, made *unstructured.Uns
 	}
 }
 
-// deleteStepObject deletes the object, if it is scute's. If neither the log nor the policy has its
-// kind, the object is deleted with the Machine that owns it.
+// deleteStepObject deletes the object if scute created it. If neither the log nor the policy has
+// its kind, it is deleted with the Machine that owns it.
 func (d *execution) deleteStepObject(ctx context.Context) error {
 	object := d.Object
 	if object == nil {
@@ -109,8 +108,8 @@ func (d *execution) isStepObject(o client.Object) bool {
 	return o.GetLabels()[StepLabel] == labelValue(d.Machine.Name) && d.belongsToMachine(o)
 }
 
-// template reads the template of the escalation step from the RepairPolicy; nil if the policy or
-// the step does not exist.
+// template returns the escalation step's template in the RepairPolicy; nil if the policy or the
+// step does not exist.
 func (d *execution) template(ctx context.Context) (*unstructured.Unstructured, error) {
 	key, name := types.NamespacedName{Namespace: d.facts.Owner.Namespace, Name: d.facts.Policy.Name}, d.Value
 	if key.Name == "" {
@@ -136,8 +135,8 @@ func (d *execution) template(ctx context.Context) (*unstructured.Unstructured, e
 	return nil, nil
 }
 
-// stepObject returns the object that the template describes for the machine. Of the template's
-// metadata it uses labels and annotations only.
+// stepObject fills in the template for the machine. Of the template's metadata it uses only labels
+// and annotations.
 func (d *execution) stepObject(ctx context.Context, template *unstructured.Unstructured, m *clusterv1.Machine) (*unstructured.Unstructured, error) {
 	if err := d.checkTemplate(template); err != nil {
 		return nil, err
@@ -170,11 +169,11 @@ func (d *execution) stepObject(ctx context.Context, template *unstructured.Unstr
 	return filled, nil
 }
 
-// infrastructure matches a field of the machine's infrastructure machine in a template.
+// infrastructure matches a placeholder for a field of the infrastructure machine.
 var infrastructure = regexp.MustCompile(`\$\{infrastructure((?:\.[A-Za-z0-9_-]+)+)\}`)
 
-// placeholders returns the replacements of the placeholders in a template. It reads the
-// infrastructure machine only if the template refers to it.
+// placeholders returns the replacements of a template's placeholders. It reads the infrastructure
+// machine only if the template refers to it.
 func (d *execution) placeholders(ctx context.Context, template *unstructured.Unstructured, m *clusterv1.Machine) (*strings.Replacer, error) {
 	pairs := []string{"${machine}", m.Name, "${node}", m.Status.NodeRef.Name, "${cluster}", m.Spec.ClusterName, "${namespace}", m.Namespace}
 	raw, err := template.MarshalJSON()
@@ -200,7 +199,6 @@ func (d *execution) placeholders(ctx context.Context, template *unstructured.Uns
 	return fields(infra, named, pairs)
 }
 
-// fields adds the fields of the infrastructure machine as replacements of their placeholders.
 func fields(infra *unstructured.Unstructured, named map[string]string, pairs []string) (*strings.Replacer, error) {
 	for word, path := range named {
 		value, err := kube.Field(infra.Object, path)
@@ -217,14 +215,13 @@ func fields(infra *unstructured.Unstructured, named map[string]string, pairs []s
 	return strings.NewReplacer(pairs...), nil
 }
 
-// GrantsAccess reports whether objects of a kind grant permissions. They would be created with the
-// daemon's permissions, so a user who may write a RepairPolicy could obtain more permissions than
-// they have.
+// GrantsAccess reports whether objects of a kind grant permissions. The daemon would create them
+// with its own permissions, so a user who may write a RepairPolicy could escalate their privileges.
 func GrantsAccess(kind schema.GroupKind) bool {
 	return kind.Group == "rbac.authorization.k8s.io" || kind.Group == "" && (kind.Kind == "Secret" || kind.Kind == "ServiceAccount")
 }
 
-// checkTemplate refuses objects that no policy may create, whatever was validated when the policy was written.
+// checkTemplate rejects objects that no policy may create, even if admission accepted the policy.
 func (d *execution) checkTemplate(template *unstructured.Unstructured) error {
 	gvk := template.GroupVersionKind()
 	if GrantsAccess(gvk.GroupKind()) {
@@ -243,7 +240,6 @@ func (d *execution) checkTemplate(template *unstructured.Unstructured) error {
 	return nil
 }
 
-// fill replaces placeholders in all strings of a value.
 func fill(value any, words *strings.Replacer) any {
 	switch value := value.(type) {
 	case string:

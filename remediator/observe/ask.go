@@ -16,23 +16,20 @@ import (
 )
 
 const (
-	// probeTimeout bounds all requests to one cluster, however many machines it has and however slowly it responds.
+	// probeTimeout bounds all requests to one cluster.
 	probeTimeout = 20 * time.Second
-	// notQueried is the reason of a member that was not queried in time.
+	// notQueried is the reason of a member that was not queried because probeTimeout passed.
 	notQueried = "not asked: the time for asking this cluster is used up"
-	// reachTimeout bounds the probe of the workload cluster's API server, and memberTimeout the
-	// query of one member of etcd.
+	// reachTimeout bounds the probe of the workload cluster's API server.
 	reachTimeout  = 3 * time.Second
 	memberTimeout = 3 * time.Second
-	// secretTimeout bounds reading a Secret with credentials of the cluster.
+	// secretTimeout bounds reading one Secret.
 	secretTimeout = 5 * time.Second
 )
 
-// Probe queries the API server and, for a control plane with stacked etcd, the members of etcd. It
-// returns the facts with Cluster.Reachable and Etcd. A missing response is a fact, not an error. It
-// takes up to 3 s for the API server and the members of nine machines in parallel, up to 3 s more
-// for members without a machine, and up to 8 s more to query peers if a member could not be
-// queried. The total is limited to 20 s. Connections are closed when it returns.
+// Probe queries the workload cluster's API server and, for a control plane with stacked etcd, the
+// members of etcd. It returns seen with Cluster.Reachable and Etcd set. A member that does not
+// respond is a fact, not an error. Probe takes at most 20 s and closes its connections.
 func (o *Observer) Probe(ctx context.Context, seen *remediator.Facts) (*remediator.Facts, error) {
 	f := *seen
 	f.Cluster.Reachable, f.Etcd = object.Unknown, nil
@@ -59,7 +56,6 @@ func (o *Observer) Probe(ctx context.Context, seen *remediator.Facts) (*remediat
 	return &f, ctx.Err()
 }
 
-// apiServerAnswers returns whether an API server answers.
 func apiServerAnswers(ctx context.Context, cluster *tenant.Cluster) object.ConditionStatus {
 	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
@@ -69,7 +65,7 @@ func apiServerAnswers(ctx context.Context, cluster *tenant.Cluster) object.Condi
 	return object.True
 }
 
-// etcd queries each member directly. Err of the result is the reason if none could be queried.
+// etcd queries each member. Err of the result is set if no member could be queried.
 func (o *Observer) etcd(ctx context.Context, key types.NamespacedName, cluster *tenant.Cluster, nodes []string) *remediator.Etcd {
 	d, err := o.dialer(ctx, key, cluster)
 	if err != nil {
@@ -81,8 +77,8 @@ func (o *Observer) etcd(ctx context.Context, key types.NamespacedName, cluster *
 	return d.survey(ctx, nodes)
 }
 
-// MoveLeader asks the leader of etcd, found through the given nodes, to transfer the leadership to
-// the member on node to. It does nothing if that member leads already.
+// MoveLeader asks the leader of etcd to transfer the leadership to the member on node to. It does
+// nothing if that member already leads. nodes are the nodes through which the leader is found.
 func (o *Observer) MoveLeader(ctx context.Context, key types.NamespacedName, nodes []string, to string) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -90,20 +86,20 @@ func (o *Observer) MoveLeader(ctx context.Context, key types.NamespacedName, nod
 		"moving the leadership of etcd in %s to %s", key, to)
 }
 
-// Defragment defragments the database of the member on a node, unless it has less than size bytes.
-// The member answers no requests meanwhile. Defragment returns when the member has finished, or
-// when ctx ends; in the latter case the member continues.
+// Defragment defragments the database of the member on a node if it has at least size bytes.
+// Meanwhile, the member serves no requests. Defragment returns when the member has finished or when
+// ctx ends. If ctx ends first, the member continues.
 func (o *Observer) Defragment(ctx context.Context, key types.NamespacedName, nodes []string, node string, size int64) error {
 	return o.onEtcd(ctx, key, func(d *dialer) error { return d.defragment(ctx, nodes, node, size) },
 		"defragmenting the member of etcd on %s in %s", node, key)
 }
 
-// Disarm disarms the alarm NOSPACE of all members of etcd.
+// Disarm disarms the NOSPACE alarms of all members of etcd.
 func (o *Observer) Disarm(ctx context.Context, key types.NamespacedName, nodes []string) error {
 	return o.onEtcd(ctx, key, func(d *dialer) error { return d.disarm(ctx, nodes) }, "disarming the alarm NOSPACE of etcd in %s", key)
 }
 
-// onEtcd prepares connections to the etcd of a cluster, and runs change. The format describes the change in an error.
+// onEtcd runs change with a dialer for the etcd of a cluster. format describes the change in an error.
 func (o *Observer) onEtcd(ctx context.Context, key types.NamespacedName, change func(*dialer) error, format string, args ...any) error {
 	cluster, err := o.workload(ctx, key)
 	var d *dialer
@@ -119,14 +115,15 @@ func (o *Observer) onEtcd(ctx context.Context, key types.NamespacedName, change 
 	return nil
 }
 
-// defragment queries all members again, and fails if any is silent or a learner, or has corrupt data.
+// defragment first queries all members again, because defragmentation blocks one of them. It fails
+// if a member does not respond, is a learner, or has corrupt data.
 func (d *dialer) defragment(ctx context.Context, nodes []string, node string, size int64) error {
 	by, err := d.healthyAnswer(ctx, nodes, node)
 	if err != nil {
 		return err
 	}
 	if by.size < size {
-		return nil // it was defragmented already
+		return nil // already defragmented
 	}
 	line, err := d.open(ctx, node, by.route)
 	if err != nil {
@@ -142,7 +139,8 @@ func (d *dialer) defragment(ctx context.Context, nodes []string, node string, si
 	return nil
 }
 
-// healthyAnswer returns the answer of the member on a node if all members answer and vote, and none has corrupt data.
+// healthyAnswer returns the answer of the member on a node. It returns an error unless all members
+// respond, vote, and have intact data.
 func (d *dialer) healthyAnswer(ctx context.Context, nodes []string, node string) (answer, error) {
 	asking, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -194,7 +192,6 @@ func (d *dialer) disarm(ctx context.Context, nodes []string) error {
 	return nil
 }
 
-// failureReason returns the reason why a call that changes etcd has failed.
 func (l *line) failureReason(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return errors.New("it did not answer in time")

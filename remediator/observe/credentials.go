@@ -24,11 +24,11 @@ import (
 	"scute.dev/kube/tenant"
 )
 
-// clientValid is the validity of a client certificate for etcd, and the clock skew that it permits.
-// Each survey creates a certificate and never stores it.
+// clientValid is the validity of a client certificate for etcd, and the clock skew it tolerates.
+// Each dialer creates a certificate and never stores it.
 const clientValid = time.Hour
 
-// workload returns a client of a workload cluster's API. Errors never quote the content of the Secret.
+// workload returns a client of a workload cluster's API. Its errors never quote the Secret.
 func (o *Observer) workload(ctx context.Context, cluster types.NamespacedName) (*tenant.Cluster, error) {
 	data, err := o.secret(ctx, cluster, secret.Kubeconfig)
 	if err != nil {
@@ -60,9 +60,9 @@ func (o *Observer) secret(ctx context.Context, cluster types.NamespacedName, pur
 	return s.Data, nil
 }
 
-// etcdTLS returns credentials for the etcd of a control plane, signed by its own CA. Only the
-// signature of the CA is verified, because members are reached by the names of their pods, which no
-// certificate contains. distrusted is called with the error if the verification fails.
+// etcdTLS returns credentials for the etcd of a control plane, signed by the CA of that etcd. Only
+// the certificate chain is verified: members are dialed by pod name, which no certificate contains.
+// distrusted is called with the error if the verification fails.
 func (o *Observer) etcdTLS(ctx context.Context, cluster types.NamespacedName) (func(distrusted func(error)) *tls.Config, error) {
 	data, err := o.secret(ctx, cluster, secret.EtcdCA)
 	if err != nil {

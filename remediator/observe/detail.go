@@ -20,7 +20,7 @@ import (
 	"scute.dev/remediator"
 )
 
-// requests sets the SurgeRemediation of each machine, which has the machine's name.
+// requests sets the SurgeRemediation of each machine. Both have the same name.
 func (l *observation) requests(ctx context.Context) error {
 	for i := range l.facts.Machines {
 		m := &l.facts.Machines[i]
@@ -37,8 +37,8 @@ func (l *observation) requests(ctx context.Context) error {
 	return nil
 }
 
-// matchesMachine reports whether a request is for this machine, and not for an earlier one with its
-// name. A request can outlive its machine briefly.
+// matchesMachine reports whether a request is for this machine. A request can briefly outlive its
+// machine, so it may be for an earlier machine with the same name.
 func matchesMachine(r *v1alpha1.SurgeRemediation, m *remediator.Machine) bool {
 	for _, ref := range r.OwnerReferences {
 		if schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() == clusterv1.GroupVersion.WithKind("Machine").GroupKind() {
@@ -83,8 +83,7 @@ func (l *observation) details(ctx context.Context) error {
 }
 
 // clonedFrom returns the name of the template that the infrastructure machine was cloned from. It
-// returns "" if the infrastructure machine cannot be read and a retry would not help; the trigger
-// is then unset too.
+// returns "" if the infrastructure machine cannot be read and a retry would not help.
 func (o *Observer) clonedFrom(ctx context.Context, m *clusterv1.Machine) (string, error) {
 	ref := m.Spec.InfrastructureRef
 	mapping, err := o.live.RESTMapper().RESTMapping(schema.GroupKind{Group: ref.APIGroup, Kind: ref.Kind})
@@ -101,7 +100,7 @@ func (o *Observer) clonedFrom(ctx context.Context, m *clusterv1.Machine) (string
 	return infra.Annotations[clusterv1.TemplateClonedFromNameAnnotation], nil
 }
 
-// retryable returns nil for an error that a retry would not resolve.
+// retryable returns err if a retry may resolve it, nil otherwise.
 func retryable(err error) error {
 	if meta.IsNoMatchError(err) || !kube.IsTransient(err) {
 		return nil
@@ -139,8 +138,8 @@ func (l *observation) stepObjects(ctx context.Context) error {
 	return nil
 }
 
-// addStepObject adds the object of a step to the facts if it exists. An object of a kind that is
-// not served does not exist.
+// addStepObject adds the object of a step to the facts if it exists. If its kind is not served, the
+// object does not exist.
 func (l *observation) addStepObject(ctx context.Context, m *remediator.Machine, step string, object remediator.StepObject, failedWhen []v1alpha1.FieldValue) error {
 	found := &unstructured.Unstructured{}
 	found.SetAPIVersion(object.APIVersion)
@@ -163,7 +162,7 @@ func (l *observation) addStepObject(ctx context.Context, m *remediator.Machine, 
 	return nil
 }
 
-// failure returns the field by which a step's object has failed, "" if it has not.
+// failure returns the field that shows that a step's object has failed, "" if it has not.
 func failure(o *unstructured.Unstructured, when []v1alpha1.FieldValue) string {
 	if o.GetDeletionTimestamp() != nil {
 		return "" // it belongs to an earlier attempt
@@ -176,7 +175,7 @@ func failure(o *unstructured.Unstructured, when []v1alpha1.FieldValue) string {
 	return ""
 }
 
-// kindOfStep returns the kind of object that a step creates, "" if its template has none.
+// kindOfStep returns the kind of the object that a step creates, "" if its template has none.
 func kindOfStep(step v1alpha1.EscalationStep) (apiVersion, kind string) {
 	var template metav1.TypeMeta // the rest may be too large to decode, which the write reports
 	if kjson.UnmarshalCaseSensitivePreserveInts(step.Template.Raw, &template) != nil {

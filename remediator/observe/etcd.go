@@ -21,16 +21,14 @@ import (
 )
 
 const (
-	// maxParallel bounds the members queried in parallel.
 	maxParallel = 9
-	// maxMembers bounds the list of members. An etcd has a handful, each with the name of a node.
-	// Its tenant may list more, and each would be queried and shown.
+	// maxMembers bounds the list of members, because the tenant controls it and each listed member is
+	// queried and shown. A real etcd has a handful.
 	maxMembers    = 63
 	maxNameLength = 253
 	maxAlarms     = 2 * maxMembers
 )
 
-// answer is the response of one member.
 type answer struct {
 	node    string
 	route   route // by which the member was queried
@@ -46,14 +44,12 @@ type answer struct {
 	size, inUse, quota int64
 }
 
-// responses are the answers of all members.
 type responses struct {
 	list   []*etcd.Member
 	alarms []*etcd.AlarmMember
 	each   []answer
 }
 
-// survey queries the members on the nodes, and the members that they list.
 func (d *dialer) survey(ctx context.Context, nodes []string) *remediator.Etcd {
 	heard := d.queryMembers(ctx, nodes)
 	if heard.list == nil {
@@ -62,8 +58,9 @@ func (d *dialer) survey(ctx context.Context, nodes []string) *remediator.Etcd {
 	return mergeAnswers(heard.list, heard.alarms, heard.each)
 }
 
-// queryMembers queries the members on the nodes. Then it queries the listed members without a
-// machine, because their pods may still exist, and then the peers of members that did not respond.
+// queryMembers queries the members on the nodes. Next it queries the listed members without a
+// machine, because their pods may still exist. Finally it queries members that did not respond
+// through their peers.
 func (d *dialer) queryMembers(ctx context.Context, nodes []string) responses {
 	heard := responses{each: d.queryNodes(ctx, nodes)}
 	if heard.list, heard.alarms = agreedMembers(heard.each); heard.list == nil {
@@ -97,8 +94,8 @@ func (d *dialer) queryNodes(ctx context.Context, nodes []string) []answer {
 	return answers
 }
 
-// discardForeign discards an answer that does not come from the member of the node, but from a
-// removed member that still runs, or from a member that now has the node's address.
+// discardForeign discards an answer that does not come from the node's listed member. A removed
+// member may still run, or another member may now have the node's address.
 func discardForeign(list []*etcd.Member, answers []answer) {
 	for i := range answers {
 		a := &answers[i]
@@ -108,9 +105,9 @@ func discardForeign(list []*etcd.Member, answers []answer) {
 	}
 }
 
-// memberNamed returns the member with the name of a node, nil if there is none. The list has two
-// such members if a machine was created again with its old host name and the old member was not
-// removed. named then prefers the member that responded, and after that the leader, which is alive.
+// memberNamed returns the member with the name of a node, nil if there is none. Two members have
+// the name if a machine was recreated with its host name and the old member was not removed.
+// memberNamed then prefers the member that responded, and next the leader, which is alive.
 func memberNamed(list []*etcd.Member, answers []answer, node string) *etcd.Member {
 	var first *etcd.Member
 	for _, m := range list {
@@ -127,7 +124,6 @@ func memberNamed(list []*etcd.Member, answers []answer, node string) *etcd.Membe
 	return first
 }
 
-// query queries the member at the other end.
 func (l *line) query(ctx context.Context, a answer) answer {
 	cluster, maintenance := etcd.NewClusterClient(l.ClientConn), etcd.NewMaintenanceClient(l.ClientConn)
 	said, err := maintenance.Status(ctx, &etcd.StatusRequest{})
@@ -158,7 +154,7 @@ func (l *line) query(ctx context.Context, a answer) answer {
 	return a
 }
 
-// setStatus sets what a member reports about itself. With a complaint the member is unhealthy.
+// setStatus sets what a member reports about itself. A member with complaints is unhealthy.
 func (a *answer) setStatus(said *etcd.StatusResponse, complaints []string) {
 	a.answers, a.id, a.leader = object.True, said.Header.GetMemberId(), said.Leader
 	a.size, a.inUse, a.quota = max(0, said.DbSize), max(0, said.DbSizeInUse), max(0, said.DbSizeQuota)
@@ -167,8 +163,8 @@ func (a *answer) setStatus(said *etcd.StatusResponse, complaints []string) {
 	}
 }
 
-// halfTimeout returns a context with half of the remaining time, because a member without a
-// majority does not answer a linearizable request.
+// halfTimeout returns a context with half of the remaining time. A member without a quorum does not
+// answer a linearizable request, and the other half is left for a serializable one.
 func halfTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	if deadline, ok := ctx.Deadline(); ok {
 		return context.WithTimeout(ctx, time.Until(deadline)/2)
@@ -176,26 +172,24 @@ func halfTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithCancel(ctx)
 }
 
-// plausible reports whether an etcd may have these members.
 func plausible(list []*etcd.Member) bool {
 	return len(list) <= maxMembers && !slices.ContainsFunc(list, func(m *etcd.Member) bool {
 		return len(m.Name) > maxNameLength || m.Name != object.Printable(m.Name)
 	})
 }
 
-// tooLarge reports whether a response exceeded the size limit.
 func tooLarge(err error) bool {
 	return status.Code(err) == codes.ResourceExhausted && strings.Contains(err.Error(), "larger than max")
 }
 
 // ownErrors returns the errors of a status that concern the member itself. Each member reports the
-// alarms of all members; conclude assigns them.
+// alarms of all members; mergeAnswers assigns alarms to members.
 func ownErrors(errs []string) []string {
 	return slices.DeleteFunc(slices.Clone(errs), func(e string) bool { return strings.Contains(e, "alarm:") })
 }
 
 // agreedMembers returns the members that a majority agrees on. Without a majority it returns the
-// longest list of any member, to show what is lost.
+// longest list that any member reports, to show what is lost.
 func agreedMembers(answers []answer) (list []*etcd.Member, alarms []*etcd.AlarmMember) {
 	for _, a := range answers {
 		if len(a.list) > 0 && a.answers == object.True {
@@ -212,8 +206,8 @@ func agreedMembers(answers []answer) (list []*etcd.Member, alarms []*etcd.AlarmM
 	return list, alarms
 }
 
-// mergeAnswers joins the list with the answers of the members. It returns listed members only:
-// quorum is counted without a node whose member was removed.
+// mergeAnswers joins the list with the answers of the members. It returns only listed members,
+// because quorum is counted without removed members.
 func mergeAnswers(list []*etcd.Member, alarms []*etcd.AlarmMember, answers []answer) *remediator.Etcd {
 	leader := reportedLeader(answers)
 	names := make(map[uint64]string, len(list))
@@ -237,7 +231,8 @@ func mergeAnswers(list []*etcd.Member, alarms []*etcd.AlarmMember, answers []ans
 			}
 		}
 		for _, alarm := range alarms {
-			// A member without space still answers reads and votes. Answers of a member with corrupt data do not count.
+			// A member without space still serves reads and votes. A member with corrupt data does
+			// not count as healthy.
 			if alarm.MemberID == m.ID && alarm.Alarm == etcd.AlarmType_CORRUPT && f.Answers == object.True {
 				f.Answers, f.Reason = object.False, "alarm "+alarm.Alarm.String()
 			}
@@ -254,7 +249,7 @@ func mergeAnswers(list []*etcd.Member, alarms []*etcd.AlarmMember, answers []ans
 	return found
 }
 
-// addsByQuorum reports whether all members that answered have a version that accepts a new member
+// addsByQuorum reports whether all members that responded run a version that accepts a new member
 // while a majority is connected (mayAddMember in etcd's server, from 3.6.11).
 func addsByQuorum(answers []answer) bool {
 	known := false
@@ -271,7 +266,7 @@ func addsByQuorum(answers []answer) bool {
 	return known
 }
 
-// reportedLeader returns the leader that most healthy members report, 0 if there is none.
+// reportedLeader returns the leader that most healthy members report, 0 if none does.
 func reportedLeader(answers []answer) uint64 {
 	votes := make(map[uint64]int)
 	leader := uint64(0)
@@ -287,7 +282,6 @@ func reportedLeader(answers []answer) uint64 {
 	return leader
 }
 
-// formatReasons returns the reasons of up to maxParallel members.
 func formatReasons(answers []answer) string {
 	var all []string
 	for _, a := range answers[:min(len(answers), maxParallel)] {
@@ -299,8 +293,8 @@ func formatReasons(answers []answer) string {
 	return strings.Join(all, "; ")
 }
 
-// moveLeader sends the request to the leader, because only the leader can transfer the leadership.
-// It uses the way by which the leader responded.
+// moveLeader sends the request to the leader, by the route on which the leader responded. Only the
+// leader can transfer the leadership.
 func (d *dialer) moveLeader(ctx context.Context, nodes []string, to string) error {
 	heard := d.queryMembers(ctx, nodes)
 	leader, target := reportedLeader(heard.each), memberNamed(heard.list, heard.each, to)
@@ -329,7 +323,6 @@ func (d *dialer) moveLeader(ctx context.Context, nodes []string, to string) erro
 	return nil
 }
 
-// transferLeadership asks the leader to transfer the leadership to another member.
 func (d *dialer) transferLeadership(ctx context.Context, leader *etcd.Member, by route, to uint64) error {
 	if err := d.cluster.CheckWritesAllowed(); err != nil {
 		return err

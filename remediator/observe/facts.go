@@ -21,8 +21,8 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// Observe returns an owner's facts. For an owner that is gone it returns facts whose Owner.Found is
-// false, and no error. made are the objects of escalation steps recorded in the log.
+// Observe returns an owner's facts. If the owner is gone, Owner.Found is false and the error is
+// nil. made holds the objects of escalation steps that the log records.
 func (o *Observer) Observe(ctx context.Context, owner remediator.Owner, made remediator.CreatedObjects) (*remediator.Facts, error) {
 	kind, _ := ownerkind.Named(owner.Kind)
 	l := &observation{observer: o, kind: kind, created: made, facts: &remediator.Facts{Owner: remediator.OwnerFacts{Owner: owner}}}
@@ -34,8 +34,7 @@ func (o *Observer) Observe(ctx context.Context, owner remediator.Owner, made rem
 	return l.facts, nil
 }
 
-// observation is one observation of one owner: the objects that its steps read, and the facts that
-// the steps fill.
+// observation is one observation of one owner. Its steps share the objects they have read.
 type observation struct {
 	observer *Observer
 	facts    *remediator.Facts
@@ -56,7 +55,7 @@ func (l *observation) key(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: l.facts.Owner.Namespace, Name: name}
 }
 
-// machines lists the machines that the owner controls; a MachineDeployment controls them through its MachineSets.
+// machines lists the machines that the owner controls. A MachineDeployment controls them through its MachineSets.
 func (l *observation) machines(ctx context.Context) error {
 	controllers := []string{string(l.facts.Owner.UID)}
 	if l.kind.ThroughSets {
@@ -82,7 +81,6 @@ func (l *observation) machines(ctx context.Context) error {
 	return nil
 }
 
-// fillMachines sets the facts in the Machine objects.
 func (l *observation) fillMachines() {
 	slices.SortFunc(l.found, func(a, b *clusterv1.Machine) int { return strings.Compare(a.Name, b.Name) })
 	for _, m := range l.found {
@@ -121,7 +119,7 @@ func (l *observation) fillCluster(cluster *clusterv1.Cluster) {
 	}
 }
 
-// entries returns the replicas in the topology of a Cluster by entry; the entry of the control plane is "".
+// entries returns the replicas in the topology of a Cluster by entry. The control plane's entry is "".
 func entries(cluster *clusterv1.Cluster) map[string]int32 {
 	if !cluster.Spec.Topology.IsDefined() {
 		return nil
@@ -140,7 +138,8 @@ func entries(cluster *clusterv1.Cluster) map[string]int32 {
 
 func (l *observation) owner(ctx context.Context) error {
 	if l.kind.Name == "" {
-		// Its kind is not watched: it exists while it has machines, and nothing is requested from it.
+		// The kind is not watched: such an owner exists while it has machines, and scute requests
+		// nothing from it.
 		l.facts.Owner.Found = len(l.found) > 0
 		return nil
 	}
@@ -157,7 +156,7 @@ func (l *observation) owner(ctx context.Context) error {
 	return nil
 }
 
-// fillOwner sets the facts in the owner's object and in its entry of the cluster's topology.
+// fillOwner sets the facts in the owner's object and in its topology entry.
 func (l *observation) fillOwner(o ownerkind.Owner) {
 	f := &l.facts.Owner
 	f.Found = true
@@ -173,13 +172,13 @@ func (l *observation) fillOwner(o ownerkind.Owner) {
 	}
 }
 
-// read gets the owner. It returns false if the owner is gone, or another object has its name.
+// read gets the owner. It returns false if the owner is gone or another object has its name.
 func (l *observation) read(ctx context.Context, o client.Object) (bool, error) {
 	get := func() error {
 		return l.observer.cache.Get(ctx, l.key(l.facts.Owner.Name), o, client.UnsafeDisableDeepCopy)
 	}
 	err := get()
-	if uncached(err) { // its provider was installed after the cache started; it has machines, so it is served now
+	if uncached(err) { // its provider was installed after the cache started
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
 		if _, err := l.observer.cache.GetInformer(ctx, o); err != nil {
@@ -196,13 +195,13 @@ func (l *observation) read(ctx context.Context, o client.Object) (bool, error) {
 	return true, nil
 }
 
-// managed reports whether the Cluster's topology manages an owner of machines.
+// managed reports whether the Cluster's topology manages o.
 func (l *observation) managed(o client.Object) bool {
 	_, owned := o.GetLabels()[clusterv1.ClusterTopologyOwnedLabel]
 	return owned && l.clusterObject != nil && l.clusterObject.Spec.Topology.IsDefined()
 }
 
-// topology sets the facts of the owner's topology entry. If the entry has no replicas, they are set at the owner.
+// topology sets the facts of the owner's topology entry. An entry without replicas leaves them to the owner.
 func (l *observation) topology(entry string) {
 	c := &l.facts.Cluster
 	if wanted, ok := c.Entries[entry]; ok {
@@ -212,8 +211,7 @@ func (l *observation) topology(entry string) {
 	c.UpgradePending = version != l.clusterObject.Spec.Topology.Version && version != step
 }
 
-// policy sets the facts of the policy that selects the owner's cluster and machines of its kind,
-// the first by name if several do.
+// policy sets the facts of the policy that Select returns for the owner.
 func (l *observation) policy(ctx context.Context) error {
 	if l.clusterObject == nil {
 		return nil
@@ -242,9 +240,9 @@ func paused(o metav1.Object) bool {
 	return found
 }
 
-// FromObjects returns the facts in objects that were already read, for a tool that shows the next
-// steps and cannot send the requests of a daemon. o is nil if the owner was not read; the machines
-// are the owner's. Etcd contains only the learners recorded in the log.
+// FromObjects returns the facts in objects that were already read, for a tool that sends no
+// requests of its own. o is nil if the owner was not read. machines are the owner's. Etcd contains
+// only learners, the nodes that the log records.
 func FromObjects(cluster *clusterv1.Cluster, o ownerkind.Owner, machines []*clusterv1.Machine, sets []clusterv1.MachineSet, policy remediator.Policy, learners []string) *remediator.Facts {
 	l := &observation{facts: &remediator.Facts{Policy: policy}, found: slices.Clone(machines), sets: sets}
 	f := l.facts
@@ -265,14 +263,13 @@ func FromObjects(cluster *clusterv1.Cluster, o ownerkind.Owner, machines []*clus
 	return f
 }
 
-// Facts returns the facts of a machine of a cluster, except its infrastructure machine and its request.
+// Facts returns the facts in a Machine and its cluster. They lack its infrastructure machine and its request.
 func Facts(m *clusterv1.Machine, cluster *clusterv1.Cluster, controlPlane bool) remediator.Machine {
 	f := machine(m)
 	setStartup(&f, cluster, controlPlane)
 	return f
 }
 
-// machine returns the facts of a Machine, except its infrastructure machine and its request.
 func machine(m *clusterv1.Machine) remediator.Machine {
 	f := remediator.Machine{
 		Name: m.Name, UID: m.UID, Created: m.CreationTimestamp.Time,
@@ -327,9 +324,9 @@ func setStartup(m *remediator.Machine, cluster *clusterv1.Cluster, controlPlane 
 	begins(own.Status == object.True, own.Since)
 }
 
-// waitingSince returns the times since which the deletion of a machine has waited for the drain of
-// its Node and for the detachment of its volumes. The times remain after the wait, so the condition
-// determines which wait continues.
+// waitingSince returns since when the deletion of a machine has waited for the drain of its Node or
+// the detachment of its volumes. The start times stay in the status after the wait, so the
+// condition decides which wait is current.
 func waitingSince(m *clusterv1.Machine) (drain, detach time.Time) {
 	deleting := meta.FindStatusCondition(m.Status.Conditions, clusterv1.MachineDeletingCondition)
 	switch {
@@ -342,19 +339,19 @@ func waitingSince(m *clusterv1.Machine) (drain, detach time.Time) {
 	return drain, detach
 }
 
-// nodeOf returns the printable name of a machine's Node, which is set by the workload cluster.
+// nodeOf returns the name of a machine's Node. The workload cluster sets it, so it is made printable.
 func nodeOf(m *clusterv1.Machine) string { return object.Printable(m.Status.NodeRef.Name) }
 
-// domainOf returns the failure domain of a machine, or the failure domain in which it will be created.
+// domainOf returns the failure domain of a machine, or the one in which it will be created.
 func domainOf(m *clusterv1.Machine) string {
 	return cmp.Or(m.Status.FailureDomain, m.Spec.FailureDomain)
 }
 
-// noValue represents a delete annotation without a value, as kubectl annotate sets it, because ""
-// means that there is none.
+// noValue represents a delete annotation without a value, as kubectl annotate sets it. An empty
+// string means that the annotation is absent.
 const noValue = "(no value)"
 
-// hooks returns the deletion hooks, except the owner's, in the form of hookName.
+// hooks returns the deletion hooks except the control plane's own, as hookName formats them.
 func hooks(annotations map[string]string) []string {
 	var names []string
 	for key := range annotations {
@@ -370,7 +367,7 @@ func isHook(key string) bool {
 	return strings.HasPrefix(key, clusterv1.PreDrainDeleteHookAnnotationPrefix) || strings.HasPrefix(key, clusterv1.PreTerminateDeleteHookAnnotationPrefix)
 }
 
-// hookName returns a short name with the phase: "pre-drain/etcd-backup".
+// hookName returns a short name with the phase, for example "pre-drain/etcd-backup".
 func hookName(key string) string {
 	for prefix, phase := range map[string]string{
 		clusterv1.PreDrainDeleteHookAnnotationPrefix: "pre-drain", clusterv1.PreTerminateDeleteHookAnnotationPrefix: "pre-terminate",
@@ -382,7 +379,7 @@ func hookName(key string) string {
 	return key
 }
 
-// suspect reports whether a machine may need more facts, each of which costs a request. A healthy machine costs none.
+// suspect reports whether a machine may need facts that cost a request each.
 func suspect(f *remediator.Machine) bool {
 	if f.Request != nil || f.UnhealthyAnnotation != "" || f.DeleteAnnotation != "" || f.Remediate {
 		return true

@@ -19,27 +19,26 @@ import (
 )
 
 const (
-	// countTTL is how long a count of the fleet's machines is reused: there are many, and they change slowly.
+	// countTTL is how long a count of the fleet's machines is reused.
 	countTTL = 5 * time.Second
-	// countingShare limits counting to a 20th of the time, however many clusters and policies tenants create.
+	// countingShare limits counting to a 20th of the time, however many objects tenants create.
 	countingShare = 20
 )
 
-// census stores the last count of machines. Only one caller counts at a time; meanwhile others use the last count.
+// census stores the last count of machines. One caller counts at a time; the others use the last count.
 type census struct {
 	counting sync.Mutex
 	last     atomic.Pointer[count]
 }
 
-// count is an immutable count of machines.
+// count is immutable.
 type count struct {
 	label    string
-	until    time.Time // when it expires
+	until    time.Time // expiry
 	machines remediator.NamespaceCounts
 	watched  map[string]int // by policy (namespace/name)
 }
 
-// fleet sets the limits of the fleet, the number of machines that they concern, and the region of the cluster.
 func (l *observation) fleet(ctx context.Context) error {
 	fleet, label, err := l.observer.fleet(ctx)
 	if err != nil {
@@ -73,7 +72,7 @@ func (o *Observer) fleet(ctx context.Context) (fleet remediator.Fleet, label str
 	return fleet, label, nil
 }
 
-// limits reads the RepairLimits. It returns an empty object if there is none.
+// limits returns the RepairLimits, empty if there is none.
 func (o *Observer) limits(ctx context.Context) (*v1alpha1.RepairLimits, error) {
 	limits := &v1alpha1.RepairLimits{}
 	if o.Limits == nil {
@@ -86,9 +85,9 @@ func (o *Observer) limits(ctx context.Context) (*v1alpha1.RepairLimits, error) {
 	return limits, nil
 }
 
-// Limits returns the limits of a RepairLimits with the defaults of its schema, which apply without
-// an object too. For an unreadable object it returns only the reason, because a default must not
-// replace a value that the object may contain.
+// Limits returns the limits of a RepairLimits with the defaults of its schema, which also apply
+// without an object. For an unreadable object it returns only the reason, because a default must
+// not replace a value that the object may contain.
 func Limits(l *v1alpha1.RepairLimits) remediator.FleetLimits {
 	if wrong := l.Unreadable.Spec; wrong != nil {
 		return remediator.FleetLimits{Unreadable: wrong.Field + ": " + wrong.Problem}
@@ -108,7 +107,7 @@ func Limits(l *v1alpha1.RepairLimits) remediator.FleetLimits {
 	}
 }
 
-// machines counts the machines that policies select, by namespace and failure domain, and by policy.
+// machines counts the machines that policies select by namespace, failure domain and policy.
 func (o *Observer) machines(ctx context.Context, label string) (*count, error) {
 	c := &o.census
 	last := c.last.Load()
@@ -123,7 +122,7 @@ func (o *Observer) machines(ctx context.Context, label string) (*count, error) {
 	}
 	defer c.counting.Unlock()
 	if now := c.last.Load(); now != last && now.label == label {
-		return now, nil // counted while this Observe waited
+		return now, nil // another caller counted meanwhile
 	}
 	began := o.now()
 	counted, err := countMachines(ctx, o.cache, label)
@@ -136,7 +135,7 @@ func (o *Observer) machines(ctx context.Context, label string) (*count, error) {
 	return counted, nil
 }
 
-// selected holds the policies that select machines of a cluster, and the cluster's region. A nil policy selects none.
+// selected holds the policies that select machines of a cluster. A nil policy selects none.
 type selected struct {
 	controlPlane, workers *v1alpha1.RepairPolicy
 	region                string

@@ -25,12 +25,12 @@ import (
 
 const (
 	etcdPort = 2379
-	// maxAnswerSize bounds one response of a member, maxTrailerSize its headers. A list of a few members has 1 KiB.
+	// maxAnswerSize and maxTrailerSize bound one response of a member and its headers. A list of a
+	// few members takes 1 KiB.
 	maxAnswerSize  = 64 << 10
 	maxTrailerSize = 8 << 10
 )
 
-// dialer connects to the members of one etcd.
 type dialer struct {
 	cluster   *tenant.Cluster
 	tls       func(distrusted func(error)) *tls.Config
@@ -50,21 +50,20 @@ func (o *Observer) dialer(ctx context.Context, key types.NamespacedName, cluster
 	return &dialer{cluster: cluster, tls: tlsFor, addresses: addresses, timeouts: defaultTimeouts()}, nil
 }
 
-// line is a connection to one member. It records how far connecting succeeded, because the meaning
-// of an error depends on that.
+// line is a connection to one member. It records how far connecting got, because the meaning of an
+// error depends on that.
 type line struct {
 	*grpc.ClientConn
 	route      route
-	timeout    time.Duration // timeout of a response
+	timeout    time.Duration // of one query
 	mu         sync.Mutex
 	reached    bool  // a connection was accepted
-	refused    error // why no connection was accepted
-	distrusted error // error of verifying the certificate of the member
+	refused    error // why the last attempt to connect failed
+	distrusted error // why the member's certificate was rejected
 }
 
-// open prepares a connection to the member on a node, by its client port or by a port-forward to
-// its pod. It sends nothing before the first call. Everything that it opens ends with ctx, which
-// must have a deadline.
+// open prepares a connection to the member on a node. It connects at the first call. Everything it
+// opens ends with ctx, which must have a deadline.
 func (d *dialer) open(ctx context.Context, node string, by route) (*line, error) {
 	l := &line{route: by, timeout: d.forRoute(by)}
 	pod := podOf(node)
@@ -89,7 +88,6 @@ func (d *dialer) open(ctx context.Context, node string, by route) (*line, error)
 
 func podOf(node string) string { return "etcd-" + node }
 
-// dialOptions returns the options that limit responses of a member.
 func dialOptions() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswerSize)), grpc.WithMaxHeaderListSize(maxTrailerSize),
@@ -138,8 +136,8 @@ func (l *line) classify(err error) (object.ConditionStatus, string) {
 	}
 }
 
-// shorten returns the text of an error in one printable line of bounded length, without anything
-// that resembles a secret. The error may contain text of a tenant.
+// shorten returns the text of an error as one printable line of bounded length with secrets
+// redacted. The error may contain text of a tenant.
 func shorten(err error) string {
 	const considered, longest = 1000, 200
 	text := err.Error()

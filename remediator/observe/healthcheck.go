@@ -13,7 +13,7 @@ import (
 	"scute.dev/kube/object"
 )
 
-// TemplateKind is the kind of the remediation template by which a MachineHealthCheck requests remediations from scute.
+// TemplateKind is the kind of remediation template by which a MachineHealthCheck uses scute.
 const TemplateKind = "SurgeRemediationTemplate"
 
 // UsesScute reports whether a MachineHealthCheck requests remediations from scute.
@@ -23,8 +23,7 @@ func UsesScute(c *clusterv1.MachineHealthCheck) bool {
 }
 
 // RemediatesDirectly reports whether a MachineHealthCheck remediates machines of a cluster without
-// scute: it does not request them from scute, is not paused, and its limit permits remediations. A
-// MachineHealthCheck whose limit is 0 only reports.
+// scute. A MachineHealthCheck that is paused or whose limit is 0 only reports.
 func RemediatesDirectly(c *clusterv1.MachineHealthCheck, cluster string) bool {
 	trigger := c.Spec.Remediation.TriggerIf
 	never := trigger.UnhealthyInRange == "" && trigger.UnhealthyLessThanOrEqualTo != nil && trigger.UnhealthyLessThanOrEqualTo.IntValue() == 0 &&
@@ -41,8 +40,8 @@ func Selector(c *clusterv1.MachineHealthCheck) labels.Selector {
 	return selector
 }
 
-// healthChecks sets RemediatesDirectly for machines that a MachineHealthCheck remediates without
-// scute, and Passed for machines of a MachineHealthCheck that requests remediations from scute.
+// healthChecks sets OtherHealthCheck for machines that a MachineHealthCheck remediates without
+// scute, and HealthChecksPass for machines whose MachineHealthCheck uses scute.
 func (l *observation) healthChecks(ctx context.Context) error {
 	if l.facts.Policy.Name == "" {
 		return nil

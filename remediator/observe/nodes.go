@@ -21,18 +21,16 @@ import (
 )
 
 const (
-	// nodesTTL is how long Nodes that were read are reused, because an owner may be reconciled many times a second.
+	// nodesTTL is how long Nodes are reused, because an owner may be reconciled many times a second.
 	nodesTTL = 10 * time.Second
-	// nodeTimeout bounds the time to read one Node. nodesTimeout bounds the time to read all Nodes
-	// of an owner.
+	// nodeTimeout bounds reading one Node, nodesTimeout reading all Nodes of an owner.
 	nodeTimeout, nodesTimeout = 3 * time.Second, 10 * time.Second
-	// maxParallelNodes bounds the Nodes read in parallel.
-	maxParallelNodes = 16
-	// maxListed bounds the conditions, and the taints, of a Node.
+	maxParallelNodes          = 16
+	// maxListed bounds the conditions and the taints of a Node.
 	maxListed = 100
 )
 
-// nodesOf are the facts of Nodes by the UIDs of their Machines.
+// nodesOf maps the UIDs of Machines to the facts of their Nodes.
 type nodesOf map[types.UID]*remediator.NodeFacts
 
 // nodes sets the facts of Nodes if the policy needs them. A failed read is a fact, not an error.
@@ -56,8 +54,7 @@ func (l *observation) nodes(ctx context.Context) error {
 	return nil
 }
 
-// readNodes reads the Nodes of all machines that have one and are not being deleted. Its
-// connections are closed when it returns.
+// readNodes reads the Nodes of all machines that have one and are not being deleted.
 func (o *Observer) readNodes(ctx context.Context, f *remediator.Facts) nodesOf {
 	ctx, cancel := context.WithTimeout(ctx, nodesTimeout)
 	defer cancel()
@@ -92,8 +89,7 @@ func (o *Observer) readNodes(ctx context.Context, f *remediator.Facts) nodesOf {
 	return seen
 }
 
-// readNode reads the facts of a Node. A Node that does not exist has no conditions, because its
-// Machine reports that it is gone.
+// readNode reads the facts of a Node. A missing Node has no facts: its Machine reports that it is gone.
 func readNode(ctx context.Context, from *tenant.Reader, name string, notices []remediator.Notice) remediator.NodeFacts {
 	ctx, cancel := context.WithTimeout(ctx, nodeTimeout)
 	defer cancel()
@@ -112,8 +108,7 @@ func readNode(ctx context.Context, from *tenant.Reader, name string, notices []r
 	return looked
 }
 
-// boundedList is a list with a limit. Its items are counted while they are decoded, because a small
-// response may need much memory.
+// boundedList limits the number of items while it decodes, because a small response can expand to much memory.
 type boundedList[T any] []T
 
 type nodeCondition struct {
@@ -140,7 +135,6 @@ func (n *boundedList[T]) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// parseNode returns the facts in the JSON of a Node.
 func parseNode(raw []byte, notices []remediator.Notice) (remediator.NodeFacts, error) {
 	var node struct {
 		Metadata struct{ Annotations selectedAnnotations }

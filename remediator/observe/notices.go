@@ -15,7 +15,7 @@ import (
 	"scute.dev/remediator"
 )
 
-// maxTextLength bounds the value of an annotation that is stored.
+// maxTextLength bounds the value of an annotation or taint that is stored.
 const maxTextLength = 256
 
 // notices returns the notices of a policy with their defaults.
@@ -31,7 +31,6 @@ func notices(of []v1alpha1.RepairNotice) []remediator.Notice {
 	return list
 }
 
-// keysOf returns the keys of the notices of one type.
 func keysOf(notices []remediator.Notice, on v1alpha1.NoticeType) []string {
 	var keys []string
 	for _, n := range notices {
@@ -54,7 +53,6 @@ func (l *observation) notices(context.Context) error {
 	return nil
 }
 
-// addValue adds a value to a map, cut to maxTextLength.
 func addValue(values map[string]string, key, value string) map[string]string {
 	if values == nil {
 		values = make(map[string]string)
@@ -63,18 +61,18 @@ func addValue(values map[string]string, key, value string) map[string]string {
 	return values
 }
 
-// notable reports whether the cache keeps an annotation of a Machine for notices, because any policy may name it.
+// notable reports whether the cache keeps an annotation of a Machine. Any policy may name it.
 func notable(key, value string) bool {
 	return len(value) <= maxTextLength && key != corev1.LastAppliedConfigAnnotation
 }
 
-// selectedAnnotations are the annotations of an object whose keys are listed in of; the others are not stored.
+// selectedAnnotations decodes only the annotations whose keys are in keys.
 type selectedAnnotations struct {
 	keys  []string
 	found map[string]string
 }
 
-// UnmarshalJSON decodes annotations.
+// UnmarshalJSON decodes the annotations with the selected keys.
 func (t *selectedAnnotations) UnmarshalJSON(raw []byte) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if first, err := d.Token(); err != nil || first != json.Delim('{') {

@@ -25,28 +25,26 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// callTimeout bounds one request to the management cluster.
 const callTimeout = 10 * time.Second
 
-// Observer reads the facts of owners of machines. Its methods may be called concurrently once its
-// cache runs and is synced.
+// Observer reads the facts of owners of machines. Once its cache is synced, its methods may be
+// called concurrently.
 type Observer struct {
 	cache   cache.Cache
-	live    client.Client // does not cache
+	live    client.Client // not cached
 	tenants *tenant.Dialer
 	tested  testedProviders
 	census  census
-	nodes   *utilcache.Expiring // the Nodes last read for each owner: nodesOf by UID
+	nodes   *utilcache.Expiring // by the UID of the owner: nodesOf
 	now     func() time.Time
 
-	// Limits reads the RepairLimits; nil if there are none. It is set before use.
+	// Limits reads the RepairLimits; nil if there are none. Set it before use.
 	Limits client.Reader
 }
 
-// New returns an Observer with a cache that the caller starts: Cache().Start. The API server must
-// serve Machine in v1beta2. Workload clusters are reached at private addresses and at the addresses
-// that the guard allows. held returns why nothing may be changed in workload clusters at the
-// moment. If held is nil, changes are always allowed.
+// New returns an Observer whose cache the caller must start. The API server must serve Machine in
+// v1beta2. Workload clusters are dialed at private addresses and at those that g allows. held
+// returns why workload clusters must not be changed now, or nil. A nil held always allows changes.
 func New(ctx context.Context, config *rest.Config, g *guard.Guard, held func() error) (*Observer, error) {
 	c, live, err := connect(ctx, config)
 	if err != nil {
@@ -57,21 +55,20 @@ func New(ctx context.Context, config *rest.Config, g *guard.Guard, held func() e
 	return &Observer{cache: c, live: live, tenants: tenants, nodes: utilcache.NewExpiring(), now: time.Now}, nil
 }
 
-// Cache returns the cache that Observe reads. Controllers watch it too, so they add no other watch.
-// It stores only the parts of objects that facts need (see strip.go), so never write an object that
-// was read from it.
+// Cache returns the cache that Observe reads. Controllers share its watches. Its objects are
+// stripped (strip.go), so never write one back.
 func (o *Observer) Cache() cache.Cache { return o.cache }
 
-// Client returns the client that does not cache. Writes use it too, so they add no other connection.
+// Client returns the client that does not cache. Writes share its connection.
 func (o *Observer) Client() client.Client { return o.live }
 
 // byController is the index of Machines and MachineSets by the UID of their controller.
 const byController = "controller"
 
-// connect returns a cache that watches the kinds of watchedKinds and no others, and a client that
-// does not cache. A read of another kind from the cache returns an error, instead of starting a
-// watch of all Secrets. A kind that is not served is not watched, for example without the kubeadm
-// control plane provider.
+// connect returns a cache that watches only watchedKinds, and a client that does not cache. A read
+// of another kind from the cache fails instead of starting a watch, for example of all Secrets. A
+// kind that is not served is not watched, for example the kubeadm control plane without its
+// provider.
 func connect(ctx context.Context, config *rest.Config) (cache.Cache, client.Client, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // no limit in the client, because the API server applies priority and fairness
@@ -105,8 +102,7 @@ func connect(ctx context.Context, config *rest.Config) (cache.Cache, client.Clie
 	return made, live, nil
 }
 
-// watchedKinds returns the kinds that the cache watches, each with the transform that bounds what
-// the cache retains of an object.
+// watchedKinds returns the kinds that the cache watches, with transforms that bound the memory for each object.
 func watchedKinds() map[client.Object]cache.ByObject {
 	kinds := map[client.Object]cache.ByObject{
 		&clusterv1.Machine{}:            {Transform: stripped(stripMachine)},
@@ -123,7 +119,6 @@ func watchedKinds() map[client.Object]cache.ByObject {
 	return kinds
 }
 
-// controllerUID returns the UID of the object's controller, if it has one.
 func controllerUID(o client.Object) []string {
 	if by := metav1.GetControllerOfNoCopy(o); by != nil {
 		return []string{string(by.UID)}
@@ -131,7 +126,7 @@ func controllerUID(o client.Object) []string {
 	return nil
 }
 
-// absent reports whether a read of the cache found nothing, or the kind is not watched because it is not served.
+// absent reports whether the cache has no such object, or does not watch its kind because it is not served.
 func absent(err error) bool {
 	return apierrors.IsNotFound(err) || uncached(err)
 }

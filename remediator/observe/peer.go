@@ -22,16 +22,15 @@ import (
 )
 
 const (
-	// peerTimeout bounds one run of etcdctl with its connection, ctlTimeout how long etcdctl waits for the member.
+	// peerTimeout bounds one run of etcdctl with its connection, ctlTimeout how long etcdctl waits.
 	peerTimeout = 4 * time.Second
 	ctlTimeout  = 2 * time.Second
-	// maxPeers bounds the peers that are tried if etcdctl cannot be run in the pod of the first.
+	// maxPeers bounds the peers that are tried if etcdctl cannot run in a pod.
 	maxPeers = 2
 )
 
-// queryPeers queries the listed members that did not respond. It runs etcdctl in the pod of a
-// member that responds through its own node, so the kubelet of another machine is used. It queries
-// at most maxParallel members.
+// queryPeers queries up to maxParallel listed members that did not respond. It runs etcdctl in the
+// pod of a member that responds through its own node, because the kubelet of that node works.
 func (d *dialer) queryPeers(ctx context.Context, list []*etcd.Member, answers []answer) {
 	var peers []string
 	for _, a := range answers {
@@ -58,7 +57,6 @@ func (d *dialer) queryPeers(ctx context.Context, list []*etcd.Member, answers []
 	_ = group.Wait() // errors are in the answers
 }
 
-// queryPeer queries a member through the first of its peers that runs etcdctl.
 func (d *dialer) queryPeer(ctx context.Context, peers []string, m *etcd.Member) answer {
 	a := answer{node: m.Name, answers: object.Unknown}
 	for _, peer := range peers {
@@ -79,7 +77,7 @@ func (d *dialer) queryPeer(ctx context.Context, peers []string, m *etcd.Member) 
 	return a
 }
 
-// decode decodes the status of one member that etcdctl printed.
+// decode sets a from the status of one member that etcdctl printed.
 func (a answer) decode(output []byte, m *etcd.Member) answer {
 	var said []struct{ Status *etcd.StatusResponse }
 	if err := json.Unmarshal(output, &said); err != nil || len(said) != 1 || said[0].Status == nil {
@@ -95,8 +93,8 @@ func (a answer) decode(output []byte, m *etcd.Member) answer {
 	return a
 }
 
-// clientURL returns the URL at which peers reach a member, "" if it lists none. It is used in a pod
-// of the tenant only, because the tenant sets it.
+// clientURL returns the URL at which peers reach a member, "" if it lists none. Use it only in a
+// pod of the tenant: the tenant sets it, so scuted must not dial it.
 func clientURL(m *etcd.Member) string {
 	for _, text := range m.ClientURLs {
 		u, err := url.Parse(text)
@@ -110,14 +108,13 @@ func clientURL(m *etcd.Member) string {
 	return ""
 }
 
-// exitError is the failure of an etcdctl that ran, with its last output.
+// exitError is the failure of an etcdctl that ran, with its output.
 type exitError struct{ output string }
 
 func (e *exitError) Error() string { return e.output }
 
-// etcdctl runs etcdctl in the etcd pod of a node against the member at an endpoint, with the
-// certificates that kubeadm mounts in each such pod. It returns the output, or the error: an
-// exitError if etcdctl ran.
+// etcdctl runs etcdctl in the etcd pod of a node against an endpoint, with the certificates that
+// kubeadm mounts there. It returns an exitError if etcdctl ran and failed.
 func (d *dialer) etcdctl(ctx context.Context, node, endpoint string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.peer)
 	defer cancel()
@@ -140,7 +137,7 @@ func (d *dialer) etcdctl(ctx context.Context, node, endpoint string, args ...str
 	}
 }
 
-// errorText returns the lines of stderr that are meant for people, because etcdctl also logs JSON to stderr.
+// errorText returns the lines of stderr that are for people. etcdctl also logs JSON there.
 func errorText(stderr []byte, code int) string {
 	lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(string(stderr)), "\n"), func(line string) bool { return strings.HasPrefix(line, "{") })
 	if text := strings.Join(lines, "; "); text != "" {

@@ -16,19 +16,18 @@ import (
 )
 
 // Select returns the policy for machines of an owner's kind in a cluster with these labels: the
-// first by name that selects them, nil if there is none. A policy whose selector cannot be read
-// applies if no other policy does, because a remediation may have started under it.
+// first by name that selects them, or nil. If no policy does, a policy whose selector cannot be
+// read applies, because a remediation may have started under it.
 func Select(policies []v1alpha1.RepairPolicy, cluster map[string]string, ownerKind string) *v1alpha1.RepairPolicy {
 	return scopesOf(policies).first(cluster, ownerKind)
 }
 
 // Selects reports whether a policy selects machines of an owner's kind in a cluster with these
-// labels. It returns Unknown if its selection cannot be read.
+// labels. It returns Unknown if the selector cannot be read.
 func Selects(p *v1alpha1.RepairPolicy, cluster map[string]string, ownerKind string) object.ConditionStatus {
 	return scopeOf(p).selects(cluster, ownerKind)
 }
 
-// scope is what a policy selects.
 type scope struct {
 	policy                 *v1alpha1.RepairPolicy
 	unreadable             bool
@@ -36,7 +35,7 @@ type scope struct {
 	selector               labels.Selector // nil if it is invalid
 }
 
-// scopes are the scopes of policies in the order of their names. They are computed once for many clusters.
+// scopes are sorted by the name of the policy. They are computed once for many clusters.
 type scopes []scope
 
 // scopesOf returns the scopes of the policies that are not being deleted.
@@ -51,7 +50,7 @@ func scopesOf(policies []v1alpha1.RepairPolicy) scopes {
 	return list
 }
 
-// first returns the policy for a kind of owner by the rules of Select, nil if there is none.
+// first implements Select.
 func (s scopes) first(cluster map[string]string, ownerKind string) *v1alpha1.RepairPolicy {
 	var unknown *v1alpha1.RepairPolicy
 	for i := range s {
@@ -68,7 +67,7 @@ func (s scopes) first(cluster map[string]string, ownerKind string) *v1alpha1.Rep
 
 func scopeOf(p *v1alpha1.RepairPolicy) scope {
 	spec := p.Spec
-	if wrong := p.Unreadable.Spec; wrong != nil { // the selection may be readable even if another field is not
+	if wrong := p.Unreadable.Spec; wrong != nil { // the selector may be readable even if another field is not
 		var written struct {
 			Selector      metav1.LabelSelector `json:"selector"`
 			ControlPlanes *bool                `json:"controlPlanes"`
@@ -105,7 +104,7 @@ func (s scope) selects(cluster map[string]string, ownerKind string) object.Condi
 	}
 }
 
-// Unreadable returns why a policy cannot be read, "" if it can be read.
+// Unreadable returns why a policy cannot be read, "" if it can.
 func Unreadable(p *v1alpha1.RepairPolicy) string {
 	if wrong := p.Unreadable.Spec; wrong != nil {
 		return wrong.Field + ": " + wrong.Problem
@@ -116,9 +115,8 @@ func Unreadable(p *v1alpha1.RepairPolicy) string {
 	return ""
 }
 
-// selectedAsControlPlane reports whether spec.controlPlanes of a policy selects a kind, and not
-// spec.workers. It includes kinds that scute does not know, because all control plane providers use
-// this suffix.
+// selectedAsControlPlane reports whether spec.controlPlanes of a policy selects a kind, instead of
+// spec.workers. All control plane providers use this suffix, so unknown kinds count too.
 func selectedAsControlPlane(ownerKind string) bool {
 	kind, _, _ := strings.Cut(ownerKind, ".")
 	return strings.HasSuffix(kind, "ControlPlane")
@@ -180,7 +178,6 @@ func Policy(p *v1alpha1.RepairPolicy) remediator.Policy {
 	return f
 }
 
-// defragmentation returns the defragmentation that a policy requests, none for nil.
 func defragmentation(d *v1alpha1.RepairDefragmentation) remediator.Defragmentation {
 	if d == nil {
 		return remediator.Defragmentation{}
@@ -200,7 +197,7 @@ func checks(conditions []v1alpha1.UnhealthyCondition) []remediator.Check {
 	return all
 }
 
-// positive returns a duration that must not be zero. The schema refuses zero.
+// positive returns otherwise for zero, which the schema rejects.
 func positive(d *v1alpha1.Duration, otherwise time.Duration) time.Duration {
 	if d == nil || d.Duration <= 0 {
 		return otherwise

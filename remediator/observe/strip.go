@@ -18,8 +18,8 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// stripped returns the transform that strips objects of a kind in the cache, because a thousand
-// clusters must need little memory. A tombstone is unchanged.
+// stripped returns a transform that strips cached objects, because a thousand clusters must need
+// little memory. It leaves a tombstone unchanged.
 func stripped[T client.Object](strip func(T)) toolscache.TransformFunc {
 	return func(in any) (any, error) {
 		if o, ok := in.(T); ok {
@@ -29,7 +29,7 @@ func stripped[T client.Object](strip func(T)) toolscache.TransformFunc {
 	}
 }
 
-// stripMeta removes all annotations except those needed for facts, hooks and triggers.
+// stripMeta removes the annotations that neither facts nor also need.
 func stripMeta(o client.Object, also ...func(key, value string) bool) {
 	o.SetManagedFields(nil)
 	o.SetFinalizers(nil)
@@ -44,8 +44,6 @@ func stripMeta(o client.Object, also ...func(key, value string) bool) {
 	o.SetAnnotations(annotations)
 }
 
-// neededForFacts reports whether facts need an annotation. The annotation of kubectl apply is a
-// second copy of the object.
 func neededForFacts(key string) bool {
 	switch key {
 	case clusterv1.PausedAnnotation, clusterv1.MachineSkipRemediationAnnotation, clusterv1.RemediateMachineAnnotation, clusterv1.DeleteMachineAnnotation,
@@ -103,8 +101,8 @@ func stripCluster(c *clusterv1.Cluster) {
 	dropMessages(c.Status.Conditions)
 }
 
-// stripHealthCheck strips a MachineHealthCheck. It drops a selector that is larger than the spec of
-// a policy may be; the MachineHealthCheck then selects every machine of its cluster.
+// stripHealthCheck strips a MachineHealthCheck. It drops a selector larger than a policy's spec may
+// be, so the MachineHealthCheck then selects every machine of its cluster.
 func stripHealthCheck(c *clusterv1.MachineHealthCheck) {
 	stripMeta(c)
 	if data, err := json.Marshal(c.Spec.Selector); err != nil || len(data) > v1alpha1.SpecBytes {
@@ -115,8 +113,8 @@ func stripHealthCheck(c *clusterv1.MachineHealthCheck) {
 }
 
 // dropMessages removes the messages of conditions except those of the types in but, because
-// messages are most of a status and change most often. Strings that are the same in thousands of
-// objects are stored once.
+// messages are most of a status and change most often. It interns strings that thousands of objects
+// share.
 func dropMessages(conditions []metav1.Condition, but ...string) {
 	for i := range conditions {
 		c := &conditions[i]

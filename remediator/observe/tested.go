@@ -15,10 +15,9 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// testedTTL is how long the result of Tested is cached: an upgrade of providers takes longer.
+// testedTTL is how long the inventory is cached. An upgrade of providers takes longer.
 const testedTTL = time.Minute
 
-// testedProviders is the cached inventory of Tested.
 type testedProviders struct {
 	sync.Mutex
 	inventory []clusterctlv1.Provider
@@ -26,8 +25,8 @@ type testedProviders struct {
 }
 
 // Tested reports whether every control plane provider of the kind has a minor version whose
-// internal bookkeeping was tested. It reads the versions in clusterctl's inventory and those of
-// Cluster API Operator. It returns false if neither records a version.
+// internal bookkeeping was tested. It reads the inventories of clusterctl and Cluster API Operator,
+// and returns false if neither records a version.
 func (o *Observer) Tested(ctx context.Context, kind ownerkind.Kind) bool {
 	if kind.Provider == "" {
 		return false
@@ -41,7 +40,7 @@ func (o *Observer) Tested(ctx context.Context, kind ownerkind.Kind) bool {
 		operated.SetGroupVersionKind(kube.OperatorType(clusterctlv1.ControlPlaneProviderType).GVK())
 		for _, list := range []client.ObjectList{inventory, operated} {
 			if err := retryable(o.live.List(ctx, list)); err != nil {
-				return false // unknown; listed again at the next call
+				return false // unknown; the next call lists again
 			}
 		}
 		for i := range operated.Items {

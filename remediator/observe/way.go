@@ -22,19 +22,19 @@ import (
 )
 
 const (
-	// portDelay is how long only the port-forward is tried; then the member's client port is tried too.
+	// portDelay is how long a query waits for the port-forward before it also tries the client port.
 	portDelay = 500 * time.Millisecond
-	// portTimeout bounds a query on one address. It is the time lost if the connection is blocked.
+	// portTimeout bounds a query on one address, because a firewall may drop the connection silently.
 	portTimeout = time.Second
-	// maxAddresses bounds the addresses stored for a machine, and the addresses tried for a node,
-	// because several Machines may name the same node.
+	// maxAddresses bounds the addresses of a machine, and of a node, because several Machines may
+	// name the same node.
 	maxAddresses = 2
 )
 
-// route is how a member is reached. The zero value is a port-forward to its pod, through the kubelet of the same node.
+// route is how a member is reached. The zero value is a port-forward to its pod through its own kubelet.
 type route struct {
-	address string // its client port at the address of its machine
-	peer    string // another node, in whose etcd pod etcdctl runs
+	address string // client port of its machine
+	peer    string // node in whose etcd pod etcdctl runs
 }
 
 func (w route) String() string {
@@ -48,7 +48,7 @@ func (w route) String() string {
 	}
 }
 
-// description returns the words after "no connection".
+// description follows "no connection" in a message.
 func (w route) description() string {
 	if w.address != "" {
 		return "to " + w.address
@@ -56,7 +56,6 @@ func (w route) description() string {
 	return "through its node"
 }
 
-// timeouts are the timeouts of a port-forward alone, one member, one address, and one run of etcdctl.
 type timeouts struct{ forward, member, port, peer time.Duration }
 
 func defaultTimeouts() timeouts {
@@ -71,7 +70,7 @@ func (w timeouts) forRoute(forRoute route) time.Duration {
 }
 
 // query queries the member on a node by a port-forward to its pod. If the member does not respond
-// or is slow, ask queries its client port, which needs no kubelet.
+// or is slow, query tries its client port, which needs no kubelet.
 func (d *dialer) query(ctx context.Context, node string) answer {
 	ctx, cancel := context.WithTimeout(ctx, d.member)
 	defer cancel()
@@ -105,7 +104,7 @@ func (d *dialer) query(ctx context.Context, node string) answer {
 // responded reports whether the member itself responded, healthy or not.
 func (a answer) responded() bool { return a.id != 0 }
 
-// or returns a if the member responded, otherwise the answer by another way.
+// or returns a if the member responded, and other otherwise. It joins the reasons.
 func (a answer) or(other answer) answer {
 	switch {
 	case a.responded():
@@ -119,7 +118,6 @@ func (a answer) or(other answer) answer {
 	}
 }
 
-// queryBy queries a member over a new connection.
 func (d *dialer) queryBy(ctx context.Context, node string, by route) answer {
 	a := answer{node: node, route: by, answers: object.Unknown}
 	line, err := d.open(ctx, node, by)
@@ -131,9 +129,9 @@ func (d *dialer) queryBy(ctx context.Context, node string, by route) answer {
 	return line.query(ctx, a)
 }
 
-// queryPort queries the client port of the node's machine. Another machine, even of another
-// cluster, may have the address, so only a member with the node's name and a certificate of its
-// cluster's CA is accepted.
+// queryPort queries the client port of the node's machine. The address may have passed to another
+// machine, even of another cluster. Therefore it accepts only a member with the node's name and a
+// certificate of its cluster's CA.
 func (d *dialer) queryPort(ctx context.Context, node string) answer {
 	none := answer{node: node, answers: object.Unknown}
 	for _, address := range d.addresses[node] {
@@ -151,14 +149,14 @@ func (d *dialer) queryPort(ctx context.Context, node string) answer {
 	return none
 }
 
-// isOwnNode reports whether the member that responded has the node's name in its own list.
+// isOwnNode reports whether the member that responded lists itself under the node's name.
 func (a *answer) isOwnNode() bool {
 	return slices.ContainsFunc(slices.Concat(a.list, a.stale), func(m *etcd.Member) bool { return m.ID == a.id && m.Name == a.node })
 }
 
-// addresses returns the addresses of client ports by node of the control plane. They are read from
-// Machines, which the infrastructure provider sets. Addresses that etcd lists are not used, because
-// the tenant would choose what scute connects to.
+// addresses returns the client ports by node of the control plane. It reads them from Machines,
+// which the infrastructure provider sets. It ignores the addresses that etcd lists, because the
+// tenant would choose what scute dials.
 func (o *Observer) addresses(ctx context.Context, cluster types.NamespacedName) (map[string][]string, error) {
 	list := &clusterv1.MachineList{}
 	err := o.cache.List(ctx, list, client.InNamespace(cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}, client.UnsafeDisableDeepCopy)
@@ -168,13 +166,13 @@ func (o *Observer) addresses(ctx context.Context, cluster types.NamespacedName) 
 	return clientPorts(list.Items), nil
 }
 
-// clientPorts returns up to maxAddresses client ports for each node, of the Machines in the order of their names.
+// clientPorts returns up to maxAddresses client ports for each node.
 func clientPorts(machines []clusterv1.Machine) map[string][]string {
 	machines = slices.SortedFunc(slices.Values(machines), func(a, b clusterv1.Machine) int { return strings.Compare(a.Name, b.Name) })
 	of := make(map[string][]string)
 	for i := range machines {
 		node := nodeOf(&machines[i])
-		for _, a := range machines[i].Status.Addresses { // the cache has the addresses only for control plane machines
+		for _, a := range machines[i].Status.Addresses { // the cache keeps addresses only of control plane machines
 			port := net.JoinHostPort(a.Address, strconv.Itoa(etcdPort))
 			if len(of[node]) < maxAddresses && !slices.Contains(of[node], port) {
 				of[node] = append(of[node], port)
@@ -184,8 +182,8 @@ func clientPorts(machines []clusterv1.Machine) map[string][]string {
 	return of
 }
 
-// etcdAddresses returns the addresses at which the etcd of a control plane's machine may be
-// queried. Whether scuted may reach them is checked when it dials them.
+// etcdAddresses returns the addresses at which the etcd of a control plane machine may be queried.
+// The dialer checks whether scuted may reach them.
 func etcdAddresses(m *clusterv1.Machine) []clusterv1.MachineAddress {
 	if _, is := m.Labels[clusterv1.MachineControlPlaneLabel]; !is {
 		return nil

@@ -14,8 +14,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// withOthers returns the facts with the current usage of the limits by all other owners, and with
-// the information of this process about defragmentations.
+// withOthers adds to the facts how far all other owners use the limits, and what this process knows
+// about defragmentations.
 func (r *Runner) withOthers(self *tracker, f *remediator.Facts) *remediator.Facts {
 	now, known := r.now(), *f
 	r.mu.Lock()
@@ -27,7 +27,7 @@ func (r *Runner) withOthers(self *tracker, f *remediator.Facts) *remediator.Fact
 	known.Maintenance = remediator.MaintenanceFacts{Attempted: self.attempted, Err: self.attemptErr}
 	known.Maintenance.OtherOwner, known.Maintenance.FreeAt = r.queuedBefore(self, now)
 	switch {
-	case f.Cluster.Reachable == object.Absent && f.Policy.Defragmentation.Enabled && !f.Policy.DryRun: // etcd was not asked
+	case f.Cluster.Reachable == object.Absent && f.Policy.Defragmentation.Enabled && !f.Policy.DryRun: // etcd was not queried
 	case !remediator.AwaitsDefragmentation(self.agg.State, &known, now):
 		self.queued = time.Time{}
 	case self.queued.IsZero():
@@ -37,11 +37,10 @@ func (r *Runner) withOthers(self *tracker, f *remediator.Facts) *remediator.Fact
 	return &known
 }
 
-// queuedBefore returns the owner whose etcd is being defragmented, or an owner that has waited
-// longer than self and had a turn recently. It also returns the deadline of the defragmentation. In
-// the whole fleet one member is defragmented at a time, because that occupies one of the few
-// concurrent reconciliations. Owners wait in a queue, so that an owner whose defragmentations fail
-// repeatedly does not block other owners. The caller holds the lock.
+// queuedBefore returns the owner whose etcd is being defragmented and its deadline, or else an
+// owner that has waited longer than self. The fleet defragments one member at a time, because each
+// occupies a concurrent reconciliation. The queue prevents an owner whose defragmentations keep
+// failing from blocking others. The caller holds the lock.
 func (r *Runner) queuedBefore(self *tracker, now time.Time) (owner string, until time.Time) {
 	for id, e := range r.owners {
 		switch {
@@ -55,9 +54,8 @@ func (r *Runner) queuedBefore(self *tracker, now time.Time) (owner string, until
 	return owner, time.Time{}
 }
 
-// ledger counts the policy's usage by other owners. The number of watched machines is at least the
-// number in the observation, because not every owner has had a turn in this process. The caller
-// holds the lock.
+// ledger counts the policy's usage by other owners. Not every owner has had a turn in this process,
+// so the number of watched machines is at least the observed one. The caller holds the lock.
 func (r *Runner) ledger(self *tracker, f *remediator.Facts, now time.Time) remediator.Ledger {
 	l := remediator.Ledger{Watched: len(f.Machines), Unhealthy: remediator.Total(remediator.UsageOf(self.agg.State, f).Unhealthy)}
 	policy := policyKey(f)
@@ -74,14 +72,13 @@ func (r *Runner) ledger(self *tracker, f *remediator.Facts, now time.Time) remed
 // Totals contains the totals of one policy.
 type Totals struct {
 	Machines, Unhealthy, Active int
-	// MassFailure reports whether a mass failure is in progress for at least one owner;
-	// MassFailureEnded is when the last one ended.
+	// MassFailure reports whether any owner has a mass failure. MassFailureEnded is when the last one ended.
 	MassFailure      bool
 	MassFailureEnded time.Time
-	// Started are the times at which remediations were started.
+	// Started are the start times of remediations.
 	Started []time.Time
 
-	counted int // the remediations in progress that count for the limit of other owners
+	counted int // active remediations that count toward other owners' limits
 }
 
 // Totals returns the totals of a policy.
@@ -91,8 +88,7 @@ func (r *Runner) Totals(namespace, policy string) Totals {
 	return r.totals(namespace+"/"+policy, nil, r.now())
 }
 
-// totals returns the totals of a policy, except those of the owner without. The caller holds the
-// lock.
+// totals returns the totals of a policy without one owner. The caller holds the lock.
 func (r *Runner) totals(policy string, without *tracker, now time.Time) (t Totals) {
 	for _, e := range r.owners {
 		if e == without || e.policy != policy {
@@ -134,9 +130,10 @@ func (r *Runner) usedByOthers(self *tracker, seen remediator.Fleet, now time.Tim
 	return f
 }
 
-// massFailuresEnded returns when the mass failures that count for a namespace ended. Among the
-// other namespaces, the namespace whose mass failure ended last is ignored. For the namespace "",
-// all namespaces count. The caller holds the lock.
+// massFailuresEnded returns by failure domain when the last mass failure that counts for a
+// namespace ended. Of the other namespaces, it ignores the one whose mass failure ended last, so
+// that one other namespace alone cannot cause a cooldown (see MassEvidence). For "", all namespaces
+// count. The caller holds the lock.
 func (r *Runner) massFailuresEnded(namespace string) map[string]time.Time {
 	by := make(map[string]map[string]time.Time)
 	for _, e := range r.owners {
@@ -167,9 +164,9 @@ func (r *Runner) massFailuresEnded(namespace string) map[string]time.Time {
 	return passed
 }
 
-// Fleet returns the remediations in progress and the numbers of machines of all policies. seen
-// contains the limits and the selected machines of an observation. FailingDomains contains the
-// failure domains with a mass failure in any namespace.
+// Fleet returns the usage of the fleet's limits by all owners. seen contains the limits and the
+// selected machines of an observation. FailingDomains contains the domains with a mass failure in
+// any namespace.
 func (r *Runner) Fleet(seen remediator.Fleet) remediator.Fleet {
 	now := r.now()
 	r.mu.Lock()
@@ -205,14 +202,13 @@ func (r *Runner) Fleet(seen remediator.Fleet) remediator.Fleet {
 // process dies after its passage, the next process does not have to pass again.
 const turnstile = "fleet"
 
-// admissions are passages through the turnstile.
+// admissions are records of the turnstile.
 type admissions struct {
 	seq    uint64
-	owners []remediator.Owner // the named owners
-	holder string             // the process that named the last owner
+	owners []remediator.Owner // named in the turnstile
+	holder string             // process that named the last owner
 }
 
-// apply adds the passages that a commit records.
 func (p *admissions) apply(catalog *eventlog.Catalog[remediator.Event], r eventlog.Record) error {
 	err := catalog.Fold(r, func(e remediator.Event, _ time.Time) {
 		if admitted, ok := e.(remediator.Admitted); ok {
@@ -225,9 +221,9 @@ func (p *admissions) apply(catalog *eventlog.Catalog[remediator.Event], r eventl
 	return err
 }
 
-// admit passes the turnstile before something is started for an owner. again reports whether other
-// processes have passed since this process read it last, so that everything must be decided again.
-// The caller holds startMu.
+// admit passes the turnstile before something is started for an owner. again means that other
+// processes have passed since the last read, so the caller must decide again. The caller holds
+// startMu.
 func (r *Runner) admit(ctx context.Context, owner remediator.Owner) (again bool, err error) {
 	if len(r.uncounted.owners) == 0 {
 		err := r.turnstile.Append(ctx, remediator.Admitted{Holder: r.Incarnation, Owner: owner})
@@ -240,7 +236,7 @@ func (r *Runner) admit(ctx context.Context, owner remediator.Owner) (again bool,
 		return false, err
 	}
 	if len(records) == 0 && len(r.uncounted.owners) == 1 && r.uncounted.owners[0].UID == owner.UID {
-		return false, nil // the passage of an earlier process
+		return false, nil // an earlier process passed for this owner
 	}
 	for _, record := range records {
 		if err := r.uncounted.apply(r.turnstile.Catalog, record); err != nil {
@@ -257,10 +253,9 @@ func (r *Runner) admit(ctx context.Context, owner remediator.Owner) (again bool,
 	return true, nil
 }
 
-// countOwner counts the starts in the log for an owner. If claim is set, it also claims the owner,
-// so that no other process can start anything for it. If this program cannot read an event of the
-// owner, it counts only the earlier events: the turns of this owner fail, but no other owner waits
-// for it.
+// countOwner counts the starts in the log for an owner. With claim it also claims the owner, so
+// that no other process can start anything for it. If an event cannot be read, only the events
+// before it count: the turns of this owner then fail, but no other owner is blocked.
 func (r *Runner) countOwner(ctx context.Context, owner remediator.Owner, claim bool) error {
 	agg := r.root(owner.ID(), new(remediator.State), 0)
 	for {

@@ -19,30 +19,30 @@ import (
 
 // Observer reads facts.
 type Observer interface {
-	// Observe returns an owner's facts without etcd. It returns no error for an owner that is gone,
-	// because the facts contain that. made are the objects of escalation steps in the log.
+	// Observe returns an owner's facts without etcd. If the owner is gone, the facts say so and the
+	// error is nil. made holds the objects of escalation steps in the log.
 	Observe(ctx context.Context, owner remediator.Owner, made remediator.CreatedObjects) (*remediator.Facts, error)
-	// Probe returns the facts with the answers of the cluster's API server and of etcd. It returns
-	// no error for a server that cannot be queried: the facts contain Unknown and the reason.
+	// Probe returns the facts with the responses of the cluster's API server and of etcd. A server
+	// that cannot be queried is Unknown with the reason, not an error.
 	Probe(ctx context.Context, f *remediator.Facts) (*remediator.Facts, error)
 }
 
-// executor performs actions. Each action is idempotent, and reads before it writes.
+// executor performs idempotent actions.
 type executor interface {
 	Perform(ctx context.Context, f *remediator.Facts, a remediator.Action) error
 }
 
-// Runner performs turns. Its exported fields are set before use and not changed.
+// Runner performs turns. Set its exported fields before use.
 type Runner struct {
 	Log aggregate.Log
-	// Incarnation identifies this process. A restarted process has a different value.
+	// Incarnation identifies this process. It changes with each restart.
 	Incarnation string
 	Observer    Observer
 	Executor    executor
-	// View contains the owners in the log. It has caught up before the first turn.
+	// View must have caught up with the log before the first turn.
 	View *Remediations
-	// MoveOf returns the ID of a move of a cluster that has not ended, or "". It waits until it has
-	// read the log up to the commit at seq.
+	// MoveOf returns the ID of a cluster's move that has not ended, or "". It first waits until it
+	// has read the log up to seq.
 	MoveOf func(ctx context.Context, seq uint64, namespace, cluster string) (string, error)
 	Logger *slog.Logger
 	// Now is the clock; nil means time.Now.
@@ -50,26 +50,23 @@ type Runner struct {
 
 	mu     sync.Mutex
 	owners map[string]*tracker
-	// latest is the latest time of the clock.
+	// latest is the latest time that the clock has returned.
 	latest time.Time
-	// startMu serializes starts: each start counts all earlier ones, so that the limits hold.
+	// startMu serializes starts, because each start counts all earlier ones. It also guards
+	// turnstile and uncounted.
 	startMu sync.Mutex
-	// turnstile is the aggregate in which each process records that it is about to start something.
-	// uncounted contains the records of other processes that this process has not counted yet.
-	// startMu guards both fields.
+	// uncounted contains the turnstile records of other processes that this process has not counted yet.
 	turnstile *root
 	uncounted admissions
 }
 
 const (
-	// maxRounds bounds the decisions in one turn. Each decision records something new, and a
-	// remediation has fewer steps.
+	// maxRounds bounds the decisions in one turn. Each records something new, and a remediation has fewer steps.
 	maxRounds = 64
-	// A turn with a failed write is repeated after retryFirst, then at longer intervals up to retryMax.
+	// retryFirst and retryMax are the first and longest delay before a turn with a failed write is repeated.
 	retryFirst = time.Second
 	retryMax   = 30 * time.Second
-	// turnTimeout is the timeout of a turn: an observation, requests to etcd, appends and a few
-	// writes. A defragmentation has another timeout.
+	// turnTimeout bounds a turn, except a defragmentation, which has its own timeout.
 	turnTimeout = time.Minute
 	// unwatchedDelay is the time until the next turn after a write that no watch reports.
 	unwatchedDelay = time.Second
@@ -77,12 +74,12 @@ const (
 	maxFailures = 4
 )
 
-// Reconcile performs one turn of an owner: it reads the facts, records what follows, and performs
-// the writes that are due. again is the time after which the owner must be reconciled again even if
-// no watch reports a change, or zero for never. Turns of one owner must not overlap.
+// Reconcile performs one turn of an owner: it reads the facts, records the events that follow, and
+// performs the writes that are due. again is when the owner must be reconciled even if no watch
+// reports a change; zero means never. Turns of one owner must not overlap.
 func (r *Runner) Reconcile(ctx context.Context, owner remediator.Owner) (again time.Duration, err error) {
 	e := r.tracker(owner)
-	defer func() { e.claimed, e.behind, e.agg.State = e.agg.State.Holder == r.Incarnation, err != nil, nil }() // the view has the state
+	defer func() { e.claimed, e.behind, e.agg.State = e.agg.State.Holder == r.Incarnation, err != nil, nil }() // the view keeps the state
 	t, err := r.turn(ctx, e, owner)
 	if err != nil || t.facts == nil {
 		return 0, err
@@ -102,12 +99,11 @@ func (r *Runner) Reconcile(ctx context.Context, owner remediator.Owner) (again t
 	return remediator.RequeueAfter(e.agg.State, t.facts, r.now()), nil
 }
 
-// turn is the result of a reconciliation, except for a write that takes longer.
 type turn struct {
 	facts  *remediator.Facts // nil if the owner was forgotten
 	slow   *remediator.Action
-	failed error // of the writes
-	// unwatched means that the owner's state has changed, and that no watch reports one of the writes.
+	failed error // errors of the writes
+	// unwatched means that the owner's state has changed and that no watch reports one of the writes.
 	unwatched bool
 }
 
@@ -133,9 +129,8 @@ func (r *Runner) turn(ctx context.Context, e *tracker, owner remediator.Owner) (
 	if len(actions) == 0 {
 		return turn{facts: f}, nil
 	}
-	// A move may have been requested after the turn checked, and before the remediation was
-	// started. A move that is requested later finds the remediation in the log, and is refused. So
-	// if both start at the same time, one of them stops.
+	// Check again for a move that was requested since the first check. A move requested later finds
+	// the remediation in the log and is refused, so if both start at once, one of them stops.
 	move, err := r.MoveOf(ctx, e.agg.Seq, owner.Namespace, owner.Cluster)
 	if err != nil {
 		return turn{}, err
@@ -152,13 +147,11 @@ func (r *Runner) turn(ctx context.Context, e *tracker, owner remediator.Owner) (
 	return turn{facts: f, slow: slow, failed: failed, unwatched: e.agg.Seq > opened && slices.ContainsFunc(actions, isUnwatched)}, nil
 }
 
-// isUnwatched reports whether no watch reports a write, because it changes an infrastructure
-// machine or the object of an escalation step.
+// isUnwatched reports whether the write changes an object that no watch covers.
 func isUnwatched(a remediator.Action) bool {
 	return slices.Contains([]remediator.ActionType{remediator.SetClonedFrom, remediator.CreateStepObject, remediator.DeleteStepObject}, a.Type)
 }
 
-// observe returns the facts about an owner, without etcd.
 func (r *Runner) observe(ctx context.Context, e *tracker, owner remediator.Owner) (*remediator.Facts, error) {
 	seen, err := r.Observer.Observe(ctx, owner, remediator.StepObjects(e.agg.State))
 	if err != nil {
@@ -177,8 +170,8 @@ func (r *Runner) observe(ctx context.Context, e *tracker, owner remediator.Owner
 	return &f, err
 }
 
-// defragment performs a defragmentation, which may take longer than a turn, with its own timeout.
-// Another process would carry it out again, if there is time.
+// defragment performs a defragmentation with its own timeout. If this process dies, another one
+// repeats it if there is time.
 func (r *Runner) defragment(ctx context.Context, e *tracker, f *remediator.Facts, a remediator.Action) error {
 	ctx, cancel := context.WithTimeout(ctx, a.Timeout)
 	defer cancel()
@@ -190,8 +183,7 @@ func (r *Runner) defragment(ctx context.Context, e *tracker, f *remediator.Facts
 	return r.logWrite(e, a, err)
 }
 
-// decideAll records the events that follow from the facts, and the events that follow from these.
-// It returns the facts of the last decision.
+// decideAll decides until nothing more follows. It returns the facts of the last decision.
 func (r *Runner) decideAll(ctx context.Context, e *tracker, f *remediator.Facts) (*remediator.Facts, error) {
 	unasked, remembered := f, false
 	for range maxRounds {
@@ -218,17 +210,16 @@ func (r *Runner) decideAll(ctx context.Context, e *tracker, f *remediator.Facts)
 	return nil, fmt.Errorf("%s: no stable state after %d decisions in one turn", e.agg.Name.ID, maxRounds)
 }
 
-// outcome is the result of one decision.
 type outcome int
 
 const (
-	nothingRecorded outcome = iota // nothing was recorded
-	someRecorded                   // something was recorded, from which more may follow
-	needsProbe                     // the cluster must be asked first
+	nothingRecorded outcome = iota
+	someRecorded            // more decisions may follow
+	needsProbe              // the cluster must be queried first
 )
 
-// decide records the events of one decision, and returns its facts. startMu guards everything that
-// may start something. It is not held while the cluster is queried.
+// decide records the events of one decision and returns its facts. It holds startMu because the
+// decision may start something, but never during a query of the cluster.
 func (r *Runner) decide(ctx context.Context, e *tracker, seen *remediator.Facts) (*remediator.Facts, outcome, error) {
 	r.startMu.Lock()
 	defer r.startMu.Unlock()
@@ -273,7 +264,7 @@ func (r *Runner) withClaim(e *tracker, events []remediator.Event) []remediator.E
 	return r.withOwner(e.agg, events)
 }
 
-// withOwner adds the owner's identity to events about it, if a view may have forgotten the owner.
+// withOwner adds the owner's identity to events about it if a view may have forgotten the owner.
 func (r *Runner) withOwner(agg *root, events []remediator.Event) []remediator.Event {
 	if remediator.Forget(agg.State.Clone(), r.now()) {
 		return append([]remediator.Event{remediator.Registered{Owner: agg.State.Owner}}, events...)
@@ -281,8 +272,7 @@ func (r *Runner) withOwner(agg *root, events []remediator.Event) []remediator.Ev
 	return events
 }
 
-// refresh applies the commits that other processes appended. It returns an error if another process
-// has claimed the owner.
+// refresh applies the commits of other processes. It returns an error if another process has claimed the owner.
 func (r *Runner) refresh(ctx context.Context, e *tracker) error {
 	ours := e.agg.State.Holder == r.Incarnation
 	if err := e.agg.Read(ctx); err != nil {
@@ -294,9 +284,9 @@ func (r *Runner) refresh(ctx context.Context, e *tracker) error {
 	return e.agg.CheckClaim(r.Incarnation)
 }
 
-// act performs writes, after ensuring that this process has claimed the owner. If another process
-// has appended meanwhile, it performs the writes that are due now. It returns the write that takes
-// longer than a turn.
+// act claims the owner if needed and performs the writes. If another process has appended
+// meanwhile, it performs the writes that are due now. slow is a write that takes longer than a
+// turn.
 func (r *Runner) act(ctx context.Context, e *tracker, f *remediator.Facts, actions []remediator.Action) (slow *remediator.Action, err error) {
 	if len(actions) == 0 {
 		return nil, nil
@@ -323,8 +313,8 @@ func (r *Runner) act(ctx context.Context, e *tracker, f *remediator.Facts, actio
 	return r.perform(ctx, e, f, actions)
 }
 
-// perform performs writes. A failed write prevents only the writes that follow it: the withdrawal
-// of a step that puts one machine at risk must not wait for a write on another machine.
+// perform performs writes. A failed write blocks only the writes that depend on it, because
+// withdrawing a step that endangers one machine must not wait for another machine.
 func (r *Runner) perform(ctx context.Context, e *tracker, f *remediator.Facts, actions []remediator.Action) (slow *remediator.Action, err error) {
 	var failed []remediator.Action
 	var errs []error
@@ -348,7 +338,6 @@ func (r *Runner) perform(ctx context.Context, e *tracker, f *remediator.Facts, a
 	return slow, errors.Join(errs...)
 }
 
-// logWrite logs a successful write, and adds the action to the error of a failed one.
 func (r *Runner) logWrite(e *tracker, a remediator.Action, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s (%s): %w", a.Type, a.Machine.Name, err)
@@ -357,7 +346,7 @@ func (r *Runner) logWrite(e *tracker, a remediator.Action, err error) error {
 	return nil
 }
 
-// recordFailure records a failed write in the log, once for each reason, and returns when to retry it.
+// recordFailure records a failed write in the log, once for each reason, and returns the delay before the retry.
 func (r *Runner) recordFailure(ctx context.Context, e *tracker, f *remediator.Facts, cause error) (time.Duration, error) {
 	if ctx.Err() != nil || errors.Is(cause, aggregate.ErrClaimLost) || errors.Is(cause, eventlog.ErrConflict) {
 		return 0, cause
@@ -374,7 +363,7 @@ func (r *Runner) recordFailure(ctx context.Context, e *tracker, f *remediator.Fa
 	return min(retryFirst<<min(e.failures-1, 10), retryMax), nil
 }
 
-// similar reports whether two messages differ only in numbers, such as the port of a connection.
+// similar reports whether two messages differ only in digits, such as the port of a connection.
 func similar(a, b string) bool {
 	wordy := func(text string) string {
 		return strings.Map(func(c rune) rune {
@@ -404,7 +393,7 @@ func (r *Runner) now() time.Time {
 	return time.Now().UTC().Round(0)
 }
 
-// root is the aggregate of an owner, or of the turnstile.
+// root is the aggregate of an owner or of the turnstile.
 type root = aggregate.Root[remediator.Event, *remediator.State]
 
 func (r *Runner) root(id string, state *remediator.State, seq uint64) *root {
@@ -418,5 +407,5 @@ func (r *Runner) root(id string, state *remediator.State, seq uint64) *root {
 	return made
 }
 
-// Actor returns the author of the events of a process.
+// Actor returns the actor name of a process in the log.
 func Actor(incarnation string) string { return "daemon/" + incarnation }

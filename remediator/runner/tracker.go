@@ -10,62 +10,60 @@ import (
 	"scute.dev/remediator"
 )
 
-// tracker contains the information about one owner that the runner keeps between turns. Only a turn
-// of the owner uses the aggregate. Turns of other owners read the usage under the runner's lock.
+// tracker contains what the runner keeps about one owner between turns. Only the owner's turn uses
+// agg. Turns of other owners read usage under the runner's lock.
 type tracker struct {
-	// agg is the owner's aggregate. It has a state only during a turn: see open.
+	// agg has a state only during a turn (see open).
 	agg *root
 	// claimed means that this process had claimed the owner at the end of the last turn.
 	claimed bool
-	// behind means that the last turn failed. The log may contain an append of that turn for which
-	// this process received an error.
+	// behind means that the last turn failed. Its append may be in the log although it returned an error.
 	behind   bool
 	failures int
-	// blindSince is the time of the first of the latest consecutive failed observations, or zero if
-	// the last observation succeeded.
+	// blindSince is when the current series of failed probes began, or zero if the last probe succeeded.
 	blindSince time.Time
-	// reach and etcd are the last answer of the cluster, answeredAt is its time.
+	// reach and etcd are the last response of the cluster, received at answeredAt.
 	reach      object.ConditionStatus
 	etcd       *remediator.Etcd
 	answeredAt time.Time
-	// requests contains the times of requests, with or without an answer.
+	// requests contains the times of probes, successful or not.
 	requests remediator.EtcdRequests
-	// attempted identifies the defragmentation that was carried out last, by its deadline. attemptErr is its error.
+	// attempted is the deadline of the last defragmentation, which identifies it. attemptErr is its error.
 	attempted  time.Time
 	attemptErr string
-	// queued is the time since which its etcd has waited for other defragmentations, or zero if it
-	// does not wait. The runner's lock guards it.
+	// queued is since when the owner has waited for other defragmentations, zero if it does not
+	// wait. The runner's lock guards it.
 	queued time.Time
 	usage
 }
 
 const (
-	// answerTTL is how long an answer of etcd's members may be used during a surge. The machines
-	// change many times a second then, and each observation would ask all members.
+	// answerTTL is how long a response of etcd may be used during a surge. Machines then change
+	// many times a second, and each observation would query all members.
 	answerTTL = 3 * time.Second
-	// queueTTL is how long after its last turn an owner keeps its place in the queue for
-	// defragmentations. It is longer than a defragmentation, which a turn follows.
+	// queueTTL is how long after its last turn an owner stays in the queue for defragmentations. It
+	// exceeds a defragmentation, which ends with a turn.
 	queueTTL = 6 * time.Minute
 )
 
-// usage contains the counts of one owner that the limits of a policy and of the fleet use.
+// usage contains the counts of one owner toward the limits of its policy and of the fleet.
 type usage struct {
 	group   remediator.PolicyGroup
 	policy  string // namespace/name of the policy that selected the owner at its last turn
-	watched int    // its machines at that turn
+	watched int    // the owner's machines at that turn
 	remediator.Usage
 	started           []time.Time
 	massFailure       bool                 // of the policy
-	massFailureEnded  time.Time            // when the last mass failure of the policy ended
-	massFailuresEnded map[string]time.Time // when the mass failures ended
-	// defragmentingUntil is when the defragmentation of a member of its etcd ends at the latest, zero for none.
+	massFailureEnded  time.Time            // when the policy's last one ended
+	massFailuresEnded map[string]time.Time // when each failure domain's last one ended
+	// defragmentingUntil is the deadline of a running defragmentation, zero for none.
 	defragmentingUntil time.Time
 	// turnedAt is the time of the owner's last turn, zero before the first.
 	turnedAt time.Time
 }
 
-// remembered returns the facts with the last answer of the cluster. It returns nil if the cluster
-// must be queried again.
+// remembered returns the facts with the last response of the cluster, or nil if the cluster must be
+// queried again.
 func (e *tracker) remembered(f *remediator.Facts, now time.Time) *remediator.Facts {
 	if !remediator.Surging(e.agg.State) || e.answeredAt.IsZero() || now.Before(e.answeredAt) || now.Sub(e.answeredAt) >= answerTTL {
 		return nil
@@ -75,8 +73,8 @@ func (e *tracker) remembered(f *remediator.Facts, now time.Time) *remediator.Fac
 	return &known
 }
 
-// recordAnswer records the answer in the facts, or the time since which there is no answer. It
-// returns the facts with the times of the requests.
+// recordAnswer records the response in the facts, or since when there is none. It returns the facts
+// with the times of the probes.
 func (e *tracker) recordAnswer(answered *remediator.Facts, now time.Time) *remediator.Facts {
 	f, blind := *answered, remediator.Blind(answered)
 	e.requests.Before, e.requests.Last, e.requests.Blind = e.requests.Last, now, blind
@@ -93,7 +91,7 @@ func (e *tracker) recordAnswer(answered *remediator.Facts, now time.Time) *remed
 	return &f
 }
 
-// clampTimes replaces times in the future by now, because they were recorded before the clock was set back.
+// clampTimes replaces times in the future by now. They were recorded before the clock was set back.
 func (u *usage) clampTimes(now time.Time) {
 	clamp := func(at time.Time) time.Time {
 		if at.After(now) {
@@ -110,7 +108,7 @@ func (u *usage) clampTimes(now time.Time) {
 	}
 }
 
-// clampTimes replaces times in the future for all owners if the clock was set back. Owners without a turn are included.
+// clampTimes does so for all owners if the clock was set back.
 func (r *Runner) clampTimes(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,7 +123,7 @@ func (r *Runner) clampTimes(now time.Time) {
 	}
 }
 
-// usageOf returns the usage of an owner. f are the facts of its last turn, nil before the first.
+// usageOf returns the usage of an owner. f is nil before the first turn.
 func usageOf(s *remediator.State, f *remediator.Facts, group remediator.PolicyGroup, policy string, watched int) usage {
 	return usage{
 		defragmentingUntil: remediator.DefragmentingUntil(s),
@@ -167,8 +165,7 @@ func (r *Runner) load() {
 	}
 }
 
-// setPast sets the usage of an owner from its recorded state only, until its next turn. The caller
-// holds the lock.
+// setPast sets the usage of an owner from its recorded state, until its next turn. The caller holds the lock.
 func (r *Runner) setPast(e *tracker, namespace string, s *remediator.State) {
 	policy, dryRun := e.policy, e.group.DryRun
 	if policy == "" {
@@ -179,10 +176,9 @@ func (r *Runner) setPast(e *tracker, namespace string, s *remediator.State) {
 	e.usage = past
 }
 
-// open sets the state of an owner's aggregate to a copy of the state in the view. It reads from the
-// log the commits that the view lacks: commits that this process has appended since, and the events
-// of an owner that the view cannot read or has forgotten. It returns an error if another process
-// has claimed the owner since the last turn. A view that has forgotten the owner lacks the claim.
+// open sets the state of an owner's aggregate to a copy of the view's. It reads from the log what
+// the view lacks: commits of this process, and events of an owner that the view cannot read or has
+// forgotten. It returns an error if another process has claimed the owner since the last turn.
 func (r *Runner) open(ctx context.Context, e *tracker) error {
 	appended := e.agg.Seq
 	var last uint64
@@ -198,7 +194,7 @@ func (r *Runner) open(ctx context.Context, e *tracker) error {
 	return nil
 }
 
-// marked returns the numbers of marked machines of all owners. The caller holds the lock.
+// marked counts the unhealthy machines of all owners. The caller holds the lock.
 func (r *Runner) marked() remediator.NamespaceCounts {
 	counts := make(remediator.NamespaceCounts)
 	for _, e := range r.owners {
@@ -209,8 +205,7 @@ func (r *Runner) marked() remediator.NamespaceCounts {
 	return counts
 }
 
-// forget records that an owner is gone. Only its past counts for limits and cooldowns. If an owner
-// without a past has a turn again, its log is read again.
+// forget keeps only the past of an owner that is gone, as long as it counts for limits and cooldowns.
 func (r *Runner) forget(owner remediator.Owner) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -231,7 +226,7 @@ func (u *usage) counts(now time.Time) bool {
 }
 
 // recordUsage updates the counts that the limits use. The starts of an owner that is gone count for
-// the policy that selected it.
+// the policy that last selected it.
 func (r *Runner) recordUsage(e *tracker, f *remediator.Facts) {
 	policy, watched := policyKey(f), 0
 	if policy != "" {

@@ -19,13 +19,13 @@ import (
 // cooldown.
 type Remediations struct {
 	// Changed is called after an owner has changed, from the projector's goroutine; it must not
-	// block. It is set before use. May be nil.
+	// block. May be nil. Set it before use.
 	Changed func(Change)
 	// Report reports the events of a commit to users, from the projector's goroutine; it must not
-	// block. It is set before use. nil reports nothing. Events before ReportSince are not reported.
+	// block. It ignores events before ReportSince. May be nil. Set both before use.
 	Report      func(Report)
 	ReportSince time.Time
-	// LogID is the ID of the log whose commits are applied. It is set before use and not changed.
+	// LogID is the ID of the log. Set it before use.
 	LogID string
 
 	catalog    *eventlog.Catalog[remediator.Event]
@@ -37,14 +37,12 @@ type Remediations struct {
 // Change is a commit about an owner.
 type Change struct {
 	Owner remediator.Owner
-	// Actor is the author of the commit.
 	Actor string
-	// Machines are the machines that are unhealthy after the commit or were unhealthy before it.
-	// Policies are the policies of the decisions about them.
+	// Machines are the machines that were unhealthy before or after the commit. Policies are the
+	// policies of the decisions about them.
 	Machines, Policies []string
 }
 
-// add adds the unhealthy machines of a state, and the policies of the decisions about them.
 func (c *Change) add(s *remediator.State) {
 	for _, u := range s.Unhealthy {
 		c.Machines = append(c.Machines, u.Name)
@@ -57,11 +55,11 @@ func (c *Change) add(s *remediator.State) {
 	}
 }
 
-// Report is the report of one event to users.
+// Report reports one event to users.
 type Report struct {
 	Owner remediator.Owner
 	remediator.Notification
-	// At is when it was recorded; Seq and Index are its position in the log.
+	// At is when the event was recorded. Seq and Index are its position in the log.
 	At    time.Time
 	Seq   uint64
 	Index int
@@ -70,7 +68,7 @@ type Report struct {
 type ownerEntry struct {
 	state remediator.State
 	seq   uint64
-	err   error // an event of the owner that this program cannot read
+	err   error // an event that this program cannot read
 }
 
 // NewRemediations returns an empty view.
@@ -78,7 +76,7 @@ func NewRemediations() *Remediations {
 	return &Remediations{catalog: remediator.NewCatalog(), owners: make(map[string]*ownerEntry)}
 }
 
-// Apply applies a commit. It ignores commits about anything but remediations.
+// Apply applies a commit. It ignores commits of other kinds of aggregates.
 func (v *Remediations) Apply(r eventlog.Record) error {
 	if r.Aggregate.Kind != eventlog.KindRemediation {
 		return nil
@@ -96,7 +94,7 @@ func (v *Remediations) apply(r eventlog.Record) (Change, error) {
 	if r.Aggregate.ID == turnstile {
 		p := &v.admissions
 		err := p.apply(v.catalog, r)
-		p.owners = slices.Clone(p.owners[max(0, len(p.owners)-1):]) // the last one
+		p.owners = slices.Clone(p.owners[max(0, len(p.owners)-1):]) // only the last one may not have been counted
 		return Change{}, err
 	}
 	e := v.owners[r.Aggregate.ID]
@@ -119,7 +117,6 @@ func (v *Remediations) apply(r eventlog.Record) (Change, error) {
 	return c, e.err
 }
 
-// applyEvent applies an event, and reports it to users.
 func (v *Remediations) applyEvent(s *remediator.State, e remediator.Event, report Report) {
 	reported := false
 	if v.Report != nil && !report.At.Before(v.ReportSince) {
@@ -132,8 +129,8 @@ func (v *Remediations) applyEvent(s *remediator.State, e remediator.Event, repor
 	}
 }
 
-// Forget deletes owners if remediator.Forget permits it. A later event about a deleted owner
-// follows its identity: see Runner.withOwner.
+// Forget deletes owners for which remediator.Forget permits it. Runner.withOwner adds the identity
+// to a later event about such an owner.
 func (v *Remediations) Forget(at time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -158,7 +155,7 @@ func (v *Remediations) Status(owner string, machine types.UID) (v1alpha1.SurgeRe
 	return status, ok
 }
 
-// History returns the last remediations of a policy that have ended, the newest first. most limits their number.
+// History returns up to most ended remediations of a policy, newest first.
 func (v *Remediations) History(namespace, policy string, most int) []v1alpha1.PastRemediation {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -184,7 +181,7 @@ func (v *Remediations) Etcd(owner string) []v1alpha1.EtcdProblem {
 	return nil
 }
 
-// EtcdProblems counts the control planes with a problem of etcd, by the kind of the problem.
+// EtcdProblems counts the control planes with an etcd problem, by kind of problem.
 func (v *Remediations) EtcdProblems() map[v1alpha1.EtcdProblemKind]int {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -211,17 +208,16 @@ func (v *Remediations) Pending() []remediator.Owner {
 	return owners
 }
 
-// Ongoing lists the remediations and escalation steps of one owner's machines that have not ended.
+// Ongoing lists the unfinished remediations and escalation steps of one owner's machines.
 type Ongoing struct {
 	Owner    remediator.Owner
 	Machines []remediator.Progress
-	// Err is why the owner's events cannot be read. It is then unknown whether anything was
-	// started.
+	// Err is why the owner's events cannot be read. Then it is unknown whether anything was started.
 	Err error
 }
 
-// Ongoing returns the owners with remediations or escalation steps that have not ended, and the
-// owners with unreadable events.
+// Ongoing returns the owners with unfinished remediations or escalation steps, and the owners with
+// unreadable events.
 func (v *Remediations) Ongoing() []Ongoing {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -235,7 +231,7 @@ func (v *Remediations) Ongoing() []Ongoing {
 	return list
 }
 
-// Phases counts the machines with something in progress, by phase.
+// Phases counts the machines with unfinished remediations by phase.
 func (v *Remediations) Phases() map[v1alpha1.RemediationPhase]int {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -250,9 +246,9 @@ func (v *Remediations) Phases() map[v1alpha1.RemediationPhase]int {
 	return phases
 }
 
-// state returns a copy of the state of an owner, and the commit up to which it includes the log.
-// The state is empty if the view does not have the owner, or cannot read an event of the owner.
-// last is the owner's last commit in the view.
+// state returns a copy of an owner's state and the commit up to which it includes the log. The
+// state is empty if the view lacks the owner or cannot read one of its events. last is the owner's
+// last commit in the view.
 func (v *Remediations) state(id string) (s *remediator.State, seq, last uint64) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
