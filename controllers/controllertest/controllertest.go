@@ -12,7 +12,7 @@ import (
 	"scute.dev/controllers/resource"
 )
 
-// Client returns a fake client with a resource of scute and its status subresource.
+// Client returns a fake client with one resource of scute and its status subresource.
 func Client(t *testing.T, object client.Object) client.WithWatch {
 	t.Helper()
 	scheme := runtime.NewScheme()

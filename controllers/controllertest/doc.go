@@ -1,4 +1,4 @@
-// Package controllertest provides an API server with one resource of scute for the tests of controllers.
+// Package controllertest provides a fake API server with one resource of scute.
 //
 // This package is never imported by a program.
 package controllertest

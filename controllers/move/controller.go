@@ -17,7 +17,7 @@ import (
 	"scute.dev/mover"
 )
 
-// finalizer keeps a Move until the move has ended.
+// finalizer keeps a Move until its move has ended.
 const finalizer = "scute.dev/move"
 
 // domain is the part of package runner and its view that the controller uses.
@@ -62,7 +62,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	if wrong := m.Unreadable.Spec; wrong != nil && !known {
 		return ctrl.Result{}, r.publish(ctx, &m, v1alpha1.MoveStatus{
-			// If the log has lost the move, only these fields show that it had started: see request.
+			// hasStarted needs these fields if the log has lost the move.
 			Phase: m.Status.Phase, LogID: m.Status.LogID, LogSequence: m.Status.LogSequence, Message: wrong.String(), Next: resource.Remedy,
 		})
 	}
@@ -74,7 +74,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{RequeueAfter: supervise.RecheckInterval}, r.write(ctx, &m, v1alpha1.MoveStatus{LogID: m.Status.LogID}, why)
 	}
 	if !known {
-		return ctrl.Result{}, r.request(ctx, &m, id) // the view triggers a reconcile when it contains the move
+		return ctrl.Result{}, r.request(ctx, &m, id) // the view requeues the Move when it contains the move
 	}
 	if m.Spec.AbandonTarget && known && status.FinishedAt == nil {
 		if err := r.Moves.Abandon(ctx, id, "resource/"+req.String(), "spec.abandonTarget is set"); err != nil {
@@ -92,21 +92,20 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{}, r.publish(ctx, &m, status)
 }
 
-// orphans aborts the moves in the log whose Move was deleted, or replaced by another resource of
-// the same name.
+// orphans aborts the moves in the log whose Move was deleted or replaced by another of the same name.
 func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, m *v1alpha1.Move) error {
 	name := resource.Orphans{Kind: "Move", Key: req.NamespacedName, UID: m.UID, Open: r.Moves.Open(req.Namespace, req.Name), Own: v1alpha1.LogID(m)}
 	return name.End(ctx, r.Live, func(id, reason string) error { return r.Moves.Abort(ctx, id, "resource/"+req.String(), reason) })
 }
 
-// hasStarted reports whether a Move that the log does not contain had started.
+// hasStarted reports whether a Move that is not in the log had started.
 func (r *Reconciler) hasStarted(m *v1alpha1.Move) bool {
 	return m.Status.Phase != "" || m.Status.LogSequence > 0 || m.Status.LogID != "" && m.Status.LogID != r.LogID
 }
 
-// request requests a move that the log does not contain. It first writes the ID of the log into the
-// status. If the Move has started, or its status has another ID, the log of the move was lost or
-// replaced, and request records that instead of starting the move again.
+// request requests a move that is not in the log. It first writes the log's ID into the status. If
+// the Move had started or its status has another ID, the log was lost or replaced. request then
+// records that instead of starting the move again.
 func (r *Reconciler) request(ctx context.Context, m *v1alpha1.Move, id string) error {
 	actor := "resource/" + m.Namespace + "/" + m.Name
 	if r.hasStarted(m) {
@@ -127,7 +126,7 @@ func (r *Reconciler) request(ctx context.Context, m *v1alpha1.Move, id string) e
 }
 
 // release removes the finalizer of a deleted Move when its move has ended. It aborts a move in
-// progress. A move that can no longer be aborted continues to its end.
+// progress, if that is still possible.
 func (r *Reconciler) release(ctx context.Context, m *v1alpha1.Move, id string, status v1alpha1.MoveStatus, known bool) error {
 	if !known && m.Status.FinishedAt == nil && m.Status.Phase != "" {
 		return r.request(ctx, m, id)
@@ -175,8 +174,8 @@ func (r *Reconciler) write(ctx context.Context, m *v1alpha1.Move, status v1alpha
 	return nil
 }
 
-// kstatus returns the kstatus conditions of a status: Reconciling while the move continues, Stalled
-// if it needs a person, Ready if it ended as requested.
+// kstatus sets Reconciling while the move continues, Stalled if it needs a user, and Ready if it
+// ended as requested.
 func kstatus(old []metav1.Condition, s v1alpha1.MoveStatus, generation int64) []metav1.Condition {
 	over := s.FinishedAt != nil
 	reason := string(s.Phase)

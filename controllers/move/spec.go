@@ -9,7 +9,7 @@ import (
 	"scute.dev/mover"
 )
 
-// Defaults of the timeouts, for resources that were written without the schema's defaults.
+// These timeouts apply to resources written without the schema's defaults.
 const (
 	defaultAcknowledge = 5 * time.Minute
 	defaultCreate      = 30 * time.Minute

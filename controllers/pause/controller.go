@@ -16,7 +16,7 @@ import (
 	"scute.dev/pause/request"
 )
 
-// finalizer retains a Pause until the objects that it paused are restored.
+// finalizer keeps a Pause until the objects that it paused are restored.
 const finalizer = "scute.dev/pause"
 
 // domain is the part of package runner and its view that the controller needs.
@@ -59,19 +59,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, r.publish(ctx, &p, waitingStatus(&p, wrong.String(), resource.Remedy))
 	}
 	if set, err := resource.AddFinalizer(ctx, r.Client, &p, finalizer); set || err != nil {
-		// The watch queues the Pause again at once; nothing is paused before the finalizer is set.
+		// The watch requeues the Pause at once. Nothing is paused before the finalizer is set.
 		return ctrl.Result{}, err
 	}
 	if why := r.Quota.Throttled(p.Namespace); !known && p.Status.PauseID == "" && why != (supervise.Throttled{}) {
 		return ctrl.Result{RequeueAfter: supervise.RecheckInterval}, r.write(ctx, &p, v1alpha1.PauseStatus{}, why)
 	}
 	if !known {
-		return ctrl.Result{}, r.request(ctx, &p, id) // the view queues the Pause when the log has the request
+		return ctrl.Result{}, r.request(ctx, &p, id) // the view requeues the Pause when it contains the request
 	}
 	return ctrl.Result{}, r.publish(ctx, &p, status)
 }
 
-// orphans releases the pauses in the log of a Pause that is gone, or of an earlier Pause with the same name.
+// orphans releases the pauses in the log whose Pause was deleted or replaced by another of the same name.
 func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, p *v1alpha1.Pause) error {
 	name := resource.Orphans{Kind: "Pause", Key: req.NamespacedName, UID: p.UID, Open: r.Pauses.Open(req.Namespace, req.Name), Own: v1alpha1.LogID(p)}
 	return name.End(ctx, r.Live, func(id, reason string) error { return r.Pauses.Release(ctx, id, "resource/"+req.String(), reason) })
@@ -88,8 +88,8 @@ func (r *Reconciler) request(ctx context.Context, p *v1alpha1.Pause, id string) 
 	})
 }
 
-// waitingStatus returns the status of a pause that is not requested. If the log has lost a pause,
-// only PauseID shows that it had started: see release.
+// waitingStatus returns the status of a pause that is not requested yet. It keeps PauseID: if the
+// log has lost the pause, only PauseID shows release that the pause had started.
 func waitingStatus(p *v1alpha1.Pause, message, next string) v1alpha1.PauseStatus {
 	status := v1alpha1.PauseStatus{Message: message, Next: next}
 	if p.Status.FinishedAt == nil {
@@ -99,8 +99,8 @@ func waitingStatus(p *v1alpha1.Pause, message, next string) v1alpha1.PauseStatus
 }
 
 // release removes the finalizer of a deleted Pause when its pause has ended. A pause that had
-// started but is not in the log is requested again first, because the Clusters record their state
-// before the pause.
+// started but is not in the log is first requested again. The Clusters record their state before
+// the pause, so it can then be restored.
 func (r *Reconciler) release(ctx context.Context, p *v1alpha1.Pause, id string, status v1alpha1.PauseStatus, known bool) error {
 	if !known && p.Status.PauseID != "" && p.Status.FinishedAt == nil {
 		return r.request(ctx, p, id)

@@ -12,13 +12,13 @@ import (
 	"scute.dev/pause/request"
 )
 
-// Defaults of the timeouts, for resources that were written without the schema's defaults.
+// These timeouts apply to resources written without the schema's defaults.
 const (
 	defaultAcknowledge = 5 * time.Minute
 	defaultResume      = 2 * time.Minute
 )
 
-// specOf translates the spec of a Pause to a request. It returns an error if the selector cannot be read.
+// specOf returns an error if the selector is invalid.
 func specOf(p *v1alpha1.Pause) (s request.Spec, err error) {
 	s = request.Spec{
 		Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), Clusters: p.Spec.Clusters, Reason: p.Spec.Reason,
@@ -30,7 +30,7 @@ func specOf(p *v1alpha1.Pause) (s request.Spec, err error) {
 }
 
 // invalidPart returns the part of the spec that cannot be read, or an invalid selector that the
-// schema permits; nil if there is neither.
+// schema permits, or nil.
 func invalidPart(p *v1alpha1.Pause) *v1alpha1.UnreadablePart {
 	if p.Unreadable.Spec != nil {
 		return p.Unreadable.Spec
@@ -38,9 +38,8 @@ func invalidPart(p *v1alpha1.Pause) *v1alpha1.UnreadablePart {
 	return resource.InvalidSelector(p.Spec.Selector, field.NewPath("spec", "selector"))
 }
 
-// kstatus returns the conditions in the format of kstatus, and Acknowledged. Ready and Acknowledged
-// are True while all objects have acknowledged the pause, Reconciling while some have not, and
-// Stalled if a user is needed.
+// kstatus also sets Acknowledged. Ready and Acknowledged are True while all objects have
+// acknowledged the pause, Reconciling while some have not, and Stalled if a user is needed.
 func kstatus(old []metav1.Condition, s v1alpha1.PauseStatus, generation int64) []metav1.Condition {
 	acked := s.Phase == v1alpha1.PauseAcknowledged && s.Counts.Pending == 0
 	stuck := s.Next != "" && !acked

@@ -16,24 +16,20 @@ import (
 	"scute.dev/remediator/observe"
 )
 
-// policyLabel is the label with the name of the RepairPolicy that owns an object.
+// policyLabel holds the name of the RepairPolicy that owns an object.
 const policyLabel = "scute.dev/policy"
 
-// minNodeStartup is the shortest node startup timeout that a MachineHealthCheck accepts. scute
-// itself uses the policy's value.
+// minNodeStartup is the shortest node startup timeout that a MachineHealthCheck accepts.
 const minNodeStartup = 30 * time.Second
 
-// templateName returns the name of a policy's SurgeRemediationTemplate.
 func templateName(policy string) string { return "scute-" + policy }
 
-// healthCheckName returns the name of the MachineHealthCheck of a control plane.
 func healthCheckName(controlPlane string) string { return controlPlane + "-scute" }
 
 // maxUnhealthy returns the number of unhealthy machines up to which a MachineHealthCheck requests
-// remediation. A control plane of this size can lose that many and keep its quorum. One more is
-// allowed while a new machine of scute provisions, because it counts as unhealthy until it has
-// joined. The minimum is 1: a single machine can be replaced while its etcd responds, which the
-// remediator decides with more facts than a count.
+// remediation: as many as the control plane can lose and keep its quorum. One more is allowed while
+// a replacement provisions, because it counts as unhealthy until it has joined. The minimum is 1:
+// whether a single machine can be replaced is for the remediator to decide.
 func maxUnhealthy(replicas int32, provisioning bool) int32 {
 	n := max(1, (replicas-1)/2)
 	if provisioning {
@@ -42,7 +38,6 @@ func maxUnhealthy(replicas int32, provisioning bool) int32 {
 	return n
 }
 
-// healthCheckSpec returns the spec of the MachineHealthCheck of a control plane.
 func healthCheckSpec(p *v1alpha1.RepairPolicy, cluster string, most int32) clusterv1.MachineHealthCheckSpec {
 	from := observe.Policy(p).Checks // with defaults
 	checks := clusterv1.MachineHealthCheckChecks{NodeStartupTimeoutSeconds: startupSeconds(from.NodeStartup)}
@@ -87,10 +82,9 @@ func seconds(d time.Duration) *int32 {
 	return &s
 }
 
-// templateProblems returns the problems of MachineHealthChecks in a policy's clusters that refer to
-// a missing or unreadable template of scute. Cluster API does not report these problems on any
-// object of scute. The policy's own template is never missing, because each reconciliation creates
-// it.
+// templateProblems reports MachineHealthChecks that refer to a missing or unreadable template of
+// scute, which Cluster API does not report on any object of scute. The policy's own template is
+// never missing: each reconciliation creates it.
 func templateProblems(p *v1alpha1.RepairPolicy, s *scope, checks []clusterv1.MachineHealthCheck, templates []v1alpha1.SurgeRemediationTemplate) []string {
 	byName := make(map[string]*v1alpha1.SurgeRemediationTemplate, len(templates))
 	for i := range templates {
@@ -114,9 +108,9 @@ func templateProblems(p *v1alpha1.RepairPolicy, s *scope, checks []clusterv1.Mac
 	return list
 }
 
-// conflictingCheck returns a MachineHealthCheck of another author for the same control plane, or
-// nil if there is none. A MachineHealthCheck that requests remediations from scute does not
-// conflict. It replaces the check of the policy, and wired reports whether there is one.
+// conflictingCheck returns another author's MachineHealthCheck for the same control plane, or nil.
+// A MachineHealthCheck that uses scute does not conflict but replaces the policy's; wired reports
+// whether there is one.
 func conflictingCheck(checks []clusterv1.MachineHealthCheck, owner client.Object, cluster string, machines []clusterv1.Machine) (other *clusterv1.MachineHealthCheck, wired bool) {
 	own := labels.Set{clusterv1.ClusterNameLabel: cluster, clusterv1.MachineControlPlaneLabel: "", clusterv1.MachineControlPlaneNameLabel: owner.GetName()}
 	for i := range checks {
@@ -141,8 +135,8 @@ func conflictingCheck(checks []clusterv1.MachineHealthCheck, owner client.Object
 	return nil, wired
 }
 
-// competingChecks returns a problem for each MachineHealthCheck that remediates workers of the
-// policy without scute. scute does not remediate those machines.
+// competingChecks returns a problem for each MachineHealthCheck that remediates the policy's
+// workers without scute. scute does not remediate those machines.
 func competingChecks(p *v1alpha1.RepairPolicy, s *scope, checks []clusterv1.MachineHealthCheck) []string {
 	var list []string
 	for cluster, machines := range s.workers {

@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	// countInterval is how often the machines are counted for the status if the log does not change.
+	// countInterval is how often the status is counted if the log does not change.
 	countInterval = time.Minute
 	// maxDomains bounds the failure domains in a status.
 	maxDomains = 100
@@ -40,7 +40,7 @@ type limitsReconciler struct {
 	fleet func(ctx context.Context) (remediator.Fleet, error) // nil until the remediator runs
 }
 
-// start starts reporting the usage, because the remediator runs.
+// start is called when the remediator runs.
 func (r *limitsReconciler) start(feed *EventSource, fleet func(ctx context.Context) (remediator.Fleet, error)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -48,7 +48,6 @@ func (r *limitsReconciler) start(feed *EventSource, fleet func(ctx context.Conte
 	feed.limits.Add("")
 }
 
-// setup registers the controller.
 func (r *limitsReconciler) setup(mgr ctrl.Manager, feed *EventSource) error {
 	return ctrl.NewControllerManagedBy(mgr).Named("repairlimits").
 		For(&v1alpha1.RepairLimits{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}, predicate.LabelChangedPredicate{}))).
@@ -59,7 +58,7 @@ func (r *limitsReconciler) setup(mgr ctrl.Manager, feed *EventSource) error {
 		Complete(r)
 }
 
-// Reconcile writes the status.
+// Reconcile writes the status of the RepairLimits.
 func (r *limitsReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	l := &v1alpha1.RepairLimits{}
 	if err := r.client.Get(ctx, req.NamespacedName, l); err != nil {
@@ -87,8 +86,8 @@ func (r *limitsReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 	return ctrl.Result{RequeueAfter: again}, r.publish(ctx, l, after, mass, opens)
 }
 
-// publish writes a status. mass is nil if the remediator does not run; opens is zero while the
-// limit of the window allows another remediation.
+// publish writes a status. mass is nil if the remediator does not run. opens is zero while
+// perWindow allows another remediation.
 func (r *limitsReconciler) publish(ctx context.Context, before, after *v1alpha1.RepairLimits, mass *metav1.Condition, opens time.Time) error {
 	s := &after.Status
 	s.ObservedGeneration = before.Generation
@@ -105,7 +104,7 @@ func (r *limitsReconciler) publish(ctx context.Context, before, after *v1alpha1.
 	return err
 }
 
-// setUsage sets the counts, and returns the condition MassFailure and the delay before the next count.
+// setUsage sets the counts. It returns the condition MassFailure and the delay before the next count.
 func setUsage(s *v1alpha1.RepairLimitsStatus, f *remediator.Fleet, now time.Time) (mass *metav1.Condition, again time.Duration) {
 	s.Machines, s.Unhealthy = remediator.Total(f.Machines), remediator.Total(f.Unhealthy)
 	s.Active, s.Started = remediator.Total(f.Active), len(f.Starts)
@@ -135,7 +134,6 @@ func setUsage(s *v1alpha1.RepairLimitsStatus, f *remediator.Fleet, now time.Time
 	return massFailure(f, atLarge, s.FailureDomains), again
 }
 
-// massFailure returns the condition MassFailure.
 func massFailure(f *remediator.Fleet, atLarge *metav1.Time, domains []v1alpha1.FailureDomainStatus) *metav1.Condition {
 	var failing, closed []string
 	for _, d := range domains {
@@ -162,7 +160,7 @@ func massFailure(f *remediator.Fleet, atLarge *metav1.Time, domains []v1alpha1.F
 	return c
 }
 
-// availability returns one sentence about what may start now, or why nothing may.
+// availability returns a reason and a sentence about what may start now, or why nothing may.
 func availability(l *v1alpha1.RepairLimits, mass *metav1.Condition, opens time.Time) (reason, message string) {
 	s := &l.Status
 	watches := fmt.Sprintf("%s selected, %d unhealthy, %s in progress", view.Count(s.Machines, "machine"), s.Unhealthy, view.Count(s.Active, "remediation")) + windowClause(opens)
@@ -180,7 +178,7 @@ func availability(l *v1alpha1.RepairLimits, mass *metav1.Condition, opens time.T
 	}
 }
 
-// windowClause returns a clause if the limit of a window is used up until opens, otherwise "".
+// windowClause returns a clause if perWindow is used up until opens, otherwise "".
 func windowClause(opens time.Time) string {
 	if opens.IsZero() {
 		return ""

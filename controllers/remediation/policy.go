@@ -30,17 +30,16 @@ import (
 	"scute.dev/view"
 )
 
-// policyReconciler reconciles RepairPolicies and the objects that they own.
 type policyReconciler struct {
-	cache    client.Reader // reads kinds that are watched anyway
+	cache    client.Reader // for kinds that are watched anyway
 	live     client.Client
 	recorder events.EventRecorder
 	view     records
-	// totals returns the totals of a policy's machines whose owners have been reconciled.
+	// totals counts only machines whose owners have been reconciled.
 	totals func(namespace, policy string) runner.Totals
 }
 
-// setup registers the controller. kinds are the kinds of owners that the API server serves.
+// setup registers the controller. kinds are the owner kinds that the API server serves.
 func (r *policyReconciler) setup(mgr ctrl.Manager, watched cache.Cache, feed *EventSource, kinds []ownerkind.Kind) error {
 	all := func(ctx context.Context, namespace string) []reconcile.Request {
 		return requestsIn(ctx, r.cache, &v1alpha1.RepairPolicyList{}, namespace)
@@ -61,7 +60,7 @@ func (r *policyReconciler) setup(mgr ctrl.Manager, watched cache.Cache, feed *Ev
 		})).
 		WatchesRawSource(resource.Source(&feed.namespaces, all)).
 		WatchesRawSource(watch(watched, &v1alpha1.RepairPolicy{}, nil, func(ctx context.Context, p client.Object) []reconcile.Request {
-			return append(namespace(ctx, p), itself(ctx, p)...) // also a deleted one
+			return append(namespace(ctx, p), itself(ctx, p)...) // including a deleted one
 		})).
 		WatchesRawSource(watch(watched, &v1alpha1.SurgeRemediationTemplate{}, nil, namespace)).
 		WatchesRawSource(watch(watched, &clusterv1.MachineHealthCheck{}, nil, namespace)).
@@ -88,7 +87,7 @@ func (r *policyReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 		return ctrl.Result{}, err
 	}
 	if wrong := problems(p); len(wrong) > 0 {
-		return r.publish(ctx, p, &scope{}, wrong) // its objects are unchanged until it can be read again
+		return r.publish(ctx, p, &scope{}, wrong) // keep its objects until it can be read again
 	}
 	s, err := readScope(ctx, r.cache, p)
 	if err != nil {
@@ -102,7 +101,6 @@ func (r *policyReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 	return result, nil
 }
 
-// reconcileOwned creates, corrects and deletes the objects that the policy owns.
 func (r *policyReconciler) reconcileOwned(ctx context.Context, p *v1alpha1.RepairPolicy, s *scope) (conflicts []string, err error) {
 	if err := r.template(ctx, p); err != nil {
 		return nil, err
@@ -158,7 +156,6 @@ func (r *policyReconciler) reconcileOwned(ctx context.Context, p *v1alpha1.Repai
 	return conflicts, errors.Join(errs...)
 }
 
-// checks lists the MachineHealthChecks of a namespace.
 func (r *policyReconciler) checks(ctx context.Context, namespace string) ([]clusterv1.MachineHealthCheck, error) {
 	var list clusterv1.MachineHealthCheckList
 	if err := r.cache.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
@@ -167,8 +164,8 @@ func (r *policyReconciler) checks(ctx context.Context, namespace string) ([]clus
 	return list.Items, nil
 }
 
-// template creates the policy's SurgeRemediationTemplate, or adopts it. Its spec is unchanged,
-// because an operator may have set a hold.
+// template creates or adopts the policy's SurgeRemediationTemplate. It keeps the spec, in which an
+// operator may have set a hold.
 func (r *policyReconciler) template(ctx context.Context, p *v1alpha1.RepairPolicy) error {
 	t := &v1alpha1.SurgeRemediationTemplate{}
 	t.Namespace, t.Name = p.Namespace, templateName(p.Name)
@@ -182,7 +179,7 @@ func (r *policyReconciler) template(ctx context.Context, p *v1alpha1.RepairPolic
 	}
 }
 
-// check creates the MachineHealthCheck of a control plane, or corrects it.
+// check creates or corrects the MachineHealthCheck of a control plane.
 func (r *policyReconciler) check(ctx context.Context, p *v1alpha1.RepairPolicy, pl *plane, existing *clusterv1.MachineHealthCheck) error {
 	spec := healthCheckSpec(p, pl.cluster.Name, maxUnhealthy(pl.size(), r.provisioning(pl)))
 	if existing != nil {
@@ -193,15 +190,15 @@ func (r *policyReconciler) check(ctx context.Context, p *v1alpha1.RepairPolicy, 
 	c := &clusterv1.MachineHealthCheck{Spec: spec}
 	c.Namespace, c.Name = p.Namespace, healthCheckName(pl.owner.GetName())
 	c.Labels = map[string]string{clusterv1.ClusterNameLabel: pl.cluster.Name}
-	// The Cluster owns it too, as Cluster API's controller has it a moment later. A move that looks
-	// in between would refuse a MachineHealthCheck that only a policy owns.
+	// The Cluster owns it too. Cluster API's controller sets this a moment later, but a move in
+	// between would refuse a MachineHealthCheck that only a policy owns.
 	if err := controllerutil.SetOwnerReference(pl.cluster, c, r.live.Scheme()); err != nil {
 		return err
 	}
 	return r.apply(ctx, p, nil, c)
 }
 
-// provisioning reports whether a replacement is being provisioned, or is about to be created.
+// provisioning reports whether a replacement is being provisioned or is about to be created.
 func (r *policyReconciler) provisioning(pl *plane) bool {
 	owner := pl.owner.Owner()
 	for i := range pl.machines {
@@ -213,16 +210,16 @@ func (r *policyReconciler) provisioning(pl *plane) bool {
 	return false
 }
 
-// apply makes the policy the controller of an object, so that the object is deleted with the
-// policy, and creates the object or writes the differences from before. The object does not block
-// the policy's deletion, because that would need one more permission and nothing waits for it.
+// apply makes the policy the controller of an object and creates or patches it. The owner reference
+// does not block the policy's deletion: that would need another permission, and nothing waits for
+// it.
 func (r *policyReconciler) apply(ctx context.Context, p *v1alpha1.RepairPolicy, before, o client.Object) error {
 	labels := map[string]string{}
 	maps.Copy(labels, o.GetLabels())
 	labels[policyLabel] = p.Name
 	o.SetLabels(labels)
 	adopted := !metav1.IsControlledBy(o, p)
-	if adopted { // it belonged to another policy, or to a deleted policy of this name
+	if adopted { // its controller was another policy, or a deleted one of this name
 		o.SetOwnerReferences(slices.DeleteFunc(slices.Clone(o.GetOwnerReferences()), func(ref metav1.OwnerReference) bool { return ptr.Deref(ref.Controller, false) }))
 		if err := controllerutil.SetControllerReference(p, o, r.live.Scheme(), controllerutil.WithBlockOwnerDeletion(false)); err != nil {
 			return fmt.Errorf("setting the owner of %s: %w", o.GetName(), err)
@@ -230,7 +227,7 @@ func (r *policyReconciler) apply(ctx context.Context, p *v1alpha1.RepairPolicy, 
 	}
 	var err error
 	switch {
-	case before == nil: // an existing object is not in the cache yet: its watch will queue the policy again
+	case before == nil: // if it exists, the cache lags and the watch will requeue the policy
 		err = client.IgnoreAlreadyExists(r.live.Create(ctx, o))
 	case equality.Semantic.DeepEqual(before, o):
 	case adopted: // all writers share one list of owner references
@@ -244,8 +241,7 @@ func (r *policyReconciler) apply(ctx context.Context, p *v1alpha1.RepairPolicy, 
 	return nil
 }
 
-// removeOwned deletes the objects that a deleted policy owned. The garbage collector deletes them
-// too, if it runs.
+// removeOwned deletes what a deleted policy owned. The garbage collector does so too, if it runs.
 func (r *policyReconciler) removeOwned(ctx context.Context, req ctrl.Request) error {
 	checks, err := r.checks(ctx, req.Namespace)
 	if err != nil {
@@ -265,7 +261,7 @@ func (r *policyReconciler) removeOwned(ctx context.Context, req ctrl.Request) er
 	return errors.Join(append(errs, client.IgnoreNotFound(err))...)
 }
 
-// remove deletes an object of scute's, but not a later one with its name.
+// remove deletes an object, but not a later one with its name.
 func (r *policyReconciler) remove(ctx context.Context, o client.Object) error {
 	uid := o.GetUID()
 	if !o.GetDeletionTimestamp().IsZero() {
@@ -278,9 +274,9 @@ func (r *policyReconciler) remove(ctx context.Context, o client.Object) error {
 	return nil
 }
 
-// publish writes what a policy watches into its status. wrong are problems that only a user can
-// fix. It runs again at the end of the cooldown after a mass failure, and when the limit of a
-// window allows another remediation, because no event reports these times.
+// publish writes the status. wrong are problems that only a user can fix. It requeues for the end
+// of a mass failure's cooldown and for the next start that perWindow allows, because no event
+// reports these times.
 func (r *policyReconciler) publish(ctx context.Context, p *v1alpha1.RepairPolicy, s *scope, wrong []string) (ctrl.Result, error) {
 	totals := r.totals(p.Namespace, p.Name)
 	now, limits := time.Now(), observe.Policy(p).Limits
@@ -302,10 +298,9 @@ func (r *policyReconciler) publish(ctx context.Context, p *v1alpha1.RepairPolicy
 	return ctrl.Result{RequeueAfter: again}, nil
 }
 
-// maxReasonLength bounds the texts of one remediation in the history of a policy, which has several.
+// maxReasonLength bounds each text in the history of a policy.
 const maxReasonLength = 512
 
-// history returns the last remediations of a policy, with texts of bounded length.
 func (r *policyReconciler) history(p *v1alpha1.RepairPolicy) []v1alpha1.PastRemediation {
 	list := r.view.History(p.Namespace, p.Name, v1alpha1.MostPastRemediations)
 	for i := range list {
@@ -314,7 +309,7 @@ func (r *policyReconciler) history(p *v1alpha1.RepairPolicy) []v1alpha1.PastReme
 	return list
 }
 
-// etcd returns the etcd problems of the control planes, alarms first, with texts of bounded length.
+// etcd returns the etcd problems of the control planes, alarms first.
 func (r *policyReconciler) etcd(s *scope) []v1alpha1.EtcdProblem {
 	var alarms, others []v1alpha1.EtcdProblem
 	for i := range s.planes {
@@ -331,9 +326,8 @@ func (r *policyReconciler) etcd(s *scope) []v1alpha1.EtcdProblem {
 	return slices.Clip(list[:min(len(list), v1alpha1.MostEtcdProblems)])
 }
 
-// policyStatus returns the status of a policy. calm is when the cooldown after a mass failure ends,
-// or zero if there is none. opens is when the limit of a window allows another remediation, or zero
-// if the limit allows one now.
+// policyStatus returns the status of a policy. calm is when a mass failure's cooldown ends, zero
+// for none. opens is when perWindow allows another remediation, zero for now.
 func policyStatus(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string, calm, opens time.Time) v1alpha1.RepairPolicyStatus {
 	reason, message := policySummary(p, s, t, wrong, calm, opens)
 	return v1alpha1.RepairPolicyStatus{
@@ -346,7 +340,7 @@ func policyStatus(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []s
 	}
 }
 
-// policySummary returns one sentence about what a policy does now, or why it does nothing.
+// policySummary returns a reason and a sentence about what a policy does now, or why it does nothing.
 func policySummary(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string, calm, opens time.Time) (reason, message string) {
 	watches := fmt.Sprintf("%s of %s watched", view.Count(s.machines, "machine"), view.Count(len(s.clusters), "cluster"))
 	if len(s.elsewhere) > 0 {

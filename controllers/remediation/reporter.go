@@ -26,24 +26,23 @@ import (
 )
 
 const (
-	// maxEventAge is the maximum age of an event in the log that is still reported. An older one
-	// was reported by the previous daemon, or is no longer of interest.
+	// maxEventAge is the age up to which an event of the log is reported. The previous daemon has
+	// reported older ones, or nobody needs them any more.
 	maxEventAge = 10 * time.Minute
-	// maxQueued bounds the events that wait to be reported. In a mass failure the oldest ones are dropped.
+	// maxQueued bounds the reports that wait. If a mass failure exceeds it, the oldest are dropped.
 	maxQueued = 2000
-	// maxRepeats bounds the events of one reason for a machine within fresh.
+	// maxRepeats bounds the events of one reason for a machine within maxEventAge.
 	maxRepeats = 3
-	// eventsPerSecond and eventBurst limit requests, so that many remediations do not overload the API server.
+	// eventsPerSecond and eventBurst limit requests to the API server.
 	eventsPerSecond, eventBurst = 20, 100
-	// retryInterval is the delay before another attempt to create an event.
-	retryInterval = time.Second
+	retryInterval               = time.Second
 )
 
 // EventReporter creates a Kubernetes event for each fact in the log that users are notified of. The
-// name of an event is derived from the position of the fact in the log, so a daemon that reads the
-// fact again creates no second event.
+// event's name derives from the fact's position in the log, so a daemon that reads the fact again
+// creates no second event.
 type EventReporter struct {
-	logID, instance string // the ID of the log, and the name of this process
+	logID, instance string // the ID of the log, the name of this process
 	logger          *slog.Logger
 	waiting         chan runner.Report
 
@@ -58,13 +57,13 @@ func NewEventReporter(logID, instance string, logger *slog.Logger) *EventReporte
 	return &EventReporter{logID: logID, instance: instance, logger: logger, waiting: make(chan runner.Report, maxQueued), reported: make(map[topic][]time.Time)}
 }
 
-// Since returns the time from which facts count. Facts older than fresh are not reported, but count
-// towards the limit of a machine's events.
+// Since returns the time from which facts count. Facts older than maxEventAge are not reported, but
+// they count toward maxRepeats.
 func (*EventReporter) Since() time.Time { return time.Now().Add(-2 * maxEventAge) }
 
 // topic identifies events whose number is limited.
 type topic struct {
-	about  types.UID // the machine, or its owner without a machine
+	about  types.UID // a machine, or its owner if there is no machine
 	reason string
 }
 
@@ -89,11 +88,11 @@ func (t *EventReporter) Report(n runner.Report) {
 	}
 }
 
-// shouldReport reports whether the machine had fewer than often such events recently, and counts
-// this event. It uses the times of the log, so that the same events are skipped when the log is
-// read again. mu is held.
+// shouldReport counts an event and reports whether the topic had fewer than maxRepeats recently. It
+// uses the times of the log, so that the same events are skipped when the log is read again. The
+// caller holds mu.
 func (t *EventReporter) shouldReport(n runner.Report) bool {
-	if n.At.Sub(t.swept) > maxEventAge { // delete old entries, so that the map stays small
+	if n.At.Sub(t.swept) > maxEventAge { // keep the map small
 		for key, times := range t.reported {
 			if n.At.Sub(times[len(times)-1]) > maxEventAge {
 				delete(t.reported, key)
@@ -134,7 +133,7 @@ func (t *EventReporter) Run(ctx context.Context, c client.Client) {
 			}
 			_ = wait.PollUntilContextTimeout(ctx, retryInterval, maxEventAge-time.Since(n.At), true, func(ctx context.Context) (bool, error) {
 				return t.create(ctx, c, e), nil
-			}) // the log has the fact
+			}) // ignore the error: the log has the fact
 		}
 	}
 }
@@ -148,8 +147,8 @@ func (t *EventReporter) logLost() {
 	}
 }
 
-// create creates an event. It returns false if it must be retried, because the API server may be
-// unavailable briefly. A refused event is skipped, because the log has the fact.
+// create creates an event. It returns false if it must be retried. An event that the API server
+// rejects is skipped, because the log has the fact.
 func (t *EventReporter) create(ctx context.Context, c client.Client, e *eventsv1.Event) (done bool) {
 	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()
@@ -165,7 +164,7 @@ func (t *EventReporter) create(ctx context.Context, c client.Client, e *eventsv1
 	}
 }
 
-// events returns the events of one fact: about the machine, and about its owner.
+// events returns the events of one fact: one about the machine, one about its owner.
 func (t *EventReporter) events(n runner.Report) []*eventsv1.Event {
 	machine := corev1.ObjectReference{
 		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Namespace: n.Owner.Namespace, Name: n.Machine.Name, UID: n.Machine.UID,
@@ -207,5 +206,4 @@ func (t *EventReporter) event(n runner.Report, about, related corev1.ObjectRefer
 	}
 }
 
-// reportingController is the reporting controller of the events.
 const reportingController = "scuted"

@@ -23,29 +23,27 @@ import (
 	"scute.dev/remediator/observe"
 )
 
-// reconcileTimeout bounds the writes of one reconciliation.
+// reconcileTimeout bounds one reconciliation.
 const reconcileTimeout = time.Minute
 
-// records is the part of the log that the controllers read.
+// records is the part of the log's view that the controllers read.
 type records interface {
-	// Status returns a machine's remediation by the owner's id; false if the log has none.
+	// Status returns a machine's remediation; false if the log has none.
 	Status(owner string, machine types.UID) (v1alpha1.SurgeRemediationStatus, bool)
-	// History lists the most recent remediations of one policy that have ended, newest first. most bounds their number.
+	// History lists up to most ended remediations of one policy, newest first.
 	History(namespace, policy string, most int) []v1alpha1.PastRemediation
-	// Etcd lists the etcd problems of an owner by its id.
 	Etcd(owner string) []v1alpha1.EtcdProblem
 }
 
-// requestReconciler writes the log's view of its machine into each SurgeRemediation, and keeps the
+// requestReconciler writes the log's view of its machine into each SurgeRemediation. It keeps the
 // object while a remediation is in progress.
 type requestReconciler struct {
-	cache    client.Reader // reads kinds that are watched anyway
+	cache    client.Reader // for kinds that are watched anyway
 	live     client.Client
 	recorder events.EventRecorder
 	view     records
 }
 
-// setup registers the controller.
 func (r *requestReconciler) setup(mgr ctrl.Manager, watched cache.Cache, feed *EventSource) error {
 	all := func(ctx context.Context, o client.Object) []reconcile.Request {
 		return requestsIn(ctx, r.cache, &v1alpha1.SurgeRemediationList{}, o.GetNamespace())
@@ -54,22 +52,20 @@ func (r *requestReconciler) setup(mgr ctrl.Manager, watched cache.Cache, feed *E
 		WithOptions(controllerOptions(2)).
 		WatchesRawSource(resource.ResourceSource(&feed.requests)).
 		WatchesRawSource(watch(watched, &v1alpha1.SurgeRemediation{}, nil, itself)).
-		// A request is released when the Machine with its name was deleted. A request that was
-		// created before its Machine waits for the Machine.
+		// Deleting the Machine releases its request. A request created before its Machine waits for it.
 		WatchesRawSource(watch(watched, &clusterv1.Machine{}, withoutUpdates[*clusterv1.Machine](), itself)).
-		// Whether a policy selects a machine depends on all policies of the namespace, and on the
-		// labels of its Cluster.
+		// Whether a policy selects a machine depends on all policies and on the labels of its Cluster.
 		WatchesRawSource(watch(watched, &v1alpha1.RepairPolicy{}, nil, all)).
 		WatchesRawSource(watch(watched, &clusterv1.Cluster{}, nil, all)).
 		Complete(r)
 }
 
-// Reconcile holds or releases a request, and writes its status.
+// Reconcile holds or releases a request and writes its status.
 func (r *requestReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()
 	err := r.reconcile(ctx, req)
-	if apierrors.IsConflict(err) { // the remediator wrote it too, and the cache will have it soon
+	if apierrors.IsConflict(err) { // the remediator wrote it too; the cache lags
 		return ctrl.Result{RequeueAfter: minRetryDelay}, nil
 	}
 	return ctrl.Result{}, err
@@ -103,20 +99,20 @@ func (r *requestReconciler) reconcile(ctx context.Context, req ctrl.Request) err
 	switch {
 	case owned && !known && hasOutcome(request):
 		status, known = request.Status, true
-	case known && (endedBefore(&status, request) || status.Phase == v1alpha1.RemediationUnselected): // whether it is selected is determined here
+	case known && (endedBefore(&status, request) || status.Phase == v1alpha1.RemediationUnselected): // whether it is selected is determined below
 		status, known = v1alpha1.SurgeRemediationStatus{}, false
 	}
 	open := known && status.FinishedAt == nil
 	switch {
-	// A MachineHealthCheck reports a machine as healthy again only while its request exists.
+	// A MachineHealthCheck reports a machine as healthy only while its request exists.
 	case open, policy != nil && request.DeletionTimestamp.IsZero():
-		// A request that is being deleted accepts no finalizer: it is deleted, and created again if necessary.
+		// The API server rejects a new finalizer during deletion. The request is created again if necessary.
 		if request.DeletionTimestamp.IsZero() {
 			if _, err := resource.AddFinalizer(ctx, r.live, request, act.RequestFinalizer); err != nil {
 				return err
 			}
 		}
-	default: // do not wait: the client that deletes it must not be blocked
+	default: // the client that deletes it must not be blocked
 		if err := resource.RemoveFinalizer(ctx, r.live, request, act.RequestFinalizer); err != nil || !request.DeletionTimestamp.IsZero() {
 			return err
 		}
@@ -124,9 +120,9 @@ func (r *requestReconciler) reconcile(ctx context.Context, req ctrl.Request) err
 	return r.publish(ctx, request, machine, requestStatus(status, known, policy, machine))
 }
 
-// withoutMachine releases a request. A request that a Machine owns is deleted with the Machine. A
-// request that a user created remains, and its status explains why it has no effect. The status of
-// a remediation in the log is not overwritten.
+// withoutMachine releases a request whose Machine is missing. The Machine's own request is deleted
+// with it. A user's request remains, and its status explains why it has no effect. The status of a
+// remediation in the log is kept.
 func (r *requestReconciler) withoutMachine(ctx context.Context, request *v1alpha1.SurgeRemediation) error {
 	if err := resource.RemoveFinalizer(ctx, r.live, request, act.RequestFinalizer); err != nil || !request.DeletionTimestamp.IsZero() || machineUID(request) != "" || request.Status.RemediationID != "" {
 		return err
@@ -137,23 +133,23 @@ func (r *requestReconciler) withoutMachine(ctx context.Context, request *v1alpha
 	return err
 }
 
-// hasOutcome reports whether the status of a request has the end of a remediation. It remains valid
-// when the view forgets the remediation, because the view would know a later one.
+// hasOutcome reports whether the status has the end of a remediation. It stays valid after the view
+// forgets the remediation, because the view would know a later one.
 func hasOutcome(request *v1alpha1.SurgeRemediation) bool {
 	return request.Status.FinishedAt != nil && request.Status.RemediationID != ""
 }
 
-// endedBefore reports whether the remediation in the log ended before this request was created, so
-// that it concerns an earlier failure. Times of objects are in whole seconds.
+// endedBefore reports whether the remediation ended before this request was created, so that it
+// concerns an earlier failure. Creation times have whole seconds.
 func endedBefore(status *v1alpha1.SurgeRemediationStatus, request *v1alpha1.SurgeRemediation) bool {
 	return status.FinishedAt != nil && !request.CreationTimestamp.Time.Before(status.FinishedAt.Truncate(time.Second))
 }
 
-// requestStatus returns the status of a request: the log's view, or why the log has none.
+// requestStatus returns the log's view, or why the log has none.
 func requestStatus(status v1alpha1.SurgeRemediationStatus, known bool, policy *v1alpha1.RepairPolicy, m *clusterv1.Machine) v1alpha1.SurgeRemediationStatus {
 	switch {
 	case known:
-	case metav1.GetControllerOfNoCopy(m) == nil: // whether a policy selects it depends on its controller
+	case metav1.GetControllerOfNoCopy(m) == nil: // its controller determines whether a policy selects it
 		status.Phase, status.Cluster = v1alpha1.RemediationFrozen, m.Spec.ClusterName
 		status.Message = "no owner controls this Machine, so nothing would replace it; scute does nothing"
 		status.Next = "find out why it has no owner (a control plane or MachineSet with its labels would adopt it), or delete it"
@@ -175,7 +171,7 @@ func requestStatus(status v1alpha1.SurgeRemediationStatus, known bool, policy *v
 	return status
 }
 
-// machine returns the Machine of a request, nil if it is gone. If a Machine owns the request, it must be that Machine.
+// machine returns nil if the Machine is gone, or if another Machine owns the request.
 func (r *requestReconciler) machine(ctx context.Context, request *v1alpha1.SurgeRemediation) (*clusterv1.Machine, error) {
 	m := &clusterv1.Machine{}
 	err := r.cache.Get(ctx, client.ObjectKeyFromObject(request), m)
@@ -191,7 +187,7 @@ func (r *requestReconciler) machine(ctx context.Context, request *v1alpha1.Surge
 	return m, nil
 }
 
-// machineUID returns the UID of the Machine that owns a request, "" for a request that a user created.
+// machineUID returns the UID of the Machine that owns a request, "" for a user's request.
 func machineUID(request *v1alpha1.SurgeRemediation) types.UID {
 	for _, ref := range request.OwnerReferences {
 		if ref.Kind == "Machine" {
@@ -201,7 +197,7 @@ func machineUID(request *v1alpha1.SurgeRemediation) types.UID {
 	return ""
 }
 
-// policyOf returns the policy that selects machines of an owner's kind in a cluster, nil if there is none.
+// policyOf returns the policy that selects machines of an owner's kind in a cluster, or nil.
 func policyOf(ctx context.Context, cached client.Reader, namespace, cluster, ownerKind string) (*v1alpha1.RepairPolicy, error) {
 	c := &clusterv1.Cluster{}
 	err := cached.Get(ctx, client.ObjectKey{Namespace: namespace, Name: cluster}, c)
@@ -233,15 +229,14 @@ func (r *requestReconciler) publish(ctx context.Context, request *v1alpha1.Surge
 	return nil
 }
 
-// isFinal reports whether a phase is final.
 func isFinal(p v1alpha1.RemediationPhase) bool {
 	return slices.Contains([]v1alpha1.RemediationPhase{
 		v1alpha1.RemediationSucceeded, v1alpha1.RemediationRecovered, v1alpha1.RemediationCancelled, v1alpha1.RemediationFailed, v1alpha1.RemediationUnselected,
 	}, p)
 }
 
-// requestConditions translates the status to kstatus: Reconciling while it continues by itself,
-// Stalled if it needs a user, and Ready if the machine is healthy again or replaced.
+// requestConditions sets Reconciling while the remediation continues by itself, Stalled if it needs
+// a user, and Ready if the machine is healthy again or replaced.
 func requestConditions(old []metav1.Condition, s *v1alpha1.SurgeRemediationStatus, generation int64) []metav1.Condition {
 	ready := s.Phase == v1alpha1.RemediationSucceeded || s.Phase == v1alpha1.RemediationRecovered
 	stalled := s.Phase == v1alpha1.RemediationFrozen || s.Phase == v1alpha1.RemediationFailed || s.Phase == v1alpha1.RemediationUnselected ||
@@ -256,7 +251,6 @@ func requestConditions(old []metav1.Condition, s *v1alpha1.SurgeRemediationStatu
 		resource.Value{True: stalled, Message: message})
 }
 
-// noMachineStatus returns the status of a request whose Machine does not exist.
 func noMachineStatus(request *v1alpha1.SurgeRemediation) v1alpha1.SurgeRemediationStatus {
 	s := v1alpha1.SurgeRemediationStatus{
 		ObservedGeneration: request.Generation,
@@ -268,10 +262,9 @@ func noMachineStatus(request *v1alpha1.SurgeRemediation) v1alpha1.SurgeRemediati
 	return s
 }
 
-// newNote returns the note of the event of a status change for a machine that the log does not
-// know: no policy selects it, or its policy cannot be read. It returns "" for no event. The
-// EventReporter reports what the log knows. newNote compares with the published status, so a
-// restarted daemon reports nothing twice.
+// newNote returns the note of an event for a machine that no policy selects or whose policy cannot
+// be read, "" for no event. EventReporter reports what is in the log. newNote compares with the
+// published status, so a restarted daemon reports nothing twice.
 func newNote(before, after *v1alpha1.SurgeRemediationStatus) string {
 	if before.Phase == after.Phase || after.RemediationID != "" || after.Phase != v1alpha1.RemediationUnselected && after.Phase != v1alpha1.RemediationFrozen {
 		return ""

@@ -20,33 +20,32 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// scope is what one policy is responsible for, according to the caches.
+// scope is what one policy applies to, according to the caches.
 type scope struct {
 	clusters []string
-	// machines is the number of watched machines. planes are the control planes among their owners.
+	// machines counts the watched machines.
 	machines int
 	planes   []plane
 	// workers are the watched workers by cluster.
 	workers map[string][]*clusterv1.Machine
-	// elsewhere are clusters that an earlier policy is responsible for.
+	// elsewhere are clusters that the policy selects but an earlier policy applies to.
 	elsewhere []string
 }
 
-// plane is a control plane of the scope.
 type plane struct {
 	cluster  *clusterv1.Cluster
 	owner    ownerkind.Owner
 	machines []clusterv1.Machine
 }
 
-// isPausedOrDeleting reports whether a control plane must not be changed because it is paused or
-// being deleted. A move deletes the objects of a paused cluster, which must not be created again.
+// isPausedOrDeleting reports whether a control plane must not be changed. A move deletes the
+// objects of a paused cluster, and they must not be created again.
 func (p *plane) isPausedOrDeleting() bool {
 	return !p.owner.GetDeletionTimestamp().IsZero() || !p.cluster.DeletionTimestamp.IsZero() || annotations.IsPaused(p.cluster, p.owner)
 }
 
 // size returns the number of machines, at most the replicas. During a surge the replicas exceed
-// what the control plane will keep, and while it scales up its new machines cannot fail yet.
+// what the control plane will keep. While it scales up, its new machines cannot fail yet.
 func (p *plane) size() int32 {
 	return min(ptr.Deref(p.owner.Replicas(), 1), int32(len(p.machines))) //nolint:gosec // the machines of one control plane
 }
@@ -57,7 +56,7 @@ const (
 	workerKind = string(remediator.Deployment)
 )
 
-// readScope returns what a policy is responsible for. It reads caches only.
+// readScope returns what a policy applies to. It reads only caches.
 func readScope(ctx context.Context, cached client.Reader, p *v1alpha1.RepairPolicy) (*scope, error) {
 	var policies v1alpha1.RepairPolicyList
 	var clusters clusterv1.ClusterList
@@ -105,8 +104,8 @@ func readScope(ctx context.Context, cached client.Reader, p *v1alpha1.RepairPoli
 	return s, nil
 }
 
-// controlPlanes returns the control planes of a namespace by cluster. A kind that the API server
-// does not serve has none.
+// controlPlanes returns the control planes of a namespace by cluster. It skips kinds that the API
+// server does not serve.
 func controlPlanes(ctx context.Context, cached client.Reader, namespace string) (map[string][]ownerkind.Owner, error) {
 	planes := make(map[string][]ownerkind.Owner)
 	for _, kind := range ownerkind.All() {

@@ -27,20 +27,18 @@ import (
 )
 
 const (
-	// syncInterval is how long a step of the start waits for the caches, and the delay before the
-	// next step. installRetryInterval is the delay while Cluster API is not installed.
+	// syncInterval is how long a step of the start waits for the caches, and the delay before the next step.
 	syncInterval, installRetryInterval = 200 * time.Millisecond, 30 * time.Second
 )
 
-// Starter starts the remediator when the first RepairPolicy appears. Until then the only cost is
-// one watch of that kind. The remediator keeps running without a policy, because remediations that
-// a deleted policy started must still be cancelled. Its exported fields are set before use.
+// Starter starts the remediator when the first RepairPolicy appears; until then it only watches
+// that kind. The remediator keeps running without a policy, because remediations that a deleted
+// policy started must still be cancelled. Set the exported fields before use.
 type Starter struct {
 	Manager manager.Manager
-	// Config is the connection to the management cluster.
-	Config *rest.Config
-	Guard  *guard.Guard
-	// CheckLease returns why nothing may be changed in workload clusters at the moment.
+	Config  *rest.Config
+	Guard   *guard.Guard
+	// CheckLease returns why workload clusters must not be changed now, or nil.
 	CheckLease func() error
 	Runner     *runner.Runner
 	Events     *EventSource
@@ -50,10 +48,10 @@ type Starter struct {
 	// Cached is called with the caches of scute's kinds.
 	Cached func(cache client.Reader, lists ...client.ObjectList)
 
-	// The only worker uses these fields.
+	// Reconcile has one worker, so these fields need no lock.
 	open     bool
 	observer *observe.Observer
-	kinds    []ownerkind.Kind  // the kinds of owners that the API server serves
+	kinds    []ownerkind.Kind  // served by the API server
 	limits   *limitsReconciler // publishes from the beginning
 }
 
@@ -62,8 +60,8 @@ func (r *Starter) Register() {
 	r.Cached(r.Manager.GetCache(), &v1alpha1.RepairPolicyList{}, &v1alpha1.RepairLimitsList{})
 }
 
-// SetupWithManager adds the controller, and that of the RepairLimits. It is called after Register,
-// when the view has everything that the log had at the start.
+// SetupWithManager adds the controllers of the start and of the RepairLimits. Call it after
+// Register, when the view has everything that the log had at the start.
 func (r *Starter) SetupWithManager() error {
 	r.limits = &limitsReconciler{client: r.Manager.GetClient(), recorder: r.Manager.GetEventRecorder("scuted")}
 	if err := r.limits.setup(r.Manager, r.Events); err != nil {
@@ -80,8 +78,8 @@ func (r *Starter) SetupWithManager() error {
 }
 
 // Reconcile starts the remediator if it is needed and not running. It discovers Cluster API, waits
-// for the caches, and starts the controllers. A cache that does not sync, for example for lack of a
-// permission, only prevents the controllers from starting.
+// for the caches, and starts the controllers. If a cache does not sync, for example without a
+// permission, the controllers do not start, but the daemon keeps running.
 func (r *Starter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	if r.open {
 		return ctrl.Result{}, nil
@@ -129,7 +127,7 @@ func (r *Starter) reportMissing(ctx context.Context, p *v1alpha1.RepairPolicy, m
 	return err
 }
 
-// startCache starts the cache if Cluster API is installed. Otherwise it returns what is missing.
+// startCache starts the cache, or returns what is missing if Cluster API is not installed.
 func (r *Starter) startCache(ctx context.Context) (missing string, err error) {
 	machines, err := resource.Serves(r.Manager.GetRESTMapper(), clusterv1.GroupVersion.WithKind("Machine"))
 	if err != nil {

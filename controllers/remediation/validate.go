@@ -16,8 +16,8 @@ import (
 	"scute.dev/remediator/act"
 )
 
-// problems returns the mistakes in a policy that the schema cannot detect, each with the field and
-// the remedy. Nothing is created from such a policy.
+// problems returns the mistakes in a policy that the schema cannot detect, with field and remedy.
+// Nothing is created from such a policy.
 func problems(p *v1alpha1.RepairPolicy) []string {
 	var list []string
 	say := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
@@ -45,7 +45,7 @@ func problems(p *v1alpha1.RepairPolicy) []string {
 	return list
 }
 
-// derivedConditions returns the conditions that a MachineHealthCheck refuses.
+// derivedConditions returns the conditions that a MachineHealthCheck rejects.
 func derivedConditions() []string {
 	return []string{
 		clusterv1.ReadyCondition, clusterv1.AvailableCondition, clusterv1.MachineHealthCheckSucceededCondition,
@@ -53,7 +53,6 @@ func derivedConditions() []string {
 	}
 }
 
-// checkTemplate returns an error if the template of an escalation step is invalid.
 func checkTemplate(raw []byte) error {
 	var object struct {
 		metav1.TypeMeta `json:",inline"`

@@ -34,17 +34,16 @@ import (
 )
 
 const (
-	// changeDelay is how long changes of owners are gathered, because one reconciliation appends several facts.
+	// changeDelay is how long changes of owners are gathered, because one turn appends several facts.
 	changeDelay = 100 * time.Millisecond
-	// policyDelay is how long changes of objects in a namespace are gathered before its policies
-	// are reconciled, because each reconciliation counts the whole namespace. limitsDelay is
-	// longer, because the limits count the whole fleet.
+	// policyDelay is how long changes in a namespace are gathered, because each reconciliation of a
+	// policy counts the whole namespace. limitsDelay is longer, because the limits count the whole
+	// fleet.
 	policyDelay, limitsDelay = 300 * time.Millisecond, time.Second
 )
 
-// EventSource notifies the controllers of changes in the log about owners of machines. It is created by NewEventSource.
+// EventSource notifies the controllers of changes in the log. Use NewEventSource.
 type EventSource struct {
-	// Owners are owners that must be reconciled.
 	Owners resource.Changes[remediator.Owner]
 
 	actor              string
@@ -54,7 +53,7 @@ type EventSource struct {
 	namespaces, limits resource.Changes[string]
 }
 
-// NewEventSource returns a source that is ready for Changed. actor is the author of this daemon's own events.
+// NewEventSource returns a source that is ready for Changed. actor is this daemon's name in the log.
 func NewEventSource(actor string) *EventSource {
 	f := &EventSource{actor: actor}
 	f.Owners.Delay, f.owners.Delay, f.requests.Delay, f.policies.Delay = changeDelay, changeDelay, changeDelay, changeDelay
@@ -62,8 +61,8 @@ func NewEventSource(actor string) *EventSource {
 	return f
 }
 
-// start starts to notify the controllers, with the owners that wait for something. Each controller
-// starts with all objects that exist.
+// start makes Changed notify the controllers, and enqueues the pending owners. Each controller
+// starts with all existing objects anyway.
 func (f *EventSource) start(pending func() []remediator.Owner) {
 	f.started.Store(true)
 	for _, owner := range pending() {
@@ -71,9 +70,9 @@ func (f *EventSource) start(pending func() []remediator.Owner) {
 	}
 }
 
-// Changed notifies the controllers of a commit about an owner, once they have started. The owner is
-// reconciled if another process appended the commit: a reconciliation that appends events also does
-// what follows from them. It does not block.
+// Changed notifies the controllers of a commit about an owner, once they have started. It requeues
+// the owner only for commits of other processes, because a turn also does what follows from its own
+// commits. It does not block.
 func (f *EventSource) Changed(c runner.Change) {
 	if !f.started.Load() {
 		return
@@ -91,9 +90,8 @@ func (f *EventSource) Changed(c runner.Change) {
 	f.limits.Add("")
 }
 
-// watch watches a kind in a cache, and enqueues what the object of a relevant change concerns. For
-// an update it also enqueues what the object concerned before. If relevant is nil, an update is
-// relevant if it changes the metadata, which includes the generation of the spec.
+// watch watches a kind in a cache, and enqueues what a changed object concerns, before and after an
+// update. If relevant is nil, only updates of metadata count, including the generation.
 func watch[T client.Object, R comparable](cached cache.Cache, kind T, relevant predicate.TypedPredicate[T], concerned func(context.Context, client.Object) []R) source.TypedSyncingSource[R] {
 	if relevant == nil {
 		relevant = updatedIf(func(T, T) bool { return false })
@@ -101,12 +99,12 @@ func watch[T client.Object, R comparable](cached cache.Cache, kind T, relevant p
 	return source.TypedKind(cached, kind, handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, o T) []R { return concerned(ctx, o) }), relevant)
 }
 
-// itself returns the request for an object.
 func itself(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(o)}}
 }
 
-// requestsIn returns requests for all objects of a kind in a namespace. A cache that cannot be read is being shut down.
+// requestsIn returns requests for all objects of a kind in a namespace. Reading the cache fails
+// only during shutdown.
 func requestsIn(ctx context.Context, cached client.Reader, list client.ObjectList, namespace string) (all []reconcile.Request) {
 	if cached.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy) != nil {
 		return nil
@@ -120,14 +118,12 @@ func requestsIn(ctx context.Context, cached client.Reader, list client.ObjectLis
 	return all
 }
 
-// withoutUpdates returns a predicate that accepts no update.
 func withoutUpdates[T client.Object]() predicate.TypedPredicate[T] {
 	return predicate.TypedFuncs[T]{UpdateFunc: func(event.TypedUpdateEvent[T]) bool { return false }}
 }
 
-// updatedIf returns a predicate that accepts an update only if it made a relevant change to the
-// metadata, or if differs reports one. Statuses are written often and mostly without a change,
-// which must not cause a reconciliation.
+// updatedIf returns a predicate that accepts an update if the metadata changed or if differs
+// reports a change. Statuses are often written without a relevant change.
 func updatedIf[T client.Object](differs func(before, after T) bool) predicate.TypedPredicate[T] {
 	return predicate.TypedFuncs[T]{UpdateFunc: func(e event.TypedUpdateEvent[T]) bool {
 		return metadataDiffers(e.ObjectOld, e.ObjectNew) || differs(e.ObjectOld, e.ObjectNew)
@@ -145,7 +141,6 @@ func machineDiffers(a, b *clusterv1.Machine) bool {
 		conditionsDiffer(a.Status.Conditions, b.Status.Conditions)
 }
 
-// ownerDiffers compares owners of machines.
 func ownerDiffers(a, b client.Object) bool {
 	x, known := ownerkind.As(a)
 	y, alike := ownerkind.As(b)
@@ -156,18 +151,15 @@ func clusterDiffers(a, b *clusterv1.Cluster) bool {
 	return !equality.Semantic.DeepEqual(a.Status.FailureDomains, b.Status.FailureDomains)
 }
 
-// conditionsDiffer compares the fields that decisions use, without the messages, whose counts and
-// names change all the time.
+// conditionsDiffer ignores messages, because their counts and names change all the time.
 func conditionsDiffer(a, b []metav1.Condition) bool {
 	return !slices.EqualFunc(a, b, func(x, y metav1.Condition) bool {
 		return x.Type == y.Type && x.Status == y.Status && x.Reason == y.Reason && x.LastTransitionTime.Equal(&y.LastTransitionTime)
 	})
 }
 
-// minRetryDelay is the first delay after a failed reconciliation, maxRetryDelay the longest.
 const minRetryDelay, maxRetryDelay = 200 * time.Millisecond, time.Minute
 
-// controllerOptions returns options that bound the delay between retries.
 func controllerOptions(workers int) controller.Options {
 	return controller.Options{
 		MaxConcurrentReconciles: workers, NewQueue: fair.NewRequestQueue,
@@ -175,22 +167,21 @@ func controllerOptions(workers int) controller.Options {
 	}
 }
 
-// ownerReconciler reconciles an owner of machines when something about it changed.
 type ownerReconciler struct {
 	observer *observe.Observer
 	runner   *runner.Runner
 }
 
-// setup registers the controller. kinds are the kinds of owners that the API server serves. The
-// caches must be synced before.
+// setup registers the controller. kinds are the owner kinds that the API server serves. The caches
+// must be synced.
 func (r *ownerReconciler) setup(mgr ctrl.Manager, feed *EventSource, kinds []ownerkind.Kind, concurrency int) error {
 	watched := r.observer.Cache()
 	b := builder.TypedControllerManagedBy[remediator.Owner](mgr).Named("remediation").
 		WithOptions(controller.TypedOptions[remediator.Owner]{
-			MaxConcurrentReconciles: concurrency, // the runner limits the duration of each
+			MaxConcurrentReconciles: concurrency, // the runner bounds the duration of each
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[remediator.Owner](minRetryDelay, maxRetryDelay),
-			// The queue alternates between namespaces, so that many silent control planes in one do
-			// not occupy all workers.
+			// The queue alternates between namespaces, so that one with many silent control planes
+			// does not occupy all workers.
 			NewQueue: func(name string, limiter workqueue.TypedRateLimiter[remediator.Owner]) workqueue.TypedRateLimitingInterface[remediator.Owner] {
 				return fair.NewQueue(name, limiter, func(o remediator.Owner) string { return o.Namespace })
 			},
@@ -207,7 +198,6 @@ func (r *ownerReconciler) setup(mgr ctrl.Manager, feed *EventSource, kinds []own
 	return b.Complete(r)
 }
 
-// concerned returns the owners that an object concerns.
 func (r *ownerReconciler) concerned(ctx context.Context, o client.Object) []remediator.Owner {
 	owners, err := OwnersFor(ctx, r.observer.Cache(), o)
 	if err != nil { // the caches are being shut down
@@ -266,7 +256,7 @@ func OwnersFor(ctx context.Context, cached client.Reader, of client.Object) ([]r
 }
 
 // OwnerOf returns the owner that replaces a machine. It returns false if nothing controls the
-// machine, or if its MachineSet is gone: then its MachineDeployment is gone too.
+// machine, or if its MachineSet is gone, because then its MachineDeployment is gone too.
 func OwnerOf(ctx context.Context, cached client.Reader, m *clusterv1.Machine) (owner remediator.Owner, found bool, err error) {
 	by := metav1.GetControllerOfNoCopy(m)
 	if by == nil {
@@ -284,7 +274,7 @@ func OwnerOf(ctx context.Context, cached client.Reader, m *clusterv1.Machine) (o
 	return above.Owner(), set.UID == by.UID, nil
 }
 
-// Reconcile reconciles one owner.
+// Reconcile performs one turn of an owner.
 func (r *ownerReconciler) Reconcile(ctx context.Context, owner remediator.Owner) (reconcile.Result, error) {
 	again, err := r.runner.Reconcile(ctx, owner)
 	return reconcile.Result{RequeueAfter: again}, err

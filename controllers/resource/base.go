@@ -22,30 +22,28 @@ import (
 	"scute.dev/internal/supervise"
 )
 
-// Base is the part of a reconciler that does not depend on the kind of its resource. Its fields are
-// set before use and not changed.
+// Base is the part of a reconciler that does not depend on its kind. Set the fields before use.
 type Base struct {
 	Client client.Client
 	// Live reads from the API server, without the cache.
 	Live     client.Reader
 	Recorder events.EventRecorder
-	// Quota is the quota of each namespace.
-	Quota supervise.Quota
+	Quota    supervise.Quota
 	// Changes are the IDs of the objects that have changed in the view.
 	Changes *Changes[string]
 }
 
-// Setup registers a reconciler of the kind of an object. The view must contain all commits that the
-// log had at the start: otherwise an object that is missing in the view may exist.
+// Setup registers a reconciler for the kind of an object. The view must contain all commits that
+// the log had at the start: otherwise an object could exist that the view lacks.
 func (b *Base) Setup(mgr ctrl.Manager, object client.Object, r reconcile.Reconciler, options controller.Options) error {
 	options.NewQueue = fair.NewRequestQueue
 	return ctrl.NewControllerManagedBy(mgr).For(object).WithOptions(options).WatchesRawSource(ResourceSource(b.Changes)).Complete(r)
 }
 
-// Changes are the keys of changed objects, each once until the controller reads it. Only one controller reads them.
-// The zero value is ready for use, and it is safe for concurrent use.
+// Changes are the keys of changed objects, each once until the controller reads it. Only one
+// controller may read them. The zero value is ready for use and safe for concurrent use.
 type Changes[K comparable] struct {
-	// Delay is how long changes are gathered before a request is enqueued. It is set before use.
+	// Delay is how long changes are gathered before a request is enqueued. Set it before use.
 	Delay time.Duration
 
 	once  sync.Once
@@ -60,7 +58,7 @@ func (c *Changes[K]) keys() workqueue.TypedInterface[K] {
 // Add adds the key of a changed object. It does not block.
 func (c *Changes[K]) Add(key K) { c.keys().Add(key) }
 
-// Source enqueues the requests for each change, including the changes from before its start.
+// Source enqueues the requests for each change, including changes from before its start.
 func Source[K, R comparable](c *Changes[K], requests func(ctx context.Context, key K) []R) source.TypedSource[R] {
 	return source.TypedFunc[R](func(ctx context.Context, q workqueue.TypedRateLimitingInterface[R]) error {
 		keys := c.keys()
@@ -77,8 +75,7 @@ func Source[K, R comparable](c *Changes[K], requests func(ctx context.Context, k
 	})
 }
 
-// ResourceSource returns the Source for IDs with the prefix of v1alpha1.LogID: it enqueues the
-// resource that requested the changed object.
+// ResourceSource is a Source for IDs of v1alpha1.LogID. It enqueues the resource that requested the object.
 func ResourceSource(c *Changes[string]) source.Source {
 	return Source(c, func(_ context.Context, id string) []reconcile.Request {
 		namespace, rest, _ := strings.Cut(id, "/")
@@ -90,21 +87,21 @@ func ResourceSource(c *Changes[string]) source.Source {
 	})
 }
 
-// Objects are the objects in the log that the resources of a kind requested, with a status of type S.
+// Objects are the objects in the log that resources of one kind requested. S is their status.
 type Objects[S any] interface {
 	Status(id string) (S, bool)
 	// Recall reads from the log how an object ended that the view no longer contains. It returns
 	// false if the object has not ended or does not exist.
 	Recall(ctx context.Context, id string) (S, bool, error)
-	// Open returns the IDs of the objects that resources of a name requested and that have not ended.
+	// Open returns the IDs of unfinished objects that resources with the name requested.
 	Open(namespace, name string) []string
 	Throttled(id string) supervise.Throttled
 }
 
-// LatestStatus returns the status of an object from the view. If the view does not contain the
-// object, it may have ended: the view has deleted it, or it ended in another log. The end is then
-// in own, the status of the resource, or only in the log if the daemon stopped before it could
-// write the status. known is false if the object was not requested.
+// LatestStatus returns the status of an object in the view. If the view lacks the object, it may
+// have ended: the view removed it, or the log was replaced. The end is then in own, the status of
+// the resource, or only in the log if the daemon stopped before it wrote the status. known is false
+// if the object was not requested.
 func LatestStatus[S any](
 	ctx context.Context, objects Objects[S], id string, own *S, ended bool,
 ) (status S, known bool, err error) {
@@ -120,7 +117,7 @@ func LatestStatus[S any](
 	return status, known, nil
 }
 
-// RequestError returns the error of a request to the log; nil if err is nil. If the log is full, it
+// RequestError wraps the error of a request to the log; nil stays nil. If the log is full, it
 // publishes why the object waits, because the request is retried.
 func RequestError(err error, publish func(message, next string) error) error {
 	if err == nil {

@@ -18,9 +18,8 @@ type Value struct {
 	Message string
 }
 
-// Kstatus returns the conditions Ready, Reconciling and Stalled with the same reason, a word in
-// CamelCase. It keeps the transition times of unchanged conditions, and all other conditions. It
-// does not change old.
+// Kstatus sets the conditions Ready, Reconciling and Stalled with the same reason in CamelCase. It
+// returns a copy of old that keeps other conditions and the transition times of unchanged ones.
 func Kstatus(old []metav1.Condition, generation int64, reason string, ready, reconciling, stalled Value) []metav1.Condition {
 	list := slices.Clone(old)
 	set := func(conditionType string, said Value) {
@@ -38,8 +37,7 @@ func Kstatus(old []metav1.Condition, generation int64, reason string, ready, rec
 	return list
 }
 
-// WithThrottled adds the condition Throttled to a list. It does not add the condition to an object
-// that was never throttled.
+// WithThrottled sets the condition Throttled, except on an object that was never throttled.
 func WithThrottled(list []metav1.Condition, why supervise.Throttled, generation int64) []metav1.Condition {
 	c := metav1.Condition{
 		Type: v1alpha1.ConditionThrottled, Status: metav1.ConditionTrue, Reason: why.Reason, Message: why.Message, ObservedGeneration: generation,
@@ -60,10 +58,9 @@ const Unreadable = "Unreadable"
 // Remedy states how to fix an object that cannot be read.
 const Remedy = "correct the field; if the spec is immutable, delete the object and create another one"
 
-// withReadable sets the condition Readable to False if the spec cannot be read, and removes the
-// condition otherwise. It does not change old. fresh is true if an event must be recorded: the spec
-// has become unreadable, or the stored status is unreadable, which the next write of the status
-// fixes.
+// withReadable returns a copy of old with the condition Readable False if the spec cannot be read,
+// and without it otherwise. fresh means that an event must be recorded: the spec has become
+// unreadable, or the stored status is unreadable, which the next write fixes.
 func withReadable(old []metav1.Condition, generation int64, unread v1alpha1.Unreadable) (list []metav1.Condition, fresh bool) {
 	list = slices.Clone(old)
 	wrong := unread.Spec

@@ -8,14 +8,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
-// AddFinalizer sets a finalizer on an object. set is false if the object already has it. It fails
-// if another client has written the object since it was read, because all writers share one list of
-// finalizers. It ignores an object that does not exist.
+// AddFinalizer adds a finalizer. set is false if the object already has it or is gone. It fails if
+// another client has written the object since it was read, because all writers share one list of
+// finalizers.
 func AddFinalizer(ctx context.Context, c client.Client, o client.Object, finalizer string) (set bool, err error) {
 	return changeFinalizers(ctx, c, o, finalizer, controllerutil.AddFinalizer)
 }
 
-// RemoveFinalizer removes a finalizer from an object, if the object exists and has it. It fails as AddFinalizer does.
+// RemoveFinalizer removes a finalizer if the object exists and has it. It fails as AddFinalizer does.
 func RemoveFinalizer(ctx context.Context, c client.Client, o client.Object, finalizer string) error {
 	_, err := changeFinalizers(ctx, c, o, finalizer, controllerutil.RemoveFinalizer)
 	return err

@@ -11,25 +11,22 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// Orphans is the name of a resource, and the objects in the log that resources of this name requested.
+// Orphans are the objects in the log that resources with one name requested.
 type Orphans struct {
 	Kind string
 	Key  client.ObjectKey
-	// UID is the UID of the resource in the cache, or empty if the cache has none.
+	// UID is the UID of the resource in the cache, empty if there is none.
 	UID types.UID
-	// Open are the IDs of the objects that have not ended. Own is the ID of the object that belongs
-	// to the resource in the cache, or empty if it must end, too.
+	// Open are the IDs of the unfinished objects. Own is the ID of the object of the resource in
+	// the cache, empty if that object must end too.
 	Open []string
 	Own  string
 }
 
-// End ends the open objects whose resource had the same name as the resource in the cache but was
-// deleted. Such a resource was deleted after its finalizer was removed by hand, or before the view
-// contained its request.
-//
-// It reads the resource with live before it ends an object, because the cache may lag and an ended
-// object cannot be continued. If the API server returns a different resource than the cache, End
-// fails, and the caller retries.
+// End ends the open objects whose resource was deleted, although a resource with its name may
+// exist. That happens if the finalizer was removed by hand, or before the view contained the
+// request. The cache may lag and an ended object cannot be continued. Therefore End first reads the
+// resource with live, and fails if the API server and the cache have different resources.
 func (n Orphans) End(ctx context.Context, live client.Reader, end func(id, reason string) error) error {
 	checked := false
 	for _, id := range n.Open {
@@ -49,7 +46,6 @@ func (n Orphans) End(ctx context.Context, live client.Reader, end func(id, reaso
 	return nil
 }
 
-// checkCache returns an error unless the API server and the cache have the same resource.
 func (n Orphans) checkCache(ctx context.Context, live client.Reader) error {
 	var current metav1.PartialObjectMetadata
 	current.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(n.Kind))

@@ -11,14 +11,13 @@ import (
 // because an object may append thousands of events a second.
 const PublishInterval = time.Second
 
-// Pace bounds how often the status of each resource is written. The zero value is ready for use,
-// and it is safe for concurrent use.
+// Pace bounds how often the status of each resource is written. The zero value is ready for use and
+// safe for concurrent use.
 type Pace struct {
 	mu   sync.Mutex
 	last map[client.ObjectKey]published
 }
 
-// published is when a status was last written, and its phase.
 type published struct {
 	at    time.Time
 	phase string

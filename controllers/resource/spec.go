@@ -11,7 +11,7 @@ import (
 	"scute.dev/pause"
 )
 
-// Duration returns a duration of a spec, or the default if the resource was written without the schema's defaults.
+// Duration returns a duration of a spec, or otherwise if the resource was written without the schema's defaults.
 func Duration(d *v1alpha1.Duration, otherwise time.Duration) pause.Duration {
 	if d == nil {
 		return pause.Duration(otherwise)
@@ -43,7 +43,7 @@ func Selector(s *metav1.LabelSelector) (text string, set bool, err error) {
 	return selector.String(), true, nil
 }
 
-// InvalidSelector returns what the schema permits and is invalid in a label selector; nil if nothing is.
+// InvalidSelector returns the first error in a label selector that the schema permits, or nil.
 func InvalidSelector(s *metav1.LabelSelector, at *field.Path) *v1alpha1.UnreadablePart {
 	for _, err := range validation.ValidateLabelSelector(s, validation.LabelSelectorValidationOptions{}, at) {
 		return &v1alpha1.UnreadablePart{Field: err.Field, Problem: err.ErrorBody()}

@@ -13,14 +13,13 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// readable is an object of any of scute's kinds.
 type readable interface {
 	client.Object
 	Parts() v1alpha1.Unreadable
 }
 
-// Publish sets the condition Readable in list, which contains the conditions of after, and writes
-// the status with Write. It records an event if the object has become unreadable.
+// Publish sets the condition Readable in list, the conditions of after, and writes the status with
+// Write. It records an event if the object has become unreadable.
 func Publish(ctx context.Context, c client.Client, recorder events.EventRecorder, before, after readable, list *[]metav1.Condition) (written bool, err error) {
 	parts := before.Parts()
 	conditions, fresh := withReadable(*list, before.GetGeneration(), parts)
@@ -31,9 +30,8 @@ func Publish(ctx context.Context, c client.Client, recorder events.EventRecorder
 	return written, err
 }
 
-// Write patches the status of an object if it has changed. No other part of the object may have
-// changed. written is false if both statuses are stored as the same, because times are stored in
-// whole seconds, or if the object does not exist.
+// Write patches the status, the only part that may have changed. written is false if the object is
+// gone or if both statuses are stored as the same, because times are stored in whole seconds.
 func Write(ctx context.Context, c client.Client, before, after client.Object) (written bool, err error) {
 	patch, err := client.MergeFrom(before).Data(after)
 	if err == nil && string(patch) == "{}" {

@@ -11,11 +11,10 @@ import (
 // specBytes is an annotation that only cached WorkflowRuns have: the approximate size of the spec in bytes.
 const specBytes = "scute.dev/spec-bytes"
 
-// Cached reduces a WorkflowRun to the part that the cache keeps because each reconcile reads it,
-// since a tenant may create hundreds of WorkflowRuns of more than a MiB each. The rest is read when
-// a run starts. All writes are patches of the difference from the cached object, so that they do
-// not change the rest. It does not change an object that is already reduced. Of other kinds, the
-// cache keeps what v1alpha1.Slim keeps.
+// Cached reduces a WorkflowRun to what each reconcile reads, because a tenant may create hundreds
+// of more than a MiB each. The rest is read when a run starts. All writes are patches of the
+// difference from the cached object, so they keep the rest. It is idempotent. Other kinds are
+// reduced by v1alpha1.Slim.
 func Cached(o any) (any, error) {
 	w, ok := o.(*v1alpha1.WorkflowRun)
 	if !ok { // another kind, or a deleted object
@@ -42,9 +41,8 @@ func Cached(o any) (any, error) {
 	return w, nil
 }
 
-// approximateSize returns the approximate size of a spec.
 func approximateSize(spec *v1alpha1.WorkflowRunSpec) int {
-	const ofTask = 200 // the names and other fields of a task
+	const ofTask = 200 // names and other fields of a task
 	size := len(spec.Tasks) * ofTask
 	for i := range spec.Tasks {
 		if with := spec.Tasks[i].With; with != nil {

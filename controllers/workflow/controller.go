@@ -26,8 +26,7 @@ import (
 const finalizer = "scute.dev/workflow"
 
 const (
-	// reconcileTimeout bounds a reconcile, because it may request manifests from a cluster. Other
-	// reconciles run in parallel.
+	// reconcileTimeout bounds a reconcile, because it may request manifests from a cluster.
 	reconcileTimeout = 2 * time.Minute
 	reconcilers      = 4
 )
@@ -40,20 +39,20 @@ type domain interface {
 	// State reads a run from the log.
 	State(ctx context.Context, id string) (*workflow.State, uint64, error)
 	Summary(id string) (workflow.Summary, bool)
-	// WithFiles returns the IDs of the runs that a resource of the name requested and that have files on disk.
+	// WithFiles returns the IDs of runs with files on disk that resources with the name requested.
 	WithFiles(namespace, name string) []string
 	// Discard removes the files of a run that has ended.
 	Discard(id string) error
 }
 
-// definer builds the definition of a manifest, as *manifest.Env does.
+// definer is implemented by *manifest.Env.
 type definer interface {
 	Definition(ctx context.Context, namespace, name string, spec *v1alpha1.WorkflowRunSpec) (*workflow.Definition, []workflow.Problem, error)
 }
 
 // Reconciler reconciles WorkflowRuns with the log.
 type Reconciler struct {
-	// Base.Client reads WorkflowRuns from a cache, reduced by Cached; Base.Live reads them from the API server.
+	// Base.Client reads WorkflowRuns that Cached has reduced; Base.Live reads whole ones.
 	resource.Base
 	Runs    domain
 	Definer definer
@@ -84,7 +83,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		if over, err := r.publishEnded(ctx, &w, id); over || err != nil {
 			return ctrl.Result{}, err
 		}
-		if !adopted && w.Status.RunID != "" && w.Status.FinishedAt == nil { // only the status shows that the run has started
+		if !adopted && w.Status.RunID != "" && w.Status.FinishedAt == nil { // only the status shows that it started
 			return ctrl.Result{}, r.publishLost(ctx, &w)
 		}
 	}
@@ -113,8 +112,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{}, r.begin(ctx, &w, id)
 }
 
-// orphans aborts the runs in the log whose WorkflowRun was deleted, or replaced by another resource
-// of the same name. If no resource has the name, it also removes the files of runs that have ended.
+// orphans aborts the runs in the log whose WorkflowRun was deleted or replaced by another of the
+// same name. If no resource has the name, it also removes the files of ended runs.
 func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, w *v1alpha1.WorkflowRun, own string) error {
 	name := resource.Orphans{Kind: "WorkflowRun", Key: req.NamespacedName, UID: w.UID, Open: r.Runs.Open(req.Namespace, req.Name), Own: own}
 	err := name.End(ctx, r.Live, func(id, reason string) error {
@@ -127,7 +126,7 @@ func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, w *v1alpha1.
 	return name.End(ctx, r.Live, func(id, _ string) error {
 		s, _, err := r.Runs.State(ctx, id)
 		switch {
-		case err != nil: // for example because of an event of a later version; a WorkflowRun of the same name must not wait for this run
+		case err != nil: // for example an event of a later version; a WorkflowRun of the same name must not wait for this run
 			ctrl.LoggerFrom(ctx).Error(err, "reading a run with leftover files from the log", "run", id)
 		case !s.IsDefined() || workflow.Summarize(s).Settled:
 			r.discard(ctx, id)
@@ -136,16 +135,15 @@ func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, w *v1alpha1.
 	})
 }
 
-// discard removes the files of a run. It only logs an error, because remaining files do no harm.
+// discard only logs an error, because remaining files do no harm.
 func (r *Reconciler) discard(ctx context.Context, id string) {
 	if err := r.Runs.Discard(id); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "removing the files of a run", "run", id)
 	}
 }
 
-// publishEnded writes the status of a run that has ended and that the view does not contain,
-// because the view removed it or the log was replaced. The end is in the WorkflowRun's status, or
-// only in the log if the daemon stopped before it could write the status.
+// publishEnded writes the status of an ended run that the view lacks because it was removed or the
+// log was replaced. See resource.LatestStatus.
 func (r *Reconciler) publishEnded(ctx context.Context, w *v1alpha1.WorkflowRun, id string) (bool, error) {
 	s := &w.Status
 	if s.FinishedAt != nil && s.RunID == "" && s.ObservedGeneration == w.Generation { // the manifest was rejected
@@ -163,7 +161,7 @@ func (r *Reconciler) publishEnded(ctx context.Context, w *v1alpha1.WorkflowRun, 
 func (r *Reconciler) begin(ctx context.Context, w *v1alpha1.WorkflowRun, id string) error {
 	s := &w.Status
 	if s.FinishedAt != nil && (s.RunID != "" || s.ObservedGeneration == w.Generation) {
-		return nil // it was rejected, or it ended in another log: keep the last status
+		return nil // rejected, or ended in another log: keep the status
 	}
 	var whole v1alpha1.WorkflowRun
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(w), &whole); err != nil {
@@ -185,17 +183,18 @@ func (r *Reconciler) begin(ctx context.Context, w *v1alpha1.WorkflowRun, id stri
 		return r.publishWaiting(ctx, w, "suspended before it started", "set spec.suspend to false")
 	}
 	err = r.Runs.Request(ctx, id, actor(w), definition)
-	if err != nil && !errors.Is(err, runner.ErrDifferentDefinition) { // with another definition: the log contains the run, and the view will contain it soon
+	if err != nil && !errors.Is(err, runner.ErrDifferentDefinition) { // the log contains the run with another definition, and the view soon will
 		return resource.RequestError(err, func(message, next string) error { return r.publishWaiting(ctx, w, message, next) })
 	}
 	r.warn(w, problems)
-	return nil // the view triggers a reconcile when it contains the run
+	return nil // the view requeues the WorkflowRun when it contains the run
 }
 
 // suspended is the reason in the log for a pause by spec.suspend.
 const suspended = "spec.suspend is set"
 
-// suspend pauses and resumes the run as spec.suspend requests. It does not resume a run that an operator has paused.
+// suspend pauses and resumes the run as spec.suspend requests. It does not resume a run that an
+// operator has paused.
 func (r *Reconciler) suspend(ctx context.Context, w *v1alpha1.WorkflowRun, id string, g workflow.Summary) error {
 	var in workflow.Input
 	switch {
@@ -220,7 +219,7 @@ func (r *Reconciler) release(ctx context.Context, w *v1alpha1.WorkflowRun, id st
 	if !controllerutil.ContainsFinalizer(w, finalizer) {
 		return ctrl.Result{}, nil
 	}
-	if !known { // the log may contain a recent request that the view does not contain yet
+	if !known { // the view may not contain a recent request yet
 		s, _, err := r.Runs.State(ctx, id)
 		switch {
 		case err != nil:
@@ -229,7 +228,7 @@ func (r *Reconciler) release(ctx context.Context, w *v1alpha1.WorkflowRun, id st
 			g, known = workflow.Summarize(s), s.IsDefined()
 		}
 	}
-	// A run that its WorkflowRun does not adopt is not driven, so that it never ends. No more tasks of it start.
+	// A run that its WorkflowRun does not adopt is not driven, so it starts no more tasks and never ends.
 	if known && !g.Settled && r.Runs.Throttled(id).Reason != supervise.NotAdopted {
 		if !g.Stopping {
 			if err := r.Runs.Command(ctx, id, actor(w), workflow.AbortRun{Reason: "the WorkflowRun was deleted"}); err != nil {
@@ -243,16 +242,13 @@ func (r *Reconciler) release(ctx context.Context, w *v1alpha1.WorkflowRun, id st
 	return ctrl.Result{}, resource.RemoveFinalizer(ctx, r.Client, w, finalizer)
 }
 
-// actor returns the actor of the log for requests by a WorkflowRun.
 func actor(w *v1alpha1.WorkflowRun) string { return "resource/" + w.Namespace + "/" + w.Name }
 
-// publishBytes is the largest WorkflowRun whose status is updated every resource.PublishInterval.
-// For larger ones the interval grows with their size, because each update of the status stores the
-// whole object in etcd and sends it to every watch.
+// publishBytes is the largest spec whose status is updated every resource.PublishInterval. For
+// larger ones the interval grows with the size, because each update stores the whole object in etcd
+// and sends it to every watch.
 const publishBytes = 64 << 10
 
-// publishIntervalFor returns the interval between updates of the status of a cached WorkflowRun, by
-// the approximate size of its spec.
 func publishIntervalFor(w *v1alpha1.WorkflowRun) time.Duration {
 	size, _ := strconv.Atoi(w.Annotations[specBytes]) // 0 without the annotation
 	return max(resource.PublishInterval, resource.PublishInterval*time.Duration(size)/publishBytes)
@@ -283,8 +279,8 @@ func (r *Reconciler) publishProblems(ctx context.Context, w *v1alpha1.WorkflowRu
 	return r.write(ctx, w, status, supervise.Throttled{})
 }
 
-// publishLost writes into the status that the log does not contain a run that has started. The run
-// is not started again, because the effects of its tasks exist.
+// publishLost reports that the log lacks a run that has started. The run is not started again,
+// because its tasks have already had effects.
 func (r *Reconciler) publishLost(ctx context.Context, w *v1alpha1.WorkflowRun) error {
 	status := *w.Status.DeepCopy()
 	status.Phase = v1alpha1.RunStranded
@@ -294,7 +290,6 @@ func (r *Reconciler) publishLost(ctx context.Context, w *v1alpha1.WorkflowRun) e
 	return r.write(ctx, w, status, supervise.Throttled{})
 }
 
-// publishWaiting writes into the status why a run has not started.
 func (r *Reconciler) publishWaiting(ctx context.Context, w *v1alpha1.WorkflowRun, message, next string) error {
 	return r.write(ctx, w, v1alpha1.WorkflowRunStatus{Phase: v1alpha1.RunPending, Message: message, Next: next}, supervise.Throttled{})
 }
@@ -317,7 +312,7 @@ func (r *Reconciler) write(ctx context.Context, w *v1alpha1.WorkflowRun, status 
 	return nil
 }
 
-// list returns all problems, one per line, the warnings last.
+// list joins all problems, the warnings last.
 func list(problems []workflow.Problem) string {
 	var errors, warnings []string
 	for _, p := range problems {
@@ -330,9 +325,8 @@ func list(problems []workflow.Problem) string {
 	return strings.Join(append(errors, warnings...), "; ")
 }
 
-// kstatus returns the kstatus conditions of a status: Reconciling while the run continues
-// automatically, Stalled if it needs a person or did not end as requested, Ready if it did. A run
-// whose failures are ignored by policy ended as requested.
+// kstatus sets Reconciling while the run continues by itself, Ready if it ended as requested, and
+// Stalled otherwise. A run whose failures are ignored by policy ended as requested.
 func kstatus(old []metav1.Condition, s v1alpha1.WorkflowRunStatus, generation int64) []metav1.Condition {
 	ready, going := false, false
 	switch s.Phase {

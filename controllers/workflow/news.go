@@ -10,14 +10,13 @@ import (
 	"scute.dev/workflow"
 )
 
-// eventItem is a Kubernetes event to record.
 type eventItem struct{ kind, reason, note string }
 
 // maxTaskEvents bounds the events about tasks for one status. The log contains all of them.
 const maxTaskEvents = 10
 
 // newEvents returns the events for the changes since the previous status: another phase of the run,
-// and tasks that failed finally or wait for an operator. It compares published statuses, so that a
+// and tasks that failed finally or wait for an operator. It compares published statuses, so a
 // restarted daemon records no event twice.
 func newEvents(w *v1alpha1.WorkflowRun, before *v1alpha1.WorkflowRunStatus) []eventItem {
 	after := &w.Status
