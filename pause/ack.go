@@ -18,8 +18,8 @@ const (
 	ByCondition Signal = "condition"
 	// AlreadyPaused: the object was paused before, by a user or another holder, and still is.
 	AlreadyPaused Signal = "already-held"
-	// Settled: the condition was True before the pause without a known cause, and did not change
-	// after a write that wakes the controller.
+	// Settled: the condition was already True for an unknown cause, and did not change after a
+	// write that wakes the controller.
 	Settled Signal = "settled"
 	// ThroughOwner: the controller ignores the object until it has an owner, which it cannot get
 	// while its Cluster is paused.
@@ -36,7 +36,7 @@ const SettleTime = 30 * time.Second
 type Baseline struct {
 	UID    types.UID              `json:"uid"`
 	Paused object.ConditionStatus `json:"paused,omitempty"`
-	// AlreadyPaused means that the object was paused by its own annotation or through its Cluster.
+	// AlreadyPaused means that its own annotation or its Cluster paused the object.
 	AlreadyPaused bool `json:"alreadyPaused,omitempty"`
 }
 
@@ -52,13 +52,13 @@ type Context struct {
 type Verdict struct {
 	Acknowledged bool
 	How          Signal // if acknowledged
-	Reason       string // what is missing otherwise
-	Touch        bool   // a write to its metadata would wake its controller
+	Reason       string // what is missing, if not acknowledged
+	Touch        bool   // a write to the metadata would wake the controller
 }
 
-// EvaluateObject decides whether an object has acknowledged the pause. before is its baseline, or
-// the zero value if the object did not exist. docs/design/mover.md, "How an object acknowledges a
-// pause", explains the rules. Their source is cluster-api issue 8473.
+// EvaluateObject decides whether an object has acknowledged the pause. before is zero if the object
+// did not exist. docs/design/mover.md, "How an object acknowledges a pause", explains the rules.
+// Their source is cluster-api issue 8473.
 func EvaluateObject(before Baseline, now object.Observed, c Context) Verdict {
 	if now.KindBlocksMove {
 		return Verdict{Reason: "annotation " + object.BlockMoveAnnotation + " on its CustomResourceDefinition blocks all objects of the kind"}
@@ -98,7 +98,7 @@ func EvaluateObject(before Baseline, now object.Observed, c Context) Verdict {
 	}
 }
 
-// InvalidReason returns why an acknowledgement is no longer valid; "" if it is valid. The condition
+// InvalidReason returns why an acknowledgement is no longer valid, "" if it is valid. The condition
 // Paused must be True; it may be absent only if the object acknowledged without it.
 func InvalidReason(how Signal, now object.Observed) string {
 	switch {
@@ -117,15 +117,15 @@ func InvalidReason(how Signal, now object.Observed) string {
 
 const hostNotPaused = "Metal3's provider has not set annotation " + object.HostPausedAnnotation + " on it"
 
-// isUnpausedHost reports whether a BareMetalHost that a Metal3Machine uses is not paused yet. It
-// has no condition Paused and no owner. Metal3's provider sets an annotation instead, and copies
-// the host's status with it. Without this copy the status would be missing on the target.
+// isUnpausedHost reports whether a BareMetalHost of a Metal3Machine is not paused yet. It has
+// neither a condition Paused nor an owner. Metal3's provider sets an annotation instead, together
+// with a copy of the host's status, without which the target would lose the status.
 func isUnpausedHost(o object.Observed) bool {
 	return o.Consumer != nil && o.Consumer.Kind == "Metal3Machine" && !o.HostPaused
 }
 
 // lacksOwner reports whether an object has no owner yet and its controller acts only for an owning
-// Machine or MachinePool. The controllers of its cluster are paused, so it cannot get an owner now.
+// Machine or MachinePool. Its cluster's controllers are paused, so it cannot get an owner now.
 func lacksOwner(o object.Observed) bool {
 	return o.Ref.Group != object.CoreGroup && o.ClusterName != "" &&
 		!slices.ContainsFunc(o.Owners, func(owner object.Owner) bool { return owner.Ref.Group == object.CoreGroup })

@@ -10,7 +10,7 @@ import (
 type Root struct {
 	Ref object.Ref `json:"ref"`
 	UID types.UID  `json:"uid"`
-	// Found is the pause state before the pause: spec.paused of a Cluster, the paused annotation of another root.
+	// Found is the earlier spec.paused of a Cluster, or whether another root had the paused annotation.
 	Found bool `json:"found,omitempty"`
 }
 
@@ -30,7 +30,7 @@ func IsRoot(r object.Ref) bool {
 	}
 }
 
-// RootOf returns a root with its present pause state.
+// RootOf returns a root with its current pause state.
 func RootOf(o object.Observed) Root {
 	found := o.PausedByUser
 	if o.Cluster != nil {

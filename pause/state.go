@@ -10,17 +10,15 @@ import (
 	"scute.dev/kube/object"
 )
 
-// State is the known state of an acknowledged pause. A move derives it from its events. A task of a
-// run keeps it while it runs.
+// State is the known state of an acknowledged pause. A move derives it from its events; a task of a
+// run keeps it in memory.
 type State struct {
-	// Roots are the paused roots.
 	Roots []Root
 	// Baseline is the state of every object just before the pause.
 	Baseline map[object.Ref]Baseline
 	// PausedAt is when the pause was observed on every root.
 	PausedAt time.Time
-	// Acks are the acknowledgements by object.
-	Acks map[object.Ref]Signal
+	Acks     map[object.Ref]Signal
 }
 
 // Subject is an object that may have to acknowledge a pause.
@@ -32,13 +30,13 @@ type Subject struct {
 	Exempt bool
 }
 
-// PendingObject is a pending object, with the reason.
+// PendingObject is an object that has not acknowledged, with the reason.
 type PendingObject struct {
 	Ref    object.Ref `json:"ref"`
 	Reason string     `json:"reason"`
 }
 
-// FindUnpaused returns a root that is no longer paused, or was deleted.
+// FindUnpaused returns a root that was unpaused or deleted.
 func (s *State) FindUnpaused(subjects []Subject) (root object.Ref, lifted bool) {
 	paused := make(map[object.Ref]bool)
 	for _, o := range subjects {
@@ -66,31 +64,30 @@ func PausedClustersOf(subjects []Subject) PausedClusters {
 	return paused
 }
 
-// IsPaused reports whether an object is paused by its own annotation, or through one of the Clusters.
+// IsPaused reports whether an object is paused by its own annotation or by its Cluster.
 func (u PausedClusters) IsPaused(o Subject) bool { return o.PausedByUser || u[o.Cluster] }
 
 // Evaluation is the result of one evaluation of all subjects.
 type Evaluation struct {
-	// New are the objects that have acknowledged the pause since the previous evaluation. Pending
-	// are the objects that have not acknowledged yet.
+	// New are the objects that have acknowledged since the previous evaluation, Pending those that have not.
 	New     map[object.Ref]Signal
 	Pending []PendingObject
 	// Wake are the pending objects whose controllers need a write to act. It is empty while other
-	// objects acknowledge, because each write would slow down the controllers that are waited for.
+	// objects acknowledge, because each write would slow those controllers down.
 	Wake []object.Ref
-	// Stable means that nothing is pending, and that the previous evaluation had the same objects.
+	// Stable means that nothing is pending and that the previous evaluation had the same objects.
 	Stable bool
 }
 
 // Watch evaluates one pause repeatedly. The zero value is ready for use.
 type Watch struct {
 	reportingKinds  map[string]bool
-	previousObjects string // of the previous evaluation
+	previousObjects string // fingerprint of the previous evaluation
 	patience        Patience
 }
 
-// Patience decides when to wake silent controllers by a write. Most controllers act without a
-// write. The zero value is ready for use.
+// Patience decides when to wake silent controllers by a write, which most controllers do not need.
+// The zero value is ready for use.
 type Patience struct {
 	quiet int // consecutive evaluations without news
 }
@@ -104,8 +101,8 @@ func (p *Patience) Exceeded(news int, waited time.Duration) bool {
 	return p.quiet >= 2 && waited >= 500*time.Millisecond
 }
 
-// Evaluate evaluates each subject that has not acknowledged yet. subjects must always be complete,
-// because objects that appear after the pause must acknowledge too. others are objects that show
+// Evaluate evaluates each subject that has not acknowledged yet. subjects must be complete, because
+// objects that appear after the pause must acknowledge too. others are further objects that show
 // which kinds have a condition Paused.
 func (w *Watch) Evaluate(s *State, subjects []Subject, others []object.Observed, now time.Time) Evaluation {
 	w.recordKinds(s, others)
@@ -137,7 +134,6 @@ func (w *Watch) Evaluate(s *State, subjects []Subject, others []object.Observed,
 	return look
 }
 
-// recordKinds records the kinds with a condition Paused on an object, now or in the baseline.
 func (w *Watch) recordKinds(s *State, others []object.Observed) {
 	if w.reportingKinds == nil {
 		w.reportingKinds = make(map[string]bool)

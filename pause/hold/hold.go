@@ -17,33 +17,32 @@ import (
 	"scute.dev/pause"
 )
 
-// ErrHeld is returned if the root has the annotation of another holder.
+// ErrHeld is returned if another holder's annotation is on the root.
 var ErrHeld = errors.New("it is held")
 
 // ErrReplaced is returned if the recorded object was deleted and another object has its name.
 var ErrReplaced = errors.New("it was deleted and recreated with the same name")
 
-// ErrChanged is returned if a client other than the holder has changed the recorded pause state of the root.
+// ErrChanged is returned if a client other than the holder changed the pause state after it was recorded.
 var ErrChanged = errors.New("another client paused or resumed it after its pause state was recorded")
 
 // errEmptying is returned for a root whose objects a move is deleting.
 var errEmptying = errors.New("it stays paused, because a move has started to delete its dependents")
 
-// Holder identifies the holder of a pause on a root. The annotation named Annotation contains the
-// holder's ID. Another annotation contains LogID, the ID of the event log that records the holder.
-// LogID is empty for runs and Pauses, and for moves of a local run.
+// Holder identifies the holder of a pause on a root. The annotation named Annotation contains ID,
+// and another one LogID, the ID of the event log with the holder. LogID is empty for runs, Pauses,
+// and local moves.
 type Holder struct{ Annotation, ID, LogID string }
 
-// MoveHolder returns the holder that represents a move in a log.
+// MoveHolder returns the holder for a move in a log.
 func MoveHolder(id, log string) Holder {
 	return Holder{Annotation: object.MoveAnnotation, ID: id, LogID: log}
 }
 
-// restorePrefix precedes the ID of the backup in the ID of a holder that restores the backup.
 const restorePrefix = "restore-"
 
-// RestoreHolder returns the holder that represents the restore of a backup. Like a move, it must be
-// the only holder of an object.
+// RestoreHolder returns the holder for the restore of a backup. Like a move, it must be the only
+// holder of an object.
 func RestoreHolder(backup string) Holder { return MoveHolder(restorePrefix+backup, "backup-"+backup) }
 
 // RestoredBackup returns the ID of the backup that a holder restores; ok is false for other holders.
@@ -73,8 +72,8 @@ func (m Holder) Describe() string {
 	}
 }
 
-// annotationsToSet returns the annotations that record the holder on a root. Only roots can have
-// several holders, which share the earlier state.
+// annotationsToSet returns the annotations that record the holder. Only roots can have several
+// holders, which share the earlier state.
 func (m Holder) annotationsToSet(root pause.Root) map[string]any {
 	set := map[string]any{m.Annotation: m.ID}
 	if m.isShared() && pause.IsRoot(root.Ref) {
@@ -89,8 +88,7 @@ func (m Holder) annotationsToSet(root pause.Root) map[string]any {
 	return set
 }
 
-// annotationsToRemove returns the annotations to delete. They include the shared annotations if
-// this is the last holder.
+// annotationsToRemove returns the annotations to delete. The last holder also deletes the shared ones.
 func (m Holder) annotationsToRemove(last bool) map[string]any {
 	switch {
 	case m.isShared() && !last:
@@ -104,20 +102,18 @@ func (m Holder) annotationsToRemove(last bool) map[string]any {
 	}
 }
 
-// RunHolder returns the holder that represents a task of a run.
+// RunHolder returns the holder for a task of a run.
 func RunHolder(key string) Holder { return Holder{Annotation: object.PauseAnnotation, ID: key} }
 
-// PauseHolder returns the holder that represents a Pause. Each Pause has its own annotation, so
-// that several Pauses can hold a root.
+// PauseHolder returns the holder for a Pause. Each Pause has its own annotation, so that several can hold a root.
 func PauseHolder(uid, namespace, name string) Holder {
 	return Holder{Annotation: object.PausePrefix + uid, ID: namespace + "/" + name}
 }
 
-// isShared reports whether other holders may hold the root at the same time. A move must be the
-// only holder.
+// isShared reports whether other holders may hold the root too. A move must be the only holder.
 func (m Holder) isShared() bool { return m.Annotation != object.MoveAnnotation }
 
-// admits reports whether a root that m holds may also be held by other.
+// admits reports whether other may hold a root that m holds.
 func (m Holder) admits(other Holder) bool {
 	return m == other || m.isShared() && other.isShared() && m.Annotation != other.Annotation
 }
@@ -139,7 +135,7 @@ func SharedHolders(o object.Observed) (marks []Holder) {
 	return marks
 }
 
-// FirstHolder returns the first holder of an object, or the zero value if there is none.
+// FirstHolder returns the first holder of an object, zero if there is none.
 func FirstHolder(u *unstructured.Unstructured) Holder {
 	if marks := holders(u); len(marks) > 0 {
 		return marks[0]
@@ -147,17 +143,16 @@ func FirstHolder(u *unstructured.Unstructured) Holder {
 	return Holder{}
 }
 
-// RootOf returns a root with the pause state that it had before any holder paused it. If Pauses or
-// a run hold the root, the first holder recorded that state. If the root is held but not paused, a
-// client has resumed it since, and the recorded state is obsolete.
+// RootOf returns a root with its pause state from before any holder. The first of several holders
+// has recorded that state. If the root is held but not paused, a client has resumed it since, and
+// the record is obsolete.
 func RootOf(u *unstructured.Unstructured) pause.Root {
 	root := pause.RootOf(object.Observe(u))
 	root.Found = SwitchOf(root.Ref).wasPaused(u)
 	return root
 }
 
-// Set turns the switch of an object on and adds the holder's annotations in one write. It is
-// idempotent.
+// Set turns the switch of an object on and adds the holder's annotations in one write. It is idempotent.
 func (s Switch) Set(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Holder) error {
 	for {
 		u, err := c.Get(ctx, t, root.Ref.Namespace, root.Ref.Name)
@@ -175,22 +170,22 @@ func (s Switch) Set(ctx context.Context, c *kube.Cluster, t kube.Type, root paus
 		value, on := s.Read(u)
 		switch {
 		case own && (on || strings.HasPrefix(mark.Annotation, object.PausePrefix)):
-			return nil // already paused, or resumed by another client after this Pause, which a Pause does not override
+			return nil // already paused, or resumed by another client, which a Pause does not override
 		case !own && (s.wasPaused(u) != root.Found || s.Exact && value != s.Off):
 			return fmt.Errorf("%s: %w", root.Ref, ErrChanged)
 		}
-		theirs := s.Annotation != "" && root.Found // a user's annotation keeps its value
-		// The resource version makes the first writes of two holders conflict. After another
-		// client's write, the object is read again.
+		theirs := s.Annotation != "" && root.Found // keep the value of a user's annotation
+		// The resource version makes the first writes of two holders conflict. After a conflict,
+		// the object is read again.
 		if err := s.write(ctx, c, t, root, u.GetResourceVersion(), mark.annotationsToSet(root), !theirs, s.On); !apierrors.IsConflict(err) {
 			return err
 		}
 	}
 }
 
-// exclusiveHolder returns the first holder in held that does not admit another holder (mark): a move, or
-// any holder if the record of the earlier state was removed. Without that record, the next holder would
-// take the pause of the first one for a user's pause.
+// exclusiveHolder returns the first holder in held that does not admit mark: a move, or any holder
+// if the record of the earlier state was removed. Without that record, the next holder would
+// mistake the first holder's pause for a user's.
 func exclusiveHolder(u *unstructured.Unstructured, held []Holder, mark Holder) (by Holder, exclusive bool) {
 	for _, other := range held {
 		if !other.admits(mark) {
@@ -204,11 +199,11 @@ func exclusiveHolder(u *unstructured.Unstructured, held []Holder, mark Holder) (
 }
 
 // Restore restores the earlier value of the switch and removes the holder's annotations in one
-// write. It keeps a pause that another client has set since, and does not set a pause again that
-// another client has removed. While the object has other holders, it only removes the annotation,
-// and the last holder restores the value. It does not change an object without the holder's
-// annotation, because this holder has not paused the object or has already restored it. It returns
-// an error for a root that a move is emptying, unless the holder is a move.
+// write. It keeps what other clients have changed since: a new pause stays, and a removed pause is
+// not set again. While the object has other holders, it only removes the annotation; the last
+// holder restores the value. Without the holder's annotation nothing changes, because this holder
+// never paused the object or has already restored it. For a root that a move is emptying, it
+// returns an error unless the holder is a move.
 func (s Switch) Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Holder) error {
 	for {
 		u, err := c.Find(ctx, t, root.Ref)
@@ -222,17 +217,17 @@ func (s Switch) Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root 
 		if !slices.Contains(held, mark) {
 			return nil
 		}
-		found := root.Found // a copy, because an attempt after a conflict starts from the record
+		found := root.Found // a copy, because a retry starts from the record
 		if before, told := u.GetAnnotations()[object.PausedBeforeAnnotation]; told && mark.isShared() {
-			found = before == "true" // the last holder may have recorded another state
+			found = before == "true" // a later holder may have recorded another state
 		}
 		_, on := s.Read(u)
 		if _, copied := RestoredBackup(mark.ID); !copied && on && s.isSetByOthers(u) {
-			found = true // not for the restore of a backup, because the managed fields are those from the backup
+			found = true // not for the restore of a backup, whose managed fields come from the backup
 		}
 		last := len(held) == 1
-		// If this process stalls, the resource version prevents it from overwriting a later holder.
-		// After another client's write, the object is read again.
+		// The resource version prevents a stalled process from overwriting a later holder. After a
+		// conflict, the object is read again.
 		if err := s.write(ctx, c, t, root, u.GetResourceVersion(), mark.annotationsToRemove(last), last && !found, s.Off); !apierrors.IsConflict(err) {
 			return err
 		}

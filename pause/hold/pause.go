@@ -19,9 +19,9 @@ var ErrUnpaused = errors.New("another client has unpaused or deleted it: find ou
 
 // Graph finds the objects that a pause of Clusters concerns.
 type Graph interface {
-	// Below returns the Clusters and their objects. others are objects that show which kinds have a condition Paused.
+	// Below returns the Clusters and their objects. others are further objects that show which
+	// kinds have a condition Paused.
 	Below(ctx context.Context) (below []pause.Subject, others []object.Observed, err error)
-	// Kind returns the served type of an object.
 	Kind(object.Ref) (kube.Type, error)
 }
 
@@ -30,16 +30,15 @@ type Pause struct {
 	// Graph may be replaced between two calls.
 	Graph Graph
 
-	writer Writer
-	holder Holder
-	// watch evaluates the pause, and touches wakes the controllers of silent objects.
+	writer  Writer
+	holder  Holder
 	watch   pause.Watch
 	touches Touches
 }
 
 const workers = 16
 
-// NewPause returns a pause that records a holder (mark) on its roots.
+// NewPause returns a pause that records the holder mark on its roots.
 func NewPause(c *kube.Cluster, graph Graph, mark Holder) *Pause {
 	p := &Pause{Graph: graph, holder: mark}
 	p.writer = Writer{Cluster: c, Kind: func(ref object.Ref) (kube.Type, error) { return p.Graph.Kind(ref) }, Workers: workers, TouchValue: mark.ID}
@@ -49,7 +48,7 @@ func NewPause(c *kube.Cluster, graph Graph, mark Holder) *Pause {
 // Root is a Cluster with its earlier pause state.
 type Root struct {
 	pause.Root
-	// PausedBy is the field manager that had paused it, if it was paused before.
+	// PausedBy is the field manager that had paused it before.
 	PausedBy string `json:"pausedBy,omitempty"`
 }
 
@@ -59,20 +58,19 @@ type InitialState struct {
 	Roots []Root
 	// Below are the Clusters and their objects.
 	Below []pause.Subject
-	// Stale are the objects whose condition Paused is True although nothing holds them, so the
-	// condition does not acknowledge this pause.
+	// Stale are objects whose condition Paused is True although nothing holds them. Their condition
+	// does not acknowledge this pause.
 	Stale map[object.Ref]pause.Baseline
-	// AlreadyPaused are the objects that were paused before, by a user or another holder.
+	// AlreadyPaused are objects that a user or another holder has paused.
 	AlreadyPaused map[object.Ref]pause.Baseline
-	// Exclusive are the Clusters with another holder that admits no further holder. They are not in
-	// Roots, because their state before that holder is unknown.
+	// Exclusive are the Clusters whose holder admits no further holder. They are not in Roots,
+	// because their state before that holder is unknown.
 	Exclusive map[object.Ref]Holder
-	// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set for objects of
-	// their kinds, by Kind.group.
+	// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set, by Kind.group.
 	AckKinds map[string]pause.Duration
 }
 
-// Baseline returns the relevant objects just before the pause.
+// Baseline returns the baselines of AlreadyPaused and Stale.
 func (f InitialState) Baseline() map[object.Ref]pause.Baseline {
 	baseline := make(map[object.Ref]pause.Baseline, len(f.AlreadyPaused)+len(f.Stale))
 	maps.Copy(baseline, f.AlreadyPaused)
@@ -81,8 +79,7 @@ func (f InitialState) Baseline() map[object.Ref]pause.Baseline {
 }
 
 // Inspect returns the state before the pause. known are the roots of an earlier call. Inspect
-// returns them for roots with the holder's annotation, because the holder has changed these roots
-// since.
+// returns them unchanged for roots that this holder has paused since.
 func (p *Pause) Inspect(ctx context.Context, known []Root) (InitialState, error) {
 	f := InitialState{Stale: make(map[object.Ref]pause.Baseline), AlreadyPaused: make(map[object.Ref]pause.Baseline), Exclusive: make(map[object.Ref]Holder)}
 	below, _, err := p.Graph.Below(ctx)
@@ -114,7 +111,7 @@ func (p *Pause) Inspect(ctx context.Context, known []Root) (InitialState, error)
 	return f, cmp.Or(wrong...)
 }
 
-// AckLimits returns the acknowledgement timeouts that the kinds' definitions set, by Kind.group.
+// AckLimits returns the acknowledgement timeouts that CustomResourceDefinitions set, by Kind.group.
 // wrong contains an error for each invalid one.
 func AckLimits(below []pause.Subject, kind func(object.Ref) (kube.Type, error)) (limits map[string]pause.Duration, wrong []error) {
 	limits = make(map[string]pause.Duration)
@@ -139,7 +136,7 @@ func AckLimits(below []pause.Subject, kind func(object.Ref) (kube.Type, error)) 
 	return limits, wrong
 }
 
-// addRoot adds a Cluster to the state. It reports whether a user or another holder paused it before.
+// addRoot reports whether a user or another holder paused the Cluster before.
 func (p *Pause) addRoot(ctx context.Context, f *InitialState, ref object.Ref, known []Root) (paused bool, err error) {
 	typ, err := p.Graph.Kind(ref)
 	if err != nil {
@@ -183,7 +180,7 @@ func (p *Pause) Evaluate(ctx context.Context, s *pause.State) (below []pause.Sub
 }
 
 // Restore restores the earlier pause states and wakes the controllers that acknowledged the pause.
-// A root without the holder's annotation is not changed.
+// It skips a root without the holder's annotation.
 func (p *Pause) Restore(ctx context.Context, roots []pause.Root) error {
 	if err := p.writer.Restore(ctx, roots, p.holder); err != nil {
 		return err
@@ -195,9 +192,9 @@ func (p *Pause) Restore(ctx context.Context, roots []pause.Root) error {
 	return p.writer.Wake(ctx, &p.touches, below)
 }
 
-// StillPaused returns the objects below the roots whose condition Paused is True although nothing pauses
-// them any more. It touches the objects so that their controllers reconcile them, because the
-// controller of Machines does not watch spec.paused of the Cluster.
+// StillPaused returns the objects whose condition Paused is True although nothing pauses them any
+// more. It touches them to wake their controllers, because the controller of Machines does not
+// watch spec.paused of the Cluster.
 func (p *Pause) StillPaused(ctx context.Context) ([]pause.PendingObject, error) {
 	below, _, err := p.Graph.Below(ctx)
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 	"scute.dev/pause"
 )
 
-// Switch is the boolean field of the spec, or the annotation, that pauses an object.
+// Switch is the boolean field of the spec or the annotation that pauses an object.
 type Switch struct {
 	Field, Annotation string
 	// On is the value that pauses the object; "" means any value of the annotation. Off is the
 	// value that Restore writes; nil removes the field or the annotation.
 	On, Off any
-	// Exact lets Set fail with ErrChanged if the value is not Off, even if neither pauses the object.
+	// Exact makes Set fail with ErrChanged if the value is not Off, even if neither pauses the object.
 	Exact bool
 }
 
@@ -55,7 +55,7 @@ func (s Switch) wasPaused(u *unstructured.Unstructured) bool {
 	return on
 }
 
-// write writes annotations and, if turn is true, the switch, in one patch with the UID and the resource version.
+// write patches annotations and, with turn, the switch, only in the given UID and resource version.
 func (s Switch) write(
 	ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, version string, annotations map[string]any, turn bool, value any,
 ) error {
@@ -69,7 +69,7 @@ func (s Switch) write(
 	return c.Patch(ctx, "pause or resume "+root.Ref.String(), t, root.Ref, body)
 }
 
-// Owner returns the field manager that set the switch; "" if the server does not know it.
+// Owner returns the field manager that set the switch, "" if the server does not know it.
 func (s Switch) Owner(u *unstructured.Unstructured) string {
 	if managers := s.owners(u); len(managers) > 0 {
 		return managers[0]
@@ -77,17 +77,15 @@ func (s Switch) Owner(u *unstructured.Unstructured) string {
 	return ""
 }
 
-// isSetByOthers reports whether a client other than scute has set the value of the switch. The API
-// server only knows this after a server-side apply or a change of the value. A write without a
-// change is not recorded. The two excluded names are placeholders for managers that the API server
-// no longer distinguishes.
+// isSetByOthers reports whether a client other than scute set the value of the switch. The API
+// server knows this only after a server-side apply or a change of the value. The two excluded names
+// are placeholders for managers that it no longer distinguishes.
 func (s Switch) isSetByOthers(u *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(s.owners(u), func(manager string) bool {
 		return manager != kube.FieldManager && manager != "ancient-changes" && manager != "before-first-apply"
 	})
 }
 
-// owners returns all field managers that set the switch.
 func (s Switch) owners(u *unstructured.Unstructured) (managers []string) {
 	path := []string{"f:spec", "f:" + s.Field}
 	if s.Annotation != "" {

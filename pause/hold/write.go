@@ -16,17 +16,16 @@ import (
 // Writer writes to many objects of a cluster concurrently.
 type Writer struct {
 	Cluster *kube.Cluster
-	// Kind returns the served type of an object.
-	Kind func(object.Ref) (kube.Type, error)
-	// Workers limits the concurrent calls; it is 1 or more.
+	Kind    func(object.Ref) (kube.Type, error)
+	// Workers limits the concurrent calls; it is at least 1.
 	Workers int
 	// TouchValue is the value of the annotation that wakes a controller.
 	TouchValue string
 }
 
 // Set pauses roots and adds the holder's annotations. It is idempotent. It writes the first root
-// before the others: if two moves of the same clusters start at the same time, only one gets the
-// first root, and then the others. Otherwise each could get one root, and both would fail.
+// before the others: of two concurrent moves of the same clusters, only one then gets the first
+// root and thus the others. Otherwise each could get one root, and both would fail.
 func (w Writer) Set(ctx context.Context, roots []pause.Root, mark Holder) error {
 	set := func(ctx context.Context, root pause.Root) error {
 		typ, err := w.Kind(root.Ref)
@@ -42,8 +41,8 @@ func (w Writer) Set(ctx context.Context, roots []pause.Root, mark Holder) error 
 	return kube.ForEach(ctx, w.Workers, roots[first:], set)
 }
 
-// Restore restores the earlier pause states. A root without the holder's annotation is not changed.
-// After a failure it restores the other roots, and returns the error of the first root that failed.
+// Restore restores the earlier pause states. It skips a root without the holder's annotation. After
+// a failure it restores the other roots, and returns the first root's error.
 func (w Writer) Restore(ctx context.Context, roots []pause.Root, mark Holder) error {
 	failed := make([]error, len(roots))
 	indices := make([]int, len(roots))
@@ -61,9 +60,8 @@ func (w Writer) Restore(ctx context.Context, roots []pause.Root, mark Holder) er
 	return cmp.Or(err, cmp.Or(failed...))
 }
 
-// Wake wakes the controllers of the Machines below restored roots, because they do not watch the
-// pause of their Cluster and would react only after a minute or more. It also removes leftover
-// touch annotations.
+// Wake wakes the controllers of Machines, which do not watch their Cluster's pause and would react
+// only after a minute or more. It also removes leftover touch annotations.
 func (w Writer) Wake(ctx context.Context, t *Touches, subjects []pause.Subject) error {
 	var asleep, touched []object.Ref
 	for _, o := range subjects {
@@ -80,7 +78,7 @@ func (w Writer) Wake(ctx context.Context, t *Touches, subjects []pause.Subject) 
 	})
 }
 
-// Annotate sets annotations, or removes them if the value is nil. It ignores an object that does not exist.
+// Annotate sets annotations, or removes those whose value is nil. It ignores an object that does not exist.
 func (w Writer) Annotate(ctx context.Context, ref object.Ref, uid types.UID, annotations map[string]any) error {
 	typ, err := w.Kind(ref)
 	if err != nil {

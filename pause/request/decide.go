@@ -11,12 +11,13 @@ import (
 	"scute.dev/pause"
 )
 
-// Observation is what the runner has observed or done: one of the types below, or Paused, Restored or TransientFailure.
+// Observation is what the runner has observed or done: one of the types below, or Paused, Restored
+// or TransientFailure.
 type Observation any
 
 // The observations.
 type (
-	// Selected are Clusters that are not paused yet, with their pause state and that of their objects.
+	// Selected are Clusters that are not paused yet, with the state before the pause.
 	Selected struct {
 		Roots    []pause.Root
 		Baseline map[object.Ref]pause.Baseline
@@ -29,15 +30,14 @@ type (
 		Deleted   []object.Ref // Clusters
 		// Pending are the objects that have not acknowledged, by Cluster name.
 		Pending map[string][]pause.PendingObject
-		// Stable means that nothing is pending, and that the previous evaluation had the same objects.
+		// Stable means that nothing is pending and that the previous evaluation had the same objects.
 		Stable bool
 	}
 	// ResumeEvaluated is the result of one evaluation after the restore.
 	ResumeEvaluated struct{ StillPaused []pause.PendingObject }
 )
 
-// maxNamedPending limits the pending objects that one event names. maxBatch limits the roots, or
-// the objects in any other list, that one event contains.
+// maxNamedPending limits the pending objects in one event, maxBatch the roots or other objects.
 const maxNamedPending, maxBatch = 50, 1000
 
 // Decide returns the events that follow from an observation.
@@ -73,7 +73,7 @@ func Decide(s *State, o Observation, now time.Time) []Event {
 	return nil
 }
 
-// selectedEvents records Clusters before they are changed. It splits them and the baseline into events of limited size.
+// selectedEvents records Clusters before they are changed, in events of limited size.
 func selectedEvents(s *State, o Selected) []Event {
 	if s.Releasing {
 		return nil
@@ -131,7 +131,6 @@ func evaluatedEvents(s *State, o Evaluated, now time.Time) []Event {
 	return events
 }
 
-// overdue returns the objects that have exceeded the acknowledgement timeout of their kind.
 func (s *State) overdue(all []pause.PendingObject, now time.Time) (overdue []pause.PendingObject) {
 	for _, w := range all {
 		if by := s.AcknowledgeBy(w.Ref.GroupKind()); !by.IsZero() && !now.Before(by) {
@@ -153,8 +152,8 @@ func (s *State) AcknowledgeBy(groupKind string) time.Time {
 	return s.PendingSince.Add(time.Duration(limit))
 }
 
-// ResumeBy returns when a restored pause ends even if objects still report that they are paused. It
-// returns zero if the pause is not restored.
+// ResumeBy returns when a restored pause ends even if objects still report that they are paused;
+// zero if the pause is not restored.
 func (s *State) ResumeBy() time.Time {
 	if s.RestoredAt.IsZero() {
 		return time.Time{}

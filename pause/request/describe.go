@@ -74,7 +74,6 @@ func selection(s Spec) string {
 	return strings.Join(parts, " and ") + " of namespace " + s.Namespace
 }
 
-// reasons returns the first distinct reasons.
 func reasons(objects map[object.Ref]string) string {
 	list := slices.Compact(slices.Sorted(maps.Values(objects)))
 	return strings.Join(list[:min(len(list), view.Named)], "; ")

@@ -9,15 +9,15 @@ import (
 // Event is an event of a pause.
 type Event interface{ event() }
 
-// Spec is the specification of a pause, which Requested records.
+// Spec is the specification of a pause, as recorded by Requested.
 type Spec struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// UID is the UID of the Pause, which the annotations on the Clusters contain.
+	// UID is part of the annotation on the Clusters.
 	UID      string   `json:"uid"`
 	Clusters []string `json:"clusters,omitempty"`
-	// Selector is a label selector in its text form. BySelector means that it is set, because an
-	// empty selector selects all.
+	// Selector is a label selector as text. BySelector means that it is set, because an empty
+	// selector selects all.
 	Selector    string                    `json:"selector,omitempty"`
 	BySelector  bool                      `json:"bySelector,omitempty"`
 	Reason      string                    `json:"reason,omitempty"`
@@ -28,20 +28,19 @@ type Spec struct {
 
 // Ack is the acknowledgement of an object.
 type Ack struct {
-	How pause.Signal `json:"how"`
-	// Cluster is the name of the object's Cluster.
-	Cluster string `json:"cluster,omitempty"`
+	How     pause.Signal `json:"how"`
+	Cluster string       `json:"cluster,omitempty"`
 	// After is the time since the pause was set.
 	After pause.Duration `json:"after,omitempty"`
-	// BlockMove means that the object's provider held it with the annotation block-move until then.
+	// BlockMove means that the provider had delayed the acknowledgement with the annotation block-move.
 	BlockMove bool `json:"blockMove,omitempty"`
 }
 
-// Pending counts the pending objects, and lists the first of them.
+// Pending counts the pending objects and lists the first of them.
 type Pending struct {
 	Objects []pause.PendingObject `json:"objects,omitempty"`
 	Total   int                   `json:"total,omitempty"`
-	// Clusters and Kinds are the counts by Cluster name, and by Kind.group.
+	// Clusters and Kinds are counts by Cluster name and by Kind.group.
 	Clusters map[string]int `json:"clusters,omitempty"`
 	Kinds    map[string]int `json:"kinds,omitempty"`
 }
@@ -56,13 +55,12 @@ type (
 	Claimed struct {
 		Holder string `json:"holder"`
 	}
-	// Intended records that these Clusters are about to be paused, and their pause state, which is
-	// restored at the end. Baseline is the state of their objects just before the pause.
+	// Intended records that these Clusters are about to be paused, with the pause state to restore
+	// at the end. Baseline is the state of their objects just before the pause.
 	Intended struct {
 		Roots    []pause.Root                  `json:"roots"`
 		Baseline map[object.Ref]pause.Baseline `json:"baseline,omitempty"`
-		// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set for objects
-		// of their kinds, by Kind.group.
+		// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set, by Kind.group.
 		AckKinds map[string]pause.Duration `json:"acknowledgeKinds,omitempty"`
 	}
 	// Paused records that the pause is set on these Clusters.
@@ -73,7 +71,7 @@ type (
 	Acknowledged struct {
 		Objects map[object.Ref]Ack `json:"objects"`
 	}
-	// Withdrawn records why acknowledgements of objects are no longer valid. An object may have been deleted.
+	// Withdrawn records why acknowledgements are no longer valid, for example because the object was deleted.
 	Withdrawn struct {
 		Objects map[object.Ref]string `json:"objects"`
 	}
@@ -85,17 +83,18 @@ type (
 	AllAcknowledged struct {
 		Objects int `json:"objects"`
 	}
-	// TimedOut records that these objects did not acknowledge in time. They are still evaluated.
+	// TimedOut records that these objects did not acknowledge in time. Their evaluation continues.
 	TimedOut struct {
 		Objects []pause.PendingObject `json:"objects"`
 		Total   int                   `json:"total"`
 	}
-	// Dropped records that these Clusters were deleted, or replaced by other Clusters with the same
-	// name. They are not restored.
+	// Dropped records that these Clusters were deleted, or replaced by others with the same name.
+	// They are not restored.
 	Dropped struct {
 		Roots []object.Ref `json:"roots"`
 	}
-	// TransientFailure records that an action failed and is retried. An empty message means that the failure is over.
+	// TransientFailure records that an action failed and is retried. An empty message means that
+	// the failure is over.
 	TransientFailure struct {
 		Message string `json:"message,omitempty"`
 		Next    string `json:"next,omitempty"`
@@ -104,10 +103,9 @@ type (
 	ReleaseRequested struct {
 		Reason string `json:"reason,omitempty"`
 	}
-	// Restored records that every Cluster has its earlier pause state, or is still paused by
-	// another holder.
+	// Restored records that every Cluster has its earlier pause state or is still paused by another holder.
 	Restored struct{}
-	// Released ends a pause. StillPaused are the first of Total objects whose controllers have not resumed in time.
+	// Released ends a pause. StillPaused are the first of Total objects whose controllers did not resume in time.
 	Released struct {
 		StillPaused []pause.PendingObject `json:"stillPaused,omitempty"`
 		Total       int                   `json:"total,omitempty"`
@@ -129,7 +127,7 @@ func (ReleaseRequested) event() {}
 func (Restored) event()         {}
 func (Released) event()         {}
 
-// NewCatalog maps the events of a pause to their types in the log.
+// NewCatalog returns the catalog of the events of a pause.
 func NewCatalog() *eventlog.Catalog[Event] {
 	return eventlog.NewCatalog(eventlog.KindPause,
 		eventlog.Define[Event, Requested]("requested", 1),

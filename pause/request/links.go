@@ -2,14 +2,13 @@ package request
 
 import "scute.dev/aggregate"
 
-// The names of the keys of events.
 const (
 	linkStep = "step" // the cause of the current step
 	linkPart = "part" // the last progress of the step
 )
 
-// Links returns the links of an event to earlier events of the pause; s is the state before it. A
-// user's request has no cause.
+// Links returns the links of an event to earlier events of the pause. s is the state before the
+// event. A user's request has no cause.
 func Links(s *State, e Event) aggregate.Links {
 	step, part := aggregate.Key{Kind: linkStep}, aggregate.Key{Kind: linkPart}
 	keys := func(of ...aggregate.Key) []aggregate.Key { return of }

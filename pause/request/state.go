@@ -10,38 +10,36 @@ import (
 	"scute.dev/pause"
 )
 
-// State is a pause as recorded by its events. The zero value is a pause that was not requested. Only Apply changes it.
+// State is a pause as recorded by its events. The zero value is a pause that was not requested.
+// Only Apply changes it.
 type State struct {
 	Spec   Spec
-	Holder string // the process that claimed it last
+	Holder string // process that last claimed it
 	Phase  v1alpha1.PausePhase
-	// PausedAt is when the pause was last set on a Cluster. PendingSince is when the present wait began.
+	// PausedAt is when the pause was last set on a Cluster. PendingSince is when the current wait began.
 	StartedAt, PhaseSince, PausedAt, PendingSince, RestoredAt, FinishedAt time.Time
 
-	// Roots are the Clusters with their earlier pause state. Set contains the Clusters on which the pause is set.
+	// Roots are the Clusters with their earlier pause state. Set contains those on which the pause is set.
 	Roots    []pause.Root
 	Set      map[object.Ref]bool
 	Baseline map[object.Ref]pause.Baseline
-	// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set for their kinds.
-	// The Spec overrides them.
+	// AckKinds are the acknowledgement timeouts of CustomResourceDefinitions. The Spec overrides them.
 	AckKinds map[string]pause.Duration
 	Acks     map[object.Ref]Ack
-	// Pending are the objects that have not acknowledged. After the release, it keeps the objects
-	// that had not acknowledged by then.
+	// Pending are the objects that have not acknowledged. It does not change after the release.
 	Pending Pending
 	// Late means that objects did not acknowledge in time. Timeout lists the first ones.
 	Late    bool
 	Timeout TimedOut
 
 	TransientFailure TransientFailure
-	// Releasing means that the release was requested. Release is its reason.
 	Releasing        bool
 	Release          string
 	StillPaused      []pause.PendingObject
 	StillPausedTotal int
 }
 
-// ClaimedBy returns the process that claimed the pause last.
+// ClaimedBy returns the process that last claimed the pause.
 func (s *State) ClaimedBy() string { return s.Holder }
 
 // Finished reports whether the pause is over.
@@ -103,7 +101,7 @@ func (s *State) Apply(event Event, at time.Time) {
 	case Released:
 		s.FinishedAt, s.StillPaused, s.StillPausedTotal = at, e.StillPaused, e.Total
 		s.enter(v1alpha1.PauseReleased, at)
-		// The state of a finished pause is kept small. The log contains the details.
+		// Keep a finished pause small. The log has the details.
 		s.Baseline, s.TransientFailure = nil, TransientFailure{}
 	}
 }

@@ -92,7 +92,7 @@ func kinds(s *State) []v1alpha1.PauseKind {
 	return list
 }
 
-// Explain returns a sentence about the present state, and what a user can do about it, if anything.
+// Explain returns a sentence about the current state, and what a user can do about it, if anything.
 func Explain(s *State) (message, next string) {
 	objects := fmt.Sprintf("%d of %d objects have acknowledged the pause", len(s.Acks), len(s.Acks)+s.Pending.Total)
 	switch s.Phase {
@@ -151,8 +151,8 @@ func waitingMessage(s *State) string {
 	return "; waiting" + until + " for " + pendingNames(s)
 }
 
-// timesOutAt returns when the first pending object exceeds the acknowledgement timeout of its kind.
-// It returns zero if nothing is pending.
+// timesOutAt returns when the first pending object exceeds its acknowledgement timeout, zero if
+// nothing is pending.
 func (s *State) timesOutAt() (first time.Time) {
 	for kind := range s.Pending.Kinds {
 		if by := s.AcknowledgeBy(kind); first.IsZero() || by.Before(first) {
@@ -164,7 +164,6 @@ func (s *State) timesOutAt() (first time.Time) {
 
 func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// pendingNames returns the names of the first pending objects.
 func pendingNames(s *State) string {
 	const first = 3
 	var names []string

@@ -19,7 +19,6 @@ import (
 	"scute.dev/pause/request"
 )
 
-// drive is the state of driving one pause.
 type drive struct {
 	*aggregate.Root[request.Event, *request.State]
 
@@ -29,14 +28,14 @@ type drive struct {
 	pollBackOff, retryBackOff *backoff.ExponentialBackOff
 
 	hold    *hold.Pause         // nil before the first turn
-	names   []string            // names of the Clusters in hold
-	blocked map[object.Ref]bool // objects that their providers have held with block-move
+	names   []string            // of the Clusters in hold
+	blocked map[object.Ref]bool // objects that their providers have delayed with block-move
 
-	conflicted bool // another process has written to the log during this turn
+	conflicted bool // another process has appended during this turn
 	idle       bool // no change is expected soon
 }
 
-// sleep waits for the next turn, or for a notification about new events.
+// sleep waits for the next turn or for new events.
 func (d *drive) sleep(ctx context.Context, wait time.Duration) error {
 	if d.idle {
 		wait = max(wait, idleInterval(d.runner.idle.Add(1)))
@@ -45,9 +44,9 @@ func (d *drive) sleep(ctx context.Context, wait time.Duration) error {
 	return d.runner.Sleep(ctx, wait, d.news, d.Seq)
 }
 
-// turn does the work that is possible now, and returns how long to wait before the next turn. If
-// objects are pending or no change is expected, the wait is at least as long as this turn, so that
-// the controllers of many objects have time to respond.
+// turn does the work that is possible now, and returns how long to wait before the next turn. While
+// objects are pending or the pause is idle, the wait is at least as long as this turn, so that the
+// controllers of many objects have time to respond.
 func (d *drive) turn(ctx context.Context, before uint64) (wait time.Duration, err error) {
 	if err := d.slot.Acquire(ctx); err != nil {
 		return 0, err
@@ -69,7 +68,6 @@ func (d *drive) turn(ctx context.Context, before uint64) (wait time.Duration, er
 	return wait, err
 }
 
-// maintain pauses the selected Clusters and evaluates their objects.
 func (d *drive) maintain(ctx context.Context, before uint64) (time.Duration, error) {
 	selected, err := d.selectedNames(ctx)
 	if err != nil {
@@ -98,8 +96,8 @@ func (d *drive) maintain(ctx context.Context, before uint64) (time.Duration, err
 	return d.pollBackOff.NextBackOff(), nil
 }
 
-// selectedNames returns the names of the pause's Clusters: the Clusters that the spec names, the
-// recorded Clusters, and the Clusters that match the selector now.
+// selectedNames returns the names of the Clusters in the spec, of the recorded Clusters, and of
+// those that match the selector now.
 func (d *drive) selectedNames(ctx context.Context) ([]string, error) {
 	names := append(d.recordedNames(), d.State.Spec.Clusters...)
 	if d.State.Spec.BySelector {
@@ -113,7 +111,7 @@ func (d *drive) selectedNames(ctx context.Context) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// prepare prepares hold for Clusters.
+// prepare sets hold to a pause of the named Clusters.
 func (d *drive) prepare(ctx context.Context, names []string) error {
 	if d.hold != nil && slices.Equal(names, d.names) {
 		return nil
@@ -133,7 +131,6 @@ func (d *drive) holder() hold.Holder {
 	return hold.PauseHolder(d.State.Spec.UID, d.State.Spec.Namespace, d.State.Spec.Name)
 }
 
-// pauseState returns the pause in the form that package hold requires.
 func (d *drive) pauseState() *pause.State {
 	s := d.State
 	out := &pause.State{Baseline: s.Baseline, PausedAt: s.PausedAt, Acks: make(map[object.Ref]pause.Signal, len(s.Acks))}
@@ -148,8 +145,8 @@ func (d *drive) pauseState() *pause.State {
 	return out
 }
 
-// recordIntended records new Clusters with their pause state before they are changed. It returns
-// the Clusters with another holder that admits no further holder as waits.
+// recordIntended records new Clusters with their pause state before they are changed. waits are the
+// Clusters whose holder admits no further holder.
 func (d *drive) recordIntended(ctx context.Context) (waits []pause.PendingObject, err error) {
 	known := d.recordedNames()
 	if !slices.ContainsFunc(d.names, func(name string) bool { return !slices.Contains(known, name) }) {
@@ -169,7 +166,7 @@ func (d *drive) recordIntended(ctx context.Context) (waits []pause.PendingObject
 			o.Roots, fresh[root.Ref.Name] = append(o.Roots, root.Root), true
 		}
 	}
-	// The present state replaces a baseline from an earlier hold of the Cluster, even if it is empty.
+	// The current state replaces a baseline from an earlier pause of the Cluster, even if it is empty.
 	baseline := found.Baseline()
 	for _, b := range found.Below {
 		if now := baseline[b.Ref]; fresh[b.Cluster] && now != d.State.Baseline[b.Ref] {
@@ -179,7 +176,6 @@ func (d *drive) recordIntended(ctx context.Context) (waits []pause.PendingObject
 	return waits, d.decide(ctx, o)
 }
 
-// pauseClusters pauses the Clusters that are not paused yet.
 func (d *drive) pauseClusters(ctx context.Context) error {
 	if err := d.CheckClaim(d.runner.Incarnation); err != nil {
 		return err
@@ -194,7 +190,7 @@ func (d *drive) pauseClusters(ctx context.Context) error {
 		case err == nil:
 			done = append(done, root.Ref)
 		case errors.Is(err, hold.ErrHeld), errors.Is(err, hold.ErrReplaced), errors.Is(err, hold.ErrChanged):
-			again = append(again, root.Ref) // the recorded state is obsolete, and is recorded again in the next turn
+			again = append(again, root.Ref) // the record is obsolete; the next turn records the Cluster again
 		default:
 			return err
 		}
@@ -205,7 +201,6 @@ func (d *drive) pauseClusters(ctx context.Context) error {
 	return d.decide(ctx, request.Paused{Roots: done})
 }
 
-// recordFailure records why a turn failed, and what a user can do.
 func (d *drive) recordFailure(ctx context.Context, err error) error {
 	next := "scute retries; if the error persists, check the API server and the permissions of scuted: `scutectl doctor`"
 	if d.State.Releasing && d.State.RestoredAt.IsZero() {
@@ -216,8 +211,8 @@ func (d *drive) recordFailure(ctx context.Context, err error) error {
 	return d.decide(ctx, request.TransientFailure{Message: redact.Message(err.Error()), Next: next})
 }
 
-// decide records the events that follow from an observation. If another process has written to the
-// log, it applies the new events and decides again.
+// decide records the events that follow from an observation. If another process has appended, it
+// applies the new events and decides again.
 func (d *drive) decide(ctx context.Context, o request.Observation) error {
 	overtaken := func(ctx context.Context) error {
 		d.conflicted = true

@@ -10,7 +10,7 @@ import (
 	"scute.dev/pause/request"
 )
 
-// pausedGraph is a graph in which only objects of paused Clusters must acknowledge.
+// pausedGraph exempts objects of Clusters that this pause has not paused.
 type pausedGraph struct {
 	hold.Graph
 	drive *drive
@@ -28,8 +28,8 @@ func (g pausedGraph) Below(ctx context.Context) (below []pause.Subject, others [
 	return below, others, err
 }
 
-// evaluate evaluates all objects and records the result. held are the Clusters with another holder
-// that admits no further holder.
+// evaluate evaluates all objects and records the result. held are the Clusters whose holder admits
+// no further holder.
 func (d *drive) evaluate(ctx context.Context, held []pause.PendingObject) error {
 	below, look, err := d.hold.Evaluate(ctx, d.pauseState())
 	if err != nil {
@@ -48,13 +48,13 @@ func (d *drive) evaluate(ctx context.Context, held []pause.PendingObject) error 
 	return d.decide(ctx, l.Evaluated)
 }
 
-// evaluation collects the results of one evaluation. If an object is pending for several reasons,
-// the first reason is kept.
+// evaluation collects the results of one evaluation. For an object that is pending for several
+// reasons, it keeps the first.
 type evaluation struct {
 	request.Evaluated
 	state *request.State
-	// subjects contains all evaluated objects. paused contains the names of all existing Clusters;
-	// a value is true if this pause holds the Cluster.
+	// subjects contains all evaluated objects. paused has an entry for each existing Cluster, true
+	// if this pause holds it.
 	subjects    map[object.Ref]pause.Subject
 	paused      map[string]bool
 	pendingRefs map[object.Ref]bool
@@ -81,7 +81,7 @@ func (l *evaluation) addPending(cluster string, w pause.PendingObject) {
 	}
 }
 
-// collectRoots collects Clusters that were deleted or replaced, and Clusters that another client has unpaused.
+// collectRoots collects Clusters that were deleted, replaced, or unpaused by another client.
 func (l *evaluation) collectRoots() {
 	for _, root := range l.state.Roots {
 		b, is := l.subjects[root.Ref]
@@ -112,8 +112,7 @@ func (l *evaluation) clusterRef(name string) object.Ref {
 	return object.Ref{Group: object.CoreGroup, Kind: "Cluster", Namespace: l.state.Spec.Namespace, Name: name}
 }
 
-// collectPending collects the objects that have not acknowledged. It adds the objects that their
-// providers block to blocked.
+// collectPending also adds the objects that their providers block to blocked.
 func (l *evaluation) collectPending(pending []pause.PendingObject, blocked map[object.Ref]bool) {
 	for _, w := range pending {
 		b := l.subjects[w.Ref]
@@ -127,7 +126,6 @@ func (l *evaluation) collectPending(pending []pause.PendingObject, blocked map[o
 	}
 }
 
-// collectAcknowledged collects the objects that have acknowledged now.
 func (l *evaluation) collectAcknowledged(objects map[object.Ref]pause.Signal, now time.Time, blocked map[object.Ref]bool) {
 	after := pause.Duration(now.Sub(l.state.PausedAt).Round(time.Millisecond))
 	for ref, how := range objects {
@@ -138,7 +136,6 @@ func (l *evaluation) collectAcknowledged(objects map[object.Ref]pause.Signal, no
 	}
 }
 
-// collectWithdrawn collects the objects whose acknowledgements are no longer valid.
 func (l *evaluation) collectWithdrawn() {
 	for ref, ack := range l.state.Acks {
 		b, is := l.subjects[ref]

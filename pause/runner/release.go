@@ -10,7 +10,6 @@ import (
 	"scute.dev/pause/request"
 )
 
-// recordedNames returns the names of the recorded Clusters.
 func (d *drive) recordedNames() []string {
 	names := make([]string, len(d.State.Roots))
 	for i, root := range d.State.Roots {
@@ -20,7 +19,6 @@ func (d *drive) recordedNames() []string {
 	return names
 }
 
-// restore restores the earlier pause state of every Cluster.
 func (d *drive) restore(ctx context.Context) error {
 	if names := d.recordedNames(); len(names) > 0 {
 		if err := d.prepare(ctx, names); err != nil {

@@ -26,39 +26,37 @@ type Finder interface {
 	Graph(ctx context.Context, namespace string, clusters []string) (hold.Graph, error)
 }
 
-// Runner drives pauses. Its fields are set before use and not changed.
+// Runner drives pauses. Set its fields before use.
 type Runner struct {
 	Log aggregate.Log
-	// Incarnation identifies this process. A restarted process has a different value.
+	// Incarnation identifies this process. It changes with each restart.
 	Incarnation string
-	// Cluster is the management cluster with the Clusters that Finder finds.
-	Cluster *kube.Cluster
-	Finder  Finder
+	Cluster     *kube.Cluster
+	Finder      Finder
 	// Slots limit the concurrent turns; nil means no limit.
 	Slots  *fair.Slots
 	Logger *slog.Logger
-	// Now is the clock; nil is time.Now.
+	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 
 	supervise.Drivers
 
-	idle atomic.Int64 // number of pauses whose objects have all acknowledged, and that wait for their next turn
+	idle atomic.Int64 // idle pauses that wait for their next turn
 }
 
 // maxDriven limits the pauses that are driven concurrently. Most of them wait for their next turn.
 const maxDriven = 1024
 
 const (
-	// While objects are pending, the next turn follows after firstPoll, then less and less often.
+	// firstPoll and longestPoll are the first and longest wait between turns while objects are pending.
 	firstPoll   = 200 * time.Millisecond
 	longestPoll = 2 * time.Second
-	// maxTurn is the maximum duration that is assumed for a turn, because the clock may be set, or
-	// the machine suspended, meanwhile.
+	// maxTurn bounds the measured duration of a turn, because the clock may be set or the machine
+	// suspended meanwhile.
 	maxTurn = time.Minute
-	// idlePoll is the minimum wait if all objects have acknowledged, or the acknowledgement has
-	// timed out.
+	// idlePoll is the minimum wait of an idle pause.
 	idlePoll = 15 * time.Second
-	// A turn that failed is retried after firstRetry, then less and less often.
+	// firstRetry and longestRetry are the first and longest delay after a failed turn.
 	firstRetry   = 500 * time.Millisecond
 	longestRetry = 30 * time.Second
 )
@@ -78,12 +76,12 @@ func (r *Runner) root(id, actor string) *aggregate.Root[request.Event, *request.
 	}
 }
 
-// Request records the request for a pause. Repeating it changes nothing.
+// Request records the request for a pause. It is idempotent.
 func (r *Runner) Request(ctx context.Context, id, actor string, spec request.Spec) error {
 	return r.root(id, actor).Create(ctx, request.Requested{Spec: spec})
 }
 
-// Release records that a pause must end. It changes nothing if this is already recorded, or if the
+// Release records that a pause must end. It does nothing if that is already recorded or if the
 // pause is not in the log.
 func (r *Runner) Release(ctx context.Context, id, actor, reason string) error {
 	root := r.root(id, actor)
@@ -98,15 +96,14 @@ func (r *Runner) Release(ctx context.Context, id, actor, reason string) error {
 	})
 }
 
-// idleInterval returns how long a pause waits when this number of pauses is idle, including itself.
-// All of them together have at most two turns a second, because a turn lists every kind of a
-// namespace.
+// idleInterval returns how long an idle pause waits. All idle pauses together have at most two
+// turns a second, because a turn lists every kind of a namespace.
 func idleInterval(pauses int64) time.Duration {
 	return max(idlePoll, time.Duration(pauses)*time.Second/2)
 }
 
-// Drive drives a pause until it is over, or until ctx ends. It returns aggregate.ErrClaimLost if
-// another process claims the pause.
+// Drive drives a pause until it is over or ctx ends. It returns aggregate.ErrClaimLost if another
+// process claims the pause.
 func (r *Runner) Drive(ctx context.Context, id string) error {
 	root := r.root(id, "daemon/"+r.Incarnation)
 	if err := root.Read(ctx); err != nil {

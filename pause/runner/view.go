@@ -12,7 +12,7 @@ import (
 // Pauses is the view of the pauses in the log.
 type Pauses struct {
 	*aggregate.View[request.Event, *request.State, v1alpha1.PauseStatus]
-	// LogID is the ID of the log. It is set before use and not changed.
+	// LogID is the ID of the log. Set it before use.
 	LogID string
 }
 
@@ -29,7 +29,6 @@ func NewPauses() *Pauses {
 	return p
 }
 
-// isDue reports whether a pause was requested and has not ended.
 func isDue(s *request.State) bool { return s.Phase != "" && !s.Finished() }
 
 func (p *Pauses) status(id string, e *aggregate.Entry[*request.State]) (status v1alpha1.PauseStatus, known bool) {
