@@ -10,14 +10,14 @@ import (
 // refer to it as their cause. A later event with the same key replaces it.
 type Key struct{ Kind, Name string }
 
-// Links relate an event to other events of its object. A domain derives them from the event and the state before it.
+// Links relate an event to other events of its object. A domain derives them from the event and the
+// state before it.
 type Links struct {
-	// Keys are the keys of the event.
 	Keys []Key
-	// CauseKeys are the keys of possible causes. The latest event with one of these keys is the
-	// cause. An event without a cause is a person's request or an observation.
+	// CauseKeys are keys of possible causes. The latest event with one of them is the cause. An
+	// event without a cause is a user's request or an observation.
 	CauseKeys []Key
-	// Ended are keys that no later event refers to. They are deleted.
+	// Ended are keys to delete, because no later event refers to them.
 	Ended []Key
 }
 
@@ -33,7 +33,7 @@ type eventRef struct {
 	number int
 }
 
-// Find returns the ID of the event that causes an event with these links, or "" if there is none.
+// Find returns the ID of the event that causes an event with these links, "" if there is none.
 func (c *Causes) Find(l Links) string { return c.find(l, nil) }
 
 func (c *Causes) find(l Links, fresh map[Key]eventRef) string {
@@ -63,7 +63,7 @@ func (c *Causes) Add(l Links, id string) {
 }
 
 // setCauses sets the causes of a commit's events, which may be in the same commit. The caller calls
-// done when the commit is stored, which adds its events.
+// done when the commit is stored.
 func (c *Causes) setCauses(commit *eventlog.Commit, links []Links) (done func()) {
 	fresh := make(map[Key]eventRef)
 	for i := range commit.Events {
@@ -80,8 +80,8 @@ func (c *Causes) setCauses(commit *eventlog.Commit, links []Links) (done func())
 }
 
 // loadCauses adds the events that the state includes but the causes lack, because a state may come
-// from a view. When it reaches an event that this program cannot read, it deletes all earlier
-// causes, because the unreadable event may be the latest cause.
+// from a view. At an event that this program cannot read it deletes all earlier causes, because
+// that event may be the latest cause.
 func (r *Root[E, S]) loadCauses(ctx context.Context) error {
 	if r.Links == nil || r.linkedSeq == r.Seq {
 		return nil
@@ -102,7 +102,6 @@ func (r *Root[E, S]) loadCauses(ctx context.Context) error {
 	return nil
 }
 
-// addCause adds a stored event to the causes.
 func (r *Root[E, S]) addCause(e E, stored eventlog.Event) {
 	r.causes.Add(r.Links(r.State, e), stored.ID)
 }

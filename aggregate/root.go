@@ -11,19 +11,20 @@ import (
 
 const (
 	// commitBytes bounds the data of one commit, far below the log's limit of a message. More
-	// events are split into several commits, in order; the last event of a decision takes effect.
+	// events are split into several commits in order; the last event of a decision takes effect.
 	commitBytes = 512 << 10
-	// eventBytes bounds the data of one event, which is never split. A message takes 1 MiB at least, headers included.
+	// eventBytes bounds the data of one event, which is never split. A message may have at least 1
+	// MiB with headers.
 	eventBytes = 960 << 10
 )
 
 // ErrClaimLost is returned when another process has claimed the object.
 var ErrClaimLost = errors.New("another process has claimed it")
 
-// UnreadableError is returned for an object with an event that this program cannot read. The state
-// is that before the event.
+// UnreadableError is returned for an object with an event that this program cannot read. The object
+// has the state before that event.
 type UnreadableError struct {
-	// Last is the last commit about the object, read or not.
+	// Last is the last commit about the object, readable or not.
 	Last uint64
 	Err  error
 }
@@ -33,10 +34,10 @@ func (u *UnreadableError) Error() string { return u.Err.Error() }
 // Unwrap returns the reason, for example eventlog.ErrUnknownType.
 func (u *UnreadableError) Unwrap() error { return u.Err }
 
-// Log is what a Root needs of the event log.
+// Log is the part of the event log that a Root uses.
 type Log interface {
-	// Append stores a commit if its aggregate is still at the sequence that the commit expects.
-	// Otherwise it returns eventlog.ErrConflict.
+	// Append stores a commit if its aggregate is still at the expected sequence. Otherwise it
+	// returns eventlog.ErrConflict.
 	Append(ctx context.Context, c eventlog.Commit) (eventlog.Receipt, error)
 	// Read returns the commits of an aggregate after a sequence, in order.
 	Read(ctx context.Context, a eventlog.Aggregate, after uint64) ([]eventlog.Record, error)
@@ -46,38 +47,37 @@ type Log interface {
 type State[E any] interface {
 	// Apply applies an event. It never fails, because an event in the log has happened.
 	Apply(event E, at time.Time)
-	// ClaimedBy returns the process that claimed the object last, or "".
+	// ClaimedBy returns the process that last claimed the object, or "".
 	ClaimedBy() string
 }
 
-// Root is one object of the log. Its exported fields, except for State and Seq, are set before use
-// and not changed. It is not safe for concurrent use.
+// Root is one object of the log. Set its exported fields, except State and Seq, before use. It is
+// not safe for concurrent use.
 type Root[E any, S State[E]] struct {
 	Log     Log
 	Catalog *eventlog.Catalog[E]
 	Name    eventlog.Aggregate
-	// Actor is the author of the events that Append stores.
+	// Actor is the author of the appended events.
 	Actor string
-	// Now is the clock; nil is time.Now.
+	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// RoundTrips reports whether the log returns an event exactly as it was appended, so that it
-	// can be applied without decoding. If it is nil, each event is decoded.
+	// RoundTrips reports whether the log returns an event exactly as it was appended, so that
+	// Append can apply it without decoding. If nil, each event is decoded.
 	RoundTrips func(E) bool
-	// Links returns the links of an event, by the state before it. If it is nil, no event names its cause.
+	// Links returns the links of an event by the state before it. If nil, no event names its cause.
 	Links func(S, E) Links
 
-	// OnStored is called with each stored event of the object. If another process appended the
-	// event, OnStored is called before it is applied. May be nil.
+	// OnStored is called with each stored event, before the event is applied if another process
+	// appended it. May be nil.
 	OnStored func(eventlog.Event)
 
-	// State includes the events that were read, and the events that were recorded since. Seq is the
-	// last stored commit in it.
+	// State includes the events that were read and recorded. Seq is the last stored commit in it.
 	State S
 	Seq   uint64
 
-	pending   []recorded // recorded and not stored
+	pending   []recorded // recorded but not stored
 	causes    Causes
-	linkedSeq uint64 // the last commit that the causes know
+	linkedSeq uint64 // last commit that the causes include
 }
 
 // recorded is an encoded event.
@@ -87,8 +87,7 @@ type recorded struct {
 }
 
 // Read applies the commits that other processes have appended. It stops with an *UnreadableError at
-// an event that it cannot read. It must not be called while recorded events are not stored; see
-// Reload.
+// an event that it cannot read. Do not call it while recorded events are not stored; see Reload.
 func (r *Root[E, S]) Read(ctx context.Context) error {
 	records, err := r.Log.Read(ctx, r.Name, r.Seq)
 	if err != nil {
@@ -103,8 +102,8 @@ func (r *Root[E, S]) Read(ctx context.Context) error {
 	return nil
 }
 
-// fold applies a commit, and adds its events to the causes if the causes include all earlier
-// events; see loadCauses.
+// fold applies a commit. It adds the events to the causes only if the causes include all earlier
+// events; otherwise loadCauses does.
 func (r *Root[E, S]) fold(record eventlog.Record) error {
 	links := r.Links != nil && r.linkedSeq == r.Seq
 	err := r.Catalog.Each(record, func(e E, stored eventlog.Event) {
@@ -122,14 +121,14 @@ func (r *Root[E, S]) fold(record eventlog.Record) error {
 	return err
 }
 
-// Reload discards recorded events that are not stored, and reads the object from its beginning into an empty state.
+// Reload discards recorded events that are not stored, and reads the object from its beginning into
+// an empty state.
 func (r *Root[E, S]) Reload(ctx context.Context, empty S) error {
 	r.Seq, r.State, r.pending, r.causes, r.linkedSeq = 0, empty, nil, Causes{}, 0
 	return r.Read(ctx)
 }
 
-// Refresh applies the commits that other processes have appended. It returns ErrClaimLost if one of
-// them has claimed the object.
+// Refresh is Read followed by CheckClaim.
 func (r *Root[E, S]) Refresh(ctx context.Context, claimant string) error {
 	if err := r.Read(ctx); err != nil {
 		return err
@@ -138,7 +137,7 @@ func (r *Root[E, S]) Refresh(ctx context.Context, claimant string) error {
 }
 
 // CheckClaim returns ErrClaimLost, with the name of the other process, unless the claimant was the
-// last that claimed the object.
+// last to claim the object.
 func (r *Root[E, S]) CheckClaim(claimant string) error {
 	if now := r.State.ClaimedBy(); now != claimant {
 		return fmt.Errorf("%s: %w: %s", r.Name.ID, ErrClaimLost, now)
@@ -146,7 +145,7 @@ func (r *Root[E, S]) CheckClaim(claimant string) error {
 	return nil
 }
 
-// Time returns the current time in the form in which the log returns it.
+// Time returns the current time as the log would return it.
 func (r *Root[E, S]) Time() time.Time {
 	if r.Now != nil {
 		return r.Now().UTC().Round(0)
@@ -154,7 +153,7 @@ func (r *Root[E, S]) Time() time.Time {
 	return time.Now().UTC().Round(0)
 }
 
-// Append stores events with the current time, and applies them. If one of them is too large for the
+// Append stores events with the current time and applies them. If one of them is too large for the
 // log, it stores none: otherwise each retry would store the events before it again.
 func (r *Root[E, S]) Append(ctx context.Context, events ...E) error {
 	at := r.Time()
@@ -175,7 +174,7 @@ func (r *Root[E, S]) Append(ctx context.Context, events ...E) error {
 	return nil
 }
 
-// Create appends the first events of an object. It changes nothing if the log contains the object already.
+// Create appends the first events of an object. It does nothing if the log already contains the object.
 func (r *Root[E, S]) Create(ctx context.Context, events ...E) error {
 	if err := r.Append(ctx, events...); !errors.Is(err, eventlog.ErrConflict) {
 		return err
@@ -184,7 +183,7 @@ func (r *Root[E, S]) Create(ctx context.Context, events ...E) error {
 }
 
 // Decide appends the events that decide returns for the state. If another process has appended
-// first, it calls read, and decide again. read is Read, or Refresh if the object must still be
+// first, it calls read and then decide again. read is Read, or Refresh if the object must still be
 // claimed.
 func (r *Root[E, S]) Decide(ctx context.Context, read func(context.Context) error, decide func(S) ([]E, error)) error {
 	for {
@@ -202,7 +201,7 @@ func (r *Root[E, S]) Decide(ctx context.Context, read func(context.Context) erro
 }
 
 // Record applies events without storing them, so that further decisions can build on them. Until
-// Store has stored them, they must not be reported, and must have no effects.
+// Store has stored them, they must not be reported or have effects.
 func (r *Root[E, S]) Record(at time.Time, events ...E) error {
 	events, encoded, err := r.encode(at, events)
 	if err != nil {
@@ -228,8 +227,7 @@ func (r *Root[E, S]) Store(ctx context.Context) error {
 	return nil
 }
 
-// encode encodes events. It returns the events as the log returns them (read), and as the log
-// stores them (encoded).
+// encode returns the events as the log returns them (read) and as it stores them (encoded).
 func (r *Root[E, S]) encode(at time.Time, events []E) (read []E, encoded []recorded, err error) {
 	read, encoded = make([]E, len(events)), make([]recorded, len(events))
 	for i, e := range events {
@@ -254,7 +252,7 @@ func (r *Root[E, S]) encode(at time.Time, events []E) (read []E, encoded []recor
 	return read, encoded, nil
 }
 
-// commit stores as many of the events as fit into one commit, and at least one. It returns their number.
+// commit stores at least one of the events, and as many as fit into one commit. It returns their number.
 func (r *Root[E, S]) commit(ctx context.Context, events []recorded) (int, error) {
 	if err := r.loadCauses(ctx); err != nil {
 		return 0, err

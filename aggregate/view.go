@@ -17,13 +17,13 @@ import (
 
 // Applier is a view to which a Projector applies the log. Its state depends only on the commits and their order.
 type Applier interface {
-	// Apply applies a commit. It ignores commits of other kinds. It returns an error, for example
-	// eventlog.ErrUnknownType, if the view cannot follow the commit's aggregate any further. Then
-	// Apply has changed nothing. Apply is called by one goroutine.
+	// Apply applies a commit. It ignores commits of other kinds. If the view cannot follow the
+	// commit's aggregate any further, it returns an error, for example eventlog.ErrUnknownType, and
+	// changes nothing. Only one goroutine calls it.
 	Apply(r eventlog.Record) error
 }
 
-// Projector keeps a view up to date with the log: it replays the log, follows it, and reports its position.
+// Projector replays the log into a view, follows the log, and reports its position.
 type Projector struct {
 	log      *eventlog.Log
 	view     Applier
@@ -38,7 +38,7 @@ type Projector struct {
 	advanced chan struct{} // closed when the view advances; nil if no caller waits
 }
 
-// NewProjector returns a projector for an empty view, which the name denotes in messages. Run starts it.
+// NewProjector returns a projector for an empty view. name denotes the view in messages.
 func NewProjector(log *eventlog.Log, name string, view Applier, logger *slog.Logger) *Projector {
 	return &Projector{
 		log: log, view: view, name: name, logger: logger.With("view", name),
@@ -46,8 +46,8 @@ func NewProjector(log *eventlog.Log, name string, view Applier, logger *slog.Log
 	}
 }
 
-// Run replays the log, and follows it until ctx ends. It always returns an error: the error of ctx,
-// or an alarm (eventlog.ErrGap, eventlog.ErrMissing), after which the view is invalid. It is called
+// Run replays the log and follows it until ctx ends. It always returns an error: the error of ctx,
+// or an alarm (eventlog.ErrGap, eventlog.ErrMissing), after which the view is invalid. Call it
 // once.
 func (p *Projector) Run(ctx context.Context) error {
 	p.endErr = fmt.Errorf("projecting the log into view %q: %w", p.name, p.run(ctx))
@@ -97,12 +97,11 @@ func (p *Projector) Position() uint64 {
 	return p.position
 }
 
-// CaughtUp returns a channel that is closed when the view has applied the commit that was the log's
-// last one when Run began.
+// CaughtUp returns a channel that is closed when the view has applied what the log contained when Run began.
 func (p *Projector) CaughtUp() <-chan struct{} { return p.caughtUp }
 
-// WaitFor waits until the view has applied the commit at seq, so that a caller can read what it
-// appended. It fails if ctx or Run ends first.
+// WaitFor waits until the view has applied the commit at seq, so that a caller can read its own
+// append. It fails if ctx or Run ends first.
 func (p *Projector) WaitFor(ctx context.Context, seq uint64) error {
 	for {
 		p.mu.Lock()
@@ -120,7 +119,6 @@ func (p *Projector) WaitFor(ctx context.Context, seq uint64) error {
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for view %q to reach %d, it is at %d: %w", p.name, seq, p.Position(), ctx.Err())
 		case <-p.ended:
-			// endErr may be read, because it was set before ended was closed.
 			return fmt.Errorf("waiting for view %q to reach %d: %w", p.name, seq, p.endErr)
 		}
 	}
@@ -131,8 +129,7 @@ func (p *Projector) WaitFor(ctx context.Context, seq uint64) error {
 type Kind[E any, S State[E], T any] struct {
 	Name    eventlog.Kind
 	Catalog *eventlog.Catalog[E]
-	// New returns the state of an object without events.
-	New func() S
+	New     func() S
 	// Ended reports whether an object has ended, so that the View may forget it.
 	Ended func(S) bool
 	// Open reports whether an object must end when its resource is deleted.
@@ -140,16 +137,17 @@ type Kind[E any, S State[E], T any] struct {
 	// Due reports whether an object has to be driven, and after which wait. It is false if only a
 	// change can make the object due.
 	Due func(S) (wait time.Duration, due bool)
-	// Status returns the status of an object. known is false while the log does not contain its whole request.
+	// Status returns the status of an object. known is false until the log contains its whole request.
 	Status func(id string, e *Entry[S]) (status T, known bool)
 }
 
 // View holds the objects of one kind. A projector applies the commits of the log; reading is safe
 // for concurrent use. Forget deletes objects that have ended.
 type View[E any, S State[E], T any] struct {
-	// Changed is called after a commit about an object, from the projector's goroutine; it must not block. May be nil.
+	// Changed is called after a commit about an object, from the projector's goroutine; it must not
+	// block. May be nil.
 	Changed func(id string, seq uint64)
-	// Log is the log that Recall reads. It is set before use and not changed.
+	// Log is the log that Recall reads. Set it before use.
 	Log Log
 
 	kind Kind[E, S, T]
@@ -161,11 +159,10 @@ type View[E any, S State[E], T any] struct {
 // Entry is one object of a View.
 type Entry[S any] struct {
 	State S
-	// Seq is the last commit about the object.
-	Seq uint64
+	Seq   uint64
 	// Bytes is the size of the subjects and payloads of all commits about the object.
 	Bytes int
-	// Err is set if this program cannot read an event of the object. The state is that before the event.
+	// Err is set if this program cannot read an event of the object. State is then the state before that event.
 	Err error
 }
 
@@ -207,15 +204,15 @@ func (v *View[E, S, T]) apply(r eventlog.Record) error {
 	if e.Err = v.kind.Catalog.Fold(r, e.State.Apply); e.Err != nil {
 		return e.Err
 	}
-	if f, ok := any(e.State).(interface{ Folded() }); ok { // a callback after each commit
+	if f, ok := any(e.State).(interface{ Folded() }); ok { // called after each commit
 		f.Folded()
 	}
 	return nil
 }
 
-// Forget deletes objects that have ended, in the order of their last commits, until the remaining
-// objects have at most the given number of bytes (Entry.Bytes). It keeps objects with an event that
-// this program cannot read.
+// Forget deletes ended objects, oldest last commit first, until the remaining ended objects have at
+// most the given number of bytes (Entry.Bytes). It keeps objects with an event that this program
+// cannot read.
 func (v *View[E, S, T]) Forget(most int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -238,7 +235,7 @@ func (v *View[E, S, T]) Forget(most int) {
 		bytes -= v.entries[id].Bytes
 		delete(v.entries, id)
 	}
-	v.entries = maps.Collect(maps.All(v.entries)) // a map that loses entries keeps its size
+	v.entries = maps.Collect(maps.All(v.entries)) // a map does not shrink when it loses entries
 }
 
 // Recall reads from the log how an object ended that Forget may have deleted. ended is false if the
@@ -250,7 +247,7 @@ func (v *View[E, S, T]) Recall(ctx context.Context, id string) (status T, ended 
 	}
 	again := NewView(v.kind)
 	for _, r := range records {
-		_ = again.Apply(r) // the entry has its error
+		_ = again.Apply(r) // the entry has the error
 	}
 	if e := again.entries[id]; e != nil && e.Err == nil && v.kind.Ended(e.State) {
 		status, ended = v.kind.Status(id, e)
@@ -259,7 +256,7 @@ func (v *View[E, S, T]) Recall(ctx context.Context, id string) (status T, ended 
 }
 
 // Status returns the status of an object's resource. known is false if the view does not contain
-// the object, or not its whole request.
+// the object or its whole request.
 func (v *View[E, S, T]) Status(id string) (status T, known bool) {
 	v.Read(id, func(e *Entry[S]) {
 		if e != nil {
@@ -269,7 +266,7 @@ func (v *View[E, S, T]) Status(id string) (status T, known bool) {
 	return status, known
 }
 
-// Due reports whether an object has to be driven, at once or after a wait. It is false if only a
+// Due reports whether an object has to be driven, and after which wait. It is false if only a
 // change can make the object due.
 func (v *View[E, S, T]) Due(id string) (wait time.Duration, due bool) {
 	v.Read(id, func(e *Entry[S]) {
@@ -280,8 +277,8 @@ func (v *View[E, S, T]) Due(id string) (wait time.Duration, due bool) {
 	return wait, due
 }
 
-// Open returns the sorted IDs of the open objects of a resource; of all resources if namespace and
-// name are empty. The ID of an object begins with the namespace and the name of its resource.
+// Open returns the sorted IDs of the open objects of a resource, or of all resources if namespace
+// and name are empty. An object's ID begins with the namespace and name of its resource.
 func (v *View[E, S, T]) Open(namespace, name string) (ids []string) {
 	for id, e := range v.All() {
 		asked := namespace == "" && name == "" || path.Dir(id) == namespace+"/"+name
@@ -293,15 +290,15 @@ func (v *View[E, S, T]) Open(namespace, name string) (ids []string) {
 	return ids
 }
 
-// Read calls fn with an object, or with nil if the view does not have it. fn must not change or retain the object.
+// Read calls fn with an object, nil if the view does not have it. fn must not change or retain the object.
 func (v *View[E, S, T]) Read(id string, fn func(e *Entry[S])) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	fn(v.entries[id])
 }
 
-// ReadState calls fn with the state of an object, or with the zero value if the view does not have
-// it. fn must not change or retain the state.
+// ReadState calls fn with the state of an object, zero if the view does not have it. fn must not
+// change or retain the state.
 func (v *View[E, S, T]) ReadState(id string, fn func(S)) {
 	v.Read(id, func(e *Entry[S]) {
 		var s S
@@ -312,7 +309,8 @@ func (v *View[E, S, T]) ReadState(id string, fn func(S)) {
 	})
 }
 
-// All returns the objects, in no order, while no commit is applied. The caller must not change or retain them.
+// All returns the objects in no order. No commit is applied meanwhile. The caller must not change
+// or retain the objects.
 func (v *View[E, S, T]) All() iter.Seq2[string, *Entry[S]] {
 	return func(yield func(string, *Entry[S]) bool) {
 		v.mu.RLock()
@@ -325,7 +323,7 @@ func (v *View[E, S, T]) All() iter.Seq2[string, *Entry[S]] {
 	}
 }
 
-// IDs returns the IDs of all objects, sorted.
+// IDs returns the sorted IDs of all objects.
 func (v *View[E, S, T]) IDs() []string {
 	v.mu.RLock()
 	defer v.mu.RUnlock()

@@ -6,12 +6,12 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Line is an event of the log in words. It contains known fields of the event only, never its encoded data.
+// Line is an event of the log in words. It contains only known fields of the event, never its encoded data.
 type Line struct {
-	// Name names the event in a few words: "objects created". If a domain leaves it empty, it is
-	// the name in the event's type.
+	// Name names the event in a few words, for example "objects created". If it is empty, the
+	// event's type is used.
 	Name string
-	// About is the task of a run, or the machine, that the event is about; may be empty.
+	// About is the task of a run or the machine that the event is about; may be empty.
 	About string
 	// Detail is one sentence with details; may be empty.
 	Detail string
@@ -19,11 +19,12 @@ type Line struct {
 	Observed string
 	// Next is what happens next, or what the reader can do; may be empty.
 	Next string
-	// Objects are the objects of the event unless Detail names them. Place is where they are: "on the target".
+	// Objects are the objects of the event unless Detail names them. Place is where they are, for
+	// example "on the target".
 	Objects []object.Ref
 	Place   string
-	// Clusters are the names of the clusters that the aggregate is about from this event on; nil if
-	// the event does not change them. AllClusters is set for all clusters of a namespace.
+	// Clusters are the clusters that the aggregate is about from this event on; nil if the event
+	// does not change them. AllClusters stands for all clusters of a namespace.
 	Clusters    []string
 	AllClusters bool
 }

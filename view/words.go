@@ -46,13 +46,13 @@ func Join(parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "; ")
 }
 
-// First returns the first names, and the number of omitted elements.
+// First returns the first names and the number of the others.
 func First(names []string) string {
 	const most = 5
 	return strings.Join(More(slices.Clone(names[:min(len(names), most)]), len(names)), ", ")
 }
 
-// Count returns a number with its noun: "1 machine", "3 machines". many is the plural if it is not formed with an s.
+// Count returns a number with its noun: "1 machine", "3 machines". many is a plural that is not formed with an s.
 func Count[N int | uint64](n N, noun string, many ...string) string {
 	switch {
 	case n == 1:
@@ -64,7 +64,7 @@ func Count[N int | uint64](n N, noun string, many ...string) string {
 	}
 }
 
-// More adds to the first names how many of all there are beside them: "and 3 more".
+// More adds to the first of all names how many are missing: "and 3 more".
 func More(first []string, all int) []string {
 	if more := all - len(first); more > 0 {
 		return append(first, fmt.Sprintf("and %d more", more))
@@ -72,8 +72,8 @@ func More(first []string, all int) []string {
 	return first
 }
 
-// Duration returns a duration in Go's notation without trailing units that are zero: "1h" and not "1h0m0s". It is
-// exact, and time.ParseDuration parses it.
+// Duration returns a duration in Go's notation without trailing zero units: "1h", not "1h0m0s". It
+// is exact, and time.ParseDuration parses it.
 func Duration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
@@ -85,8 +85,8 @@ func Duration(d time.Duration) string {
 	return s
 }
 
-// NormalizeDuration returns a duration that was stored in Go's notation as Duration does. It returns any other string
-// unchanged.
+// NormalizeDuration formats a duration that was stored in Go's notation as Duration does. It
+// returns any other string unchanged.
 func NormalizeDuration(s string) string {
 	d, err := time.ParseDuration(s)
 	if err != nil {
