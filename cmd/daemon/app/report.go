@@ -43,13 +43,14 @@ func (r *report) writeStalled(ctx context.Context, f *trust.Fault) (err error) {
 		lists = append(lists, &v1alpha1.SurgeRemediationList{})
 	}
 	for _, list := range lists {
-		err = errors.Join(err, r.client.List(ctx, list), meta.EachListItem(list, func(item runtime.Object) error {
+		err = errors.Join(err, r.client.List(ctx, list))
+		_ = meta.EachListItem(list, func(item runtime.Object) error { // continues with the next object after an error
 			conditions, finished := statusOf(item)
 			if o, ok := item.(client.Object); ok && !finished {
 				err = errors.Join(err, r.patch(ctx, f, o, conditions))
 			}
 			return nil
-		}))
+		})
 	}
 	return err
 }
