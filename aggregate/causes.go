@@ -27,7 +27,6 @@ type Causes struct {
 	count  int
 }
 
-// eventRef is the ID of an event and its number within the object.
 type eventRef struct {
 	id     string
 	number int

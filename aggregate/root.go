@@ -80,7 +80,6 @@ type Root[E any, S State[E]] struct {
 	linkedSeq uint64 // last commit that the causes include
 }
 
-// recorded is an encoded event.
 type recorded struct {
 	eventlog.Event
 	links Links

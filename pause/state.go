@@ -162,7 +162,6 @@ func Batches[V any](all map[object.Ref]V, size int) (parts []map[object.Ref]V) {
 	return parts
 }
 
-// fingerprint identifies the set of objects, without their state.
 func fingerprint(subjects []Subject) string {
 	h := sha256.New()
 	for _, o := range subjects {

@@ -20,7 +20,6 @@ import (
 // finalizer keeps a Move until its move has ended.
 const finalizer = "scute.dev/move"
 
-// domain is the part of package runner and its view that the controller uses.
 type domain interface {
 	resource.Objects[v1alpha1.MoveStatus]
 	Request(ctx context.Context, id, actor string, spec mover.Spec) error

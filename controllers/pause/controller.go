@@ -19,7 +19,6 @@ import (
 // finalizer keeps a Pause until the objects that it paused are restored.
 const finalizer = "scute.dev/pause"
 
-// domain is the part of package runner and its view that the controller needs.
 type domain interface {
 	resource.Objects[v1alpha1.PauseStatus]
 	Request(ctx context.Context, id, actor string, spec request.Spec) error
@@ -88,8 +87,8 @@ func (r *Reconciler) request(ctx context.Context, p *v1alpha1.Pause, id string) 
 	})
 }
 
-// waitingStatus returns the status of a pause that is not requested yet. It keeps PauseID: if the
-// log has lost the pause, only PauseID shows release that the pause had started.
+// waitingStatus keeps PauseID: if the log has lost the pause, only PauseID shows release that the
+// pause had started.
 func waitingStatus(p *v1alpha1.Pause, message, next string) v1alpha1.PauseStatus {
 	status := v1alpha1.PauseStatus{Message: message, Next: next}
 	if p.Status.FinishedAt == nil {

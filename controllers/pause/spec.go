@@ -18,7 +18,6 @@ const (
 	defaultResume      = 2 * time.Minute
 )
 
-// specOf returns an error if the selector is invalid.
 func specOf(p *v1alpha1.Pause) (s request.Spec, err error) {
 	s = request.Spec{
 		Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), Clusters: p.Spec.Clusters, Reason: p.Spec.Reason,

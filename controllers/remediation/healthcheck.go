@@ -68,7 +68,6 @@ func healthCheckSpec(p *v1alpha1.RepairPolicy, cluster string, most int32) clust
 	}
 }
 
-// startupSeconds returns a timeout in seconds; 0 disables the check.
 func startupSeconds(d time.Duration) *int32 {
 	if d == 0 {
 		return new(int32)

@@ -27,11 +27,9 @@ import (
 const (
 	// countInterval is how often the status is counted if the log does not change.
 	countInterval = time.Minute
-	// maxDomains bounds the failure domains in a status.
-	maxDomains = 100
+	maxDomains    = 100
 )
 
-// limitsReconciler writes the usage of the limits into the status of the RepairLimits.
 type limitsReconciler struct {
 	client   client.Client
 	recorder events.EventRecorder
@@ -40,7 +38,6 @@ type limitsReconciler struct {
 	fleet func(ctx context.Context) (remediator.Fleet, error) // nil until the remediator runs
 }
 
-// start is called when the remediator runs.
 func (r *limitsReconciler) start(feed *EventSource, fleet func(ctx context.Context) (remediator.Fleet, error)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -104,7 +101,7 @@ func (r *limitsReconciler) publish(ctx context.Context, before, after *v1alpha1.
 	return err
 }
 
-// setUsage sets the counts. It returns the condition MassFailure and the delay before the next count.
+// setUsage sets the counts and returns the delay before the next count.
 func setUsage(s *v1alpha1.RepairLimitsStatus, f *remediator.Fleet, now time.Time) (mass *metav1.Condition, again time.Duration) {
 	s.Machines, s.Unhealthy = remediator.Total(f.Machines), remediator.Total(f.Unhealthy)
 	s.Active, s.Started = remediator.Total(f.Active), len(f.Starts)
@@ -160,7 +157,6 @@ func massFailure(f *remediator.Fleet, atLarge *metav1.Time, domains []v1alpha1.F
 	return c
 }
 
-// availability returns a reason and a sentence about what may start now, or why nothing may.
 func availability(l *v1alpha1.RepairLimits, mass *metav1.Condition, opens time.Time) (reason, message string) {
 	s := &l.Status
 	watches := fmt.Sprintf("%s selected, %d unhealthy, %s in progress", view.Count(s.Machines, "machine"), s.Unhealthy, view.Count(s.Active, "remediation")) + windowClause(opens)
@@ -178,7 +174,6 @@ func availability(l *v1alpha1.RepairLimits, mass *metav1.Condition, opens time.T
 	}
 }
 
-// windowClause returns a clause if perWindow is used up until opens, otherwise "".
 func windowClause(opens time.Time) string {
 	if opens.IsZero() {
 		return ""
@@ -186,7 +181,6 @@ func windowClause(opens time.Time) string {
 	return "; perWindow is used up, the next one may start at " + opens.UTC().Format(time.RFC3339)
 }
 
-// few lists at most three names.
 func few(names []string) string {
 	if len(names) <= 3 {
 		return strings.Join(names, ", ")

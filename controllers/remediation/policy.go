@@ -39,7 +39,6 @@ type policyReconciler struct {
 	totals func(namespace, policy string) runner.Totals
 }
 
-// setup registers the controller. kinds are the owner kinds that the API server serves.
 func (r *policyReconciler) setup(mgr ctrl.Manager, watched cache.Cache, feed *EventSource, kinds []ownerkind.Kind) error {
 	all := func(ctx context.Context, namespace string) []reconcile.Request {
 		return requestsIn(ctx, r.cache, &v1alpha1.RepairPolicyList{}, namespace)
@@ -179,7 +178,6 @@ func (r *policyReconciler) template(ctx context.Context, p *v1alpha1.RepairPolic
 	}
 }
 
-// check creates or corrects the MachineHealthCheck of a control plane.
 func (r *policyReconciler) check(ctx context.Context, p *v1alpha1.RepairPolicy, pl *plane, existing *clusterv1.MachineHealthCheck) error {
 	spec := healthCheckSpec(p, pl.cluster.Name, maxUnhealthy(pl.size(), r.provisioning(pl)))
 	if existing != nil {
@@ -198,7 +196,6 @@ func (r *policyReconciler) check(ctx context.Context, p *v1alpha1.RepairPolicy, 
 	return r.apply(ctx, p, nil, c)
 }
 
-// provisioning reports whether a replacement is being provisioned or is about to be created.
 func (r *policyReconciler) provisioning(pl *plane) bool {
 	owner := pl.owner.Owner()
 	for i := range pl.machines {
@@ -309,7 +306,6 @@ func (r *policyReconciler) history(p *v1alpha1.RepairPolicy) []v1alpha1.PastReme
 	return list
 }
 
-// etcd returns the etcd problems of the control planes, alarms first.
 func (r *policyReconciler) etcd(s *scope) []v1alpha1.EtcdProblem {
 	var alarms, others []v1alpha1.EtcdProblem
 	for i := range s.planes {
@@ -340,7 +336,6 @@ func policyStatus(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []s
 	}
 }
 
-// policySummary returns a reason and a sentence about what a policy does now, or why it does nothing.
 func policySummary(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string, calm, opens time.Time) (reason, message string) {
 	watches := fmt.Sprintf("%s of %s watched", view.Count(s.machines, "machine"), view.Count(len(s.clusters), "cluster"))
 	if len(s.elsewhere) > 0 {

@@ -31,7 +31,7 @@ const (
 	maxEventAge = 10 * time.Minute
 	// maxQueued bounds the reports that wait. If a mass failure exceeds it, the oldest are dropped.
 	maxQueued = 2000
-	// maxRepeats bounds the events of one reason for a machine within maxEventAge.
+	// maxRepeats bounds the events of one topic within maxEventAge.
 	maxRepeats = 3
 	// eventsPerSecond and eventBurst limit requests to the API server.
 	eventsPerSecond, eventBurst = 20, 100
@@ -61,7 +61,6 @@ func NewEventReporter(logID, instance string, logger *slog.Logger) *EventReporte
 // they count toward maxRepeats.
 func (*EventReporter) Since() time.Time { return time.Now().Add(-2 * maxEventAge) }
 
-// topic identifies events whose number is limited.
 type topic struct {
 	about  types.UID // a machine, or its owner if there is no machine
 	reason string
@@ -164,7 +163,6 @@ func (t *EventReporter) create(ctx context.Context, c client.Client, e *eventsv1
 	}
 }
 
-// events returns the events of one fact: one about the machine, one about its owner.
 func (t *EventReporter) events(n runner.Report) []*eventsv1.Event {
 	machine := corev1.ObjectReference{
 		APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Namespace: n.Owner.Namespace, Name: n.Machine.Name, UID: n.Machine.UID,

@@ -23,10 +23,8 @@ import (
 	"scute.dev/remediator/observe"
 )
 
-// reconcileTimeout bounds one reconciliation.
 const reconcileTimeout = time.Minute
 
-// records is the part of the log's view that the controllers read.
 type records interface {
 	// Status returns a machine's remediation; false if the log has none.
 	Status(owner string, machine types.UID) (v1alpha1.SurgeRemediationStatus, bool)
@@ -145,7 +143,6 @@ func endedBefore(status *v1alpha1.SurgeRemediationStatus, request *v1alpha1.Surg
 	return status.FinishedAt != nil && !request.CreationTimestamp.Time.Before(status.FinishedAt.Truncate(time.Second))
 }
 
-// requestStatus returns the log's view, or why the log has none.
 func requestStatus(status v1alpha1.SurgeRemediationStatus, known bool, policy *v1alpha1.RepairPolicy, m *clusterv1.Machine) v1alpha1.SurgeRemediationStatus {
 	switch {
 	case known:
@@ -187,7 +184,6 @@ func (r *requestReconciler) machine(ctx context.Context, request *v1alpha1.Surge
 	return m, nil
 }
 
-// machineUID returns the UID of the Machine that owns a request, "" for a user's request.
 func machineUID(request *v1alpha1.SurgeRemediation) types.UID {
 	for _, ref := range request.OwnerReferences {
 		if ref.Kind == "Machine" {
@@ -197,7 +193,6 @@ func machineUID(request *v1alpha1.SurgeRemediation) types.UID {
 	return ""
 }
 
-// policyOf returns the policy that selects machines of an owner's kind in a cluster, or nil.
 func policyOf(ctx context.Context, cached client.Reader, namespace, cluster, ownerKind string) (*v1alpha1.RepairPolicy, error) {
 	c := &clusterv1.Cluster{}
 	err := cached.Get(ctx, client.ObjectKey{Namespace: namespace, Name: cluster}, c)

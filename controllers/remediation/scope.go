@@ -23,11 +23,9 @@ import (
 // scope is what one policy applies to, according to the caches.
 type scope struct {
 	clusters []string
-	// machines counts the watched machines.
 	machines int
 	planes   []plane
-	// workers are the watched workers by cluster.
-	workers map[string][]*clusterv1.Machine
+	workers  map[string][]*clusterv1.Machine
 	// elsewhere are clusters that the policy selects but an earlier policy applies to.
 	elsewhere []string
 }
@@ -50,13 +48,11 @@ func (p *plane) size() int32 {
 	return min(ptr.Deref(p.owner.Replicas(), 1), int32(len(p.machines))) //nolint:gosec // the machines of one control plane
 }
 
-// planeKind and workerKind are the kinds of owners that a policy selects separately.
 const (
 	planeKind  = string(remediator.ControlPlane)
 	workerKind = string(remediator.Deployment)
 )
 
-// readScope returns what a policy applies to. It reads only caches.
 func readScope(ctx context.Context, cached client.Reader, p *v1alpha1.RepairPolicy) (*scope, error) {
 	var policies v1alpha1.RepairPolicyList
 	var clusters clusterv1.ClusterList
@@ -104,8 +100,6 @@ func readScope(ctx context.Context, cached client.Reader, p *v1alpha1.RepairPoli
 	return s, nil
 }
 
-// controlPlanes returns the control planes of a namespace by cluster. It skips kinds that the API
-// server does not serve.
 func controlPlanes(ctx context.Context, cached client.Reader, namespace string) (map[string][]ownerkind.Owner, error) {
 	planes := make(map[string][]ownerkind.Owner)
 	for _, kind := range ownerkind.All() {

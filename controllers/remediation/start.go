@@ -116,7 +116,6 @@ func (r *Starter) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	return ctrl.Result{}, nil
 }
 
-// reportMissing records in a policy's status why the remediator cannot start.
 func (r *Starter) reportMissing(ctx context.Context, p *v1alpha1.RepairPolicy, missing string) error {
 	after := p.DeepCopy()
 	message := missing + ": scute checks again every " + view.Duration(installRetryInterval)
@@ -127,7 +126,7 @@ func (r *Starter) reportMissing(ctx context.Context, p *v1alpha1.RepairPolicy, m
 	return err
 }
 
-// startCache starts the cache, or returns what is missing if Cluster API is not installed.
+// startCache returns what is missing if Cluster API is not installed.
 func (r *Starter) startCache(ctx context.Context) (missing string, err error) {
 	machines, err := resource.Serves(r.Manager.GetRESTMapper(), clusterv1.GroupVersion.WithKind("Machine"))
 	if err != nil {

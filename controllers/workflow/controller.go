@@ -45,7 +45,6 @@ type domain interface {
 	Discard(id string) error
 }
 
-// definer is implemented by *manifest.Env.
 type definer interface {
 	Definition(ctx context.Context, namespace, name string, spec *v1alpha1.WorkflowRunSpec) (*workflow.Definition, []workflow.Problem, error)
 }
@@ -190,7 +189,6 @@ func (r *Reconciler) begin(ctx context.Context, w *v1alpha1.WorkflowRun, id stri
 	return nil // the view requeues the WorkflowRun when it contains the run
 }
 
-// suspended is the reason in the log for a pause by spec.suspend.
 const suspended = "spec.suspend is set"
 
 // suspend pauses and resumes the run as spec.suspend requests. It does not resume a run that an
@@ -254,7 +252,6 @@ func publishIntervalFor(w *v1alpha1.WorkflowRun) time.Duration {
 	return max(resource.PublishInterval, resource.PublishInterval*time.Duration(size)/publishBytes)
 }
 
-// publish writes the log's view of a run into the status, at a bounded rate.
 func (r *Reconciler) publish(ctx context.Context, w *v1alpha1.WorkflowRun, id string, g workflow.Summary) (ctrl.Result, error) {
 	if wait := r.pace.Delay(client.ObjectKeyFromObject(w), string(g.Phase), publishIntervalFor(w)); wait > 0 {
 		return ctrl.Result{RequeueAfter: wait}, nil
@@ -266,7 +263,7 @@ func (r *Reconciler) publish(ctx context.Context, w *v1alpha1.WorkflowRun, id st
 	return ctrl.Result{}, r.write(ctx, w, status, r.Runs.Throttled(id))
 }
 
-// publishProblems writes the errors of a manifest into the status. It records nothing in the log.
+// publishProblems rejects a manifest. It records nothing in the log.
 func (r *Reconciler) publishProblems(ctx context.Context, w *v1alpha1.WorkflowRun, message string) error {
 	status := v1alpha1.WorkflowRunStatus{
 		Phase: v1alpha1.RunFailed, FinishedAt: w.Status.FinishedAt,
@@ -294,7 +291,6 @@ func (r *Reconciler) publishWaiting(ctx context.Context, w *v1alpha1.WorkflowRun
 	return r.write(ctx, w, v1alpha1.WorkflowRunStatus{Phase: v1alpha1.RunPending, Message: message, Next: next}, supervise.Throttled{})
 }
 
-// write patches the status if it has changed, and records events for the changes.
 func (r *Reconciler) write(ctx context.Context, w *v1alpha1.WorkflowRun, status v1alpha1.WorkflowRunStatus, why supervise.Throttled) error {
 	before := w.DeepCopy()
 	status.ObservedGeneration = w.Generation
@@ -312,7 +308,6 @@ func (r *Reconciler) write(ctx context.Context, w *v1alpha1.WorkflowRun, status 
 	return nil
 }
 
-// list joins all problems, the warnings last.
 func list(problems []workflow.Problem) string {
 	var errors, warnings []string
 	for _, p := range problems {

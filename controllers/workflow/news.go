@@ -12,7 +12,7 @@ import (
 
 type eventItem struct{ kind, reason, note string }
 
-// maxTaskEvents bounds the events about tasks for one status. The log contains all of them.
+// maxTaskEvents bounds the events for one status. The log contains all of them.
 const maxTaskEvents = 10
 
 // newEvents returns the events for the changes since the previous status: another phase of the run,
@@ -71,7 +71,6 @@ func isTroubled(p v1alpha1.RunPhase) bool {
 	}
 }
 
-// warn records an event for each warning about an accepted manifest.
 func (r *Reconciler) warn(w *v1alpha1.WorkflowRun, problems []workflow.Problem) {
 	for i, p := range problems {
 		if i == maxTaskEvents {

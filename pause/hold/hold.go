@@ -72,8 +72,7 @@ func (m Holder) Describe() string {
 	}
 }
 
-// annotationsToSet returns the annotations that record the holder. Only roots can have several
-// holders, which share the earlier state.
+// annotationsToSet includes the earlier state only for roots, because only roots can have several holders.
 func (m Holder) annotationsToSet(root pause.Root) map[string]any {
 	set := map[string]any{m.Annotation: m.ID}
 	if m.isShared() && pause.IsRoot(root.Ref) {
@@ -88,7 +87,6 @@ func (m Holder) annotationsToSet(root pause.Root) map[string]any {
 	return set
 }
 
-// annotationsToRemove returns the annotations to delete. The last holder also deletes the shared ones.
 func (m Holder) annotationsToRemove(last bool) map[string]any {
 	switch {
 	case m.isShared() && !last:
@@ -110,7 +108,6 @@ func PauseHolder(uid, namespace, name string) Holder {
 	return Holder{Annotation: object.PausePrefix + uid, ID: namespace + "/" + name}
 }
 
-// isShared reports whether other holders may hold the root too. A move must be the only holder.
 func (m Holder) isShared() bool { return m.Annotation != object.MoveAnnotation }
 
 // admits reports whether other may hold a root that m holds.

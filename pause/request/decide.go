@@ -161,7 +161,7 @@ func (s *State) ResumeBy() time.Time {
 	return s.RestoredAt.Add(time.Duration(s.Spec.Resume))
 }
 
-// countPending counts and sorts the pending objects, so that equal evaluations have equal results.
+// countPending sorts the pending objects, so that equal evaluations have equal results.
 func countPending(by map[string][]pause.PendingObject) (p Pending, all []pause.PendingObject) {
 	for cluster, list := range by {
 		if len(list) == 0 {

@@ -112,7 +112,6 @@ func (s *State) enter(phase v1alpha1.PausePhase, at time.Time) {
 	}
 }
 
-// applyIntended replaces the recorded state of the event's Clusters.
 func (s *State) applyIntended(e Intended, at time.Time) {
 	for _, root := range e.Roots {
 		s.applyDropped([]object.Ref{root.Ref})

@@ -151,8 +151,6 @@ func waitingMessage(s *State) string {
 	return "; waiting" + until + " for " + pendingNames(s)
 }
 
-// timesOutAt returns when the first pending object exceeds its acknowledgement timeout, zero if
-// nothing is pending.
 func (s *State) timesOutAt() (first time.Time) {
 	for kind := range s.Pending.Kinds {
 		if by := s.AcknowledgeBy(kind); first.IsZero() || by.Before(first) {

@@ -35,7 +35,6 @@ type drive struct {
 	idle       bool // no change is expected soon
 }
 
-// sleep waits for the next turn or for new events.
 func (d *drive) sleep(ctx context.Context, wait time.Duration) error {
 	if d.idle {
 		wait = max(wait, idleInterval(d.runner.idle.Add(1)))
@@ -96,8 +95,7 @@ func (d *drive) maintain(ctx context.Context, before uint64) (time.Duration, err
 	return d.pollBackOff.NextBackOff(), nil
 }
 
-// selectedNames returns the names of the Clusters in the spec, of the recorded Clusters, and of
-// those that match the selector now.
+// selectedNames includes recorded Clusters that no longer match the selector.
 func (d *drive) selectedNames(ctx context.Context) ([]string, error) {
 	names := append(d.recordedNames(), d.State.Spec.Clusters...)
 	if d.State.Spec.BySelector {
@@ -111,7 +109,6 @@ func (d *drive) selectedNames(ctx context.Context) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// prepare sets hold to a pause of the named Clusters.
 func (d *drive) prepare(ctx context.Context, names []string) error {
 	if d.hold != nil && slices.Equal(names, d.names) {
 		return nil
@@ -221,7 +218,6 @@ func (d *drive) decide(ctx context.Context, o request.Observation) error {
 	return d.Decide(ctx, overtaken, func(s *request.State) ([]request.Event, error) { return request.Decide(s, o, d.Time()), nil })
 }
 
-// isIdle reports whether no change is expected soon.
 func isIdle(s *request.State) bool {
 	return s.Late || s.Phase == v1alpha1.PauseAcknowledged && s.Pending.Total == 0
 }

@@ -28,8 +28,7 @@ func (g pausedGraph) Below(ctx context.Context) (below []pause.Subject, others [
 	return below, others, err
 }
 
-// evaluate evaluates all objects and records the result. held are the Clusters whose holder admits
-// no further holder.
+// evaluate evaluates all objects. held are the Clusters whose holder admits no further holder.
 func (d *drive) evaluate(ctx context.Context, held []pause.PendingObject) error {
 	below, look, err := d.hold.Evaluate(ctx, d.pauseState())
 	if err != nil {
@@ -81,7 +80,6 @@ func (l *evaluation) addPending(cluster string, w pause.PendingObject) {
 	}
 }
 
-// collectRoots collects Clusters that were deleted, replaced, or unpaused by another client.
 func (l *evaluation) collectRoots() {
 	for _, root := range l.state.Roots {
 		b, is := l.subjects[root.Ref]
@@ -94,7 +92,6 @@ func (l *evaluation) collectRoots() {
 	}
 }
 
-// collectMissing collects selected Clusters that are not paused yet, and named Clusters that do not exist.
 func (l *evaluation) collectMissing(selected []string) {
 	for _, name := range selected {
 		if set, is := l.paused[name]; is && !set {

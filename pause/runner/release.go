@@ -34,7 +34,6 @@ func (d *drive) restore(ctx context.Context) error {
 	return d.decide(ctx, request.Restored{})
 }
 
-// checkResumed evaluates which objects still have a True condition Paused.
 func (d *drive) checkResumed(ctx context.Context) (time.Duration, error) {
 	var asleep []pause.PendingObject
 	if names := d.recordedNames(); len(names) > 0 {

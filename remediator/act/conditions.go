@@ -14,7 +14,7 @@ import (
 )
 
 // handOver sets the two conditions that make an owner remediate a machine itself, by deleting it
-// first. Owners of this version ignore the conditions of the v1beta1 contract.
+// first. Owners of this version do not act on the conditions of the older contract.
 func (d *execution) handOver(ctx context.Context) error {
 	if _, err := d.kind(); err != nil {
 		return err
@@ -116,7 +116,6 @@ func (d *execution) setHealthy(ctx context.Context) error {
 	})
 }
 
-// setHealthyV1Beta1 updates the v1beta1 conditions, if an owner has written them.
 func setHealthyV1Beta1(m *clusterv1.Machine) {
 	older := slices.DeleteFunc(m.GetV1Beta1Conditions(), func(c clusterv1.Condition) bool { //nolint:staticcheck // deprecated, but still read by tools
 		return c.Type == clusterv1.MachineOwnerRemediatedV1Beta1Condition

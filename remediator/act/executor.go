@@ -30,7 +30,6 @@ func preconditionFailed(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrPreconditionFailed, fmt.Sprintf(format, args...))
 }
 
-// performTimeout is the default timeout of one action with all its calls.
 const performTimeout = time.Minute
 
 // Executor performs actions on the management cluster.
@@ -102,7 +101,6 @@ func call(ctx context.Context, what string, do func(context.Context) error) erro
 	return nil
 }
 
-// get reads an object. For a missing object, apierrors.IsNotFound(err) holds.
 func (e *Executor) get(ctx context.Context, key types.NamespacedName, into client.Object) error {
 	return call(ctx, "reading "+key.String(), func(ctx context.Context) error { return e.Client.Get(ctx, key, into) })
 }
@@ -165,7 +163,6 @@ func retryOnConflict(ctx context.Context, once func() error) error {
 	}, backoff.WithContext(backoff.WithMaxRetries(b, maxConflict), ctx))
 }
 
-// kind returns the owner's kind, or an error if scute cannot request a replacement from it.
 func (d *execution) kind() (ownerkind.Kind, error) {
 	kind, known := ownerkind.Named(d.facts.Owner.Kind)
 	if !known {
@@ -178,7 +175,6 @@ func (d *execution) ownerKey() types.NamespacedName {
 	return types.NamespacedName{Namespace: d.facts.Owner.Namespace, Name: d.facts.Owner.Name}
 }
 
-// owner returns nil if the owner is gone or another object has its name.
 func (d *execution) owner(ctx context.Context) (ownerkind.Owner, error) {
 	kind, err := d.kind()
 	if err != nil {

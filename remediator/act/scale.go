@@ -45,7 +45,6 @@ func (d *execution) scaleOwner(ctx context.Context) error {
 	})
 }
 
-// checkTopology returns an error if the Cluster's topology sets the owner's replicas.
 func (d *execution) checkTopology(ctx context.Context, o ownerkind.Owner) error {
 	if _, owned := o.GetLabels()[clusterv1.ClusterTopologyOwnedLabel]; !owned {
 		return nil
@@ -132,7 +131,6 @@ func (d *execution) checkAllKnown(ctx context.Context) error {
 	return nil
 }
 
-// listControlled lists the objects in the owner's cluster that one of the controllers controls.
 func (d *execution) listControlled(ctx context.Context, kind string, controllers []types.UID) ([]metav1.PartialObjectMetadata, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(clusterv1.GroupVersion.WithKind(kind))
@@ -145,7 +143,6 @@ func (d *execution) listControlled(ctx context.Context, kind string, controllers
 	}), err
 }
 
-// checkReplicas returns an error if another client has changed the replicas.
 func (d *execution) checkReplicas(has int32) error {
 	if has == d.Expect {
 		return nil

@@ -169,7 +169,6 @@ func (d *execution) stepObject(ctx context.Context, template *unstructured.Unstr
 	return filled, nil
 }
 
-// infrastructure matches a placeholder for a field of the infrastructure machine.
 var infrastructure = regexp.MustCompile(`\$\{infrastructure((?:\.[A-Za-z0-9_-]+)+)\}`)
 
 // placeholders returns the replacements of a template's placeholders. It reads the infrastructure

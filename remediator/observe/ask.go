@@ -23,7 +23,6 @@ const (
 	// reachTimeout bounds the probe of the workload cluster's API server.
 	reachTimeout  = 3 * time.Second
 	memberTimeout = 3 * time.Second
-	// secretTimeout bounds reading one Secret.
 	secretTimeout = 5 * time.Second
 )
 

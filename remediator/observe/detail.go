@@ -175,7 +175,6 @@ func failure(o *unstructured.Unstructured, when []v1alpha1.FieldValue) string {
 	return ""
 }
 
-// kindOfStep returns the kind of the object that a step creates, "" if its template has none.
 func kindOfStep(step v1alpha1.EscalationStep) (apiVersion, kind string) {
 	var template metav1.TypeMeta // the rest may be too large to decode, which the write reports
 	if kjson.UnmarshalCaseSensitivePreserveInts(step.Template.Raw, &template) != nil {

@@ -40,7 +40,7 @@ type answer struct {
 	list    []*etcd.Member // confirmed by a majority
 	stale   []*etcd.Member // stored by the member, if it has no majority
 	alarms  []*etcd.AlarmMember
-	// size is the size of the database, inUse the part in use, and quota its limit, all in bytes.
+	// size, inUse and quota are in bytes.
 	size, inUse, quota int64
 }
 

@@ -156,7 +156,6 @@ func (l *observation) owner(ctx context.Context) error {
 	return nil
 }
 
-// fillOwner sets the facts in the owner's object and in its topology entry.
 func (l *observation) fillOwner(o ownerkind.Owner) {
 	f := &l.facts.Owner
 	f.Found = true
@@ -172,7 +171,7 @@ func (l *observation) fillOwner(o ownerkind.Owner) {
 	}
 }
 
-// read gets the owner. It returns false if the owner is gone or another object has its name.
+// read returns false if the owner is gone or another object has its name.
 func (l *observation) read(ctx context.Context, o client.Object) (bool, error) {
 	get := func() error {
 		return l.observer.cache.Get(ctx, l.key(l.facts.Owner.Name), o, client.UnsafeDisableDeepCopy)
@@ -195,7 +194,6 @@ func (l *observation) read(ctx context.Context, o client.Object) (bool, error) {
 	return true, nil
 }
 
-// managed reports whether the Cluster's topology manages o.
 func (l *observation) managed(o client.Object) bool {
 	_, owned := o.GetLabels()[clusterv1.ClusterTopologyOwnedLabel]
 	return owned && l.clusterObject != nil && l.clusterObject.Spec.Topology.IsDefined()
@@ -211,7 +209,6 @@ func (l *observation) topology(entry string) {
 	c.UpgradePending = version != l.clusterObject.Spec.Topology.Version && version != step
 }
 
-// policy sets the facts of the policy that Select returns for the owner.
 func (l *observation) policy(ctx context.Context) error {
 	if l.clusterObject == nil {
 		return nil
@@ -342,7 +339,6 @@ func waitingSince(m *clusterv1.Machine) (drain, detach time.Time) {
 // nodeOf returns the name of a machine's Node. The workload cluster sets it, so it is made printable.
 func nodeOf(m *clusterv1.Machine) string { return object.Printable(m.Status.NodeRef.Name) }
 
-// domainOf returns the failure domain of a machine, or the one in which it will be created.
 func domainOf(m *clusterv1.Machine) string {
 	return cmp.Or(m.Status.FailureDomain, m.Spec.FailureDomain)
 }

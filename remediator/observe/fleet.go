@@ -19,7 +19,6 @@ import (
 )
 
 const (
-	// countTTL is how long a count of the fleet's machines is reused.
 	countTTL = 5 * time.Second
 	// countingShare limits counting to a 20th of the time, however many objects tenants create.
 	countingShare = 20
@@ -72,7 +71,6 @@ func (o *Observer) fleet(ctx context.Context) (fleet remediator.Fleet, label str
 	return fleet, label, nil
 }
 
-// limits returns the RepairLimits, empty if there is none.
 func (o *Observer) limits(ctx context.Context) (*v1alpha1.RepairLimits, error) {
 	limits := &v1alpha1.RepairLimits{}
 	if o.Limits == nil {
@@ -107,7 +105,6 @@ func Limits(l *v1alpha1.RepairLimits) remediator.FleetLimits {
 	}
 }
 
-// machines counts the machines that policies select by namespace, failure domain and policy.
 func (o *Observer) machines(ctx context.Context, label string) (*count, error) {
 	c := &o.census
 	last := c.last.Load()

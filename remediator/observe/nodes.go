@@ -22,15 +22,12 @@ import (
 
 const (
 	// nodesTTL is how long Nodes are reused, because an owner may be reconciled many times a second.
-	nodesTTL = 10 * time.Second
-	// nodeTimeout bounds reading one Node, nodesTimeout reading all Nodes of an owner.
+	nodesTTL                  = 10 * time.Second
 	nodeTimeout, nodesTimeout = 3 * time.Second, 10 * time.Second
 	maxParallelNodes          = 16
-	// maxListed bounds the conditions and the taints of a Node.
-	maxListed = 100
+	maxListed                 = 100
 )
 
-// nodesOf maps the UIDs of Machines to the facts of their Nodes.
 type nodesOf map[types.UID]*remediator.NodeFacts
 
 // nodes sets the facts of Nodes if the policy needs them. A failed read is a fact, not an error.
@@ -54,7 +51,6 @@ func (l *observation) nodes(ctx context.Context) error {
 	return nil
 }
 
-// readNodes reads the Nodes of all machines that have one and are not being deleted.
 func (o *Observer) readNodes(ctx context.Context, f *remediator.Facts) nodesOf {
 	ctx, cancel := context.WithTimeout(ctx, nodesTimeout)
 	defer cancel()

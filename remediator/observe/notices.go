@@ -15,10 +15,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// maxTextLength bounds the value of an annotation or taint that is stored.
 const maxTextLength = 256
 
-// notices returns the notices of a policy with their defaults.
 func notices(of []v1alpha1.RepairNotice) []remediator.Notice {
 	var list []remediator.Notice
 	for _, n := range of {
@@ -41,7 +39,6 @@ func keysOf(notices []remediator.Notice, on v1alpha1.NoticeType) []string {
 	return keys
 }
 
-// notices sets the annotations of Machines that the policy's notices name.
 func (l *observation) notices(context.Context) error {
 	for _, key := range keysOf(l.facts.Policy.Checks.Notices, v1alpha1.NoticeMachineAnnotation) {
 		for i, m := range l.found {

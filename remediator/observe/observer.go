@@ -102,7 +102,6 @@ func connect(ctx context.Context, config *rest.Config) (cache.Cache, client.Clie
 	return made, live, nil
 }
 
-// watchedKinds returns the kinds that the cache watches, with transforms that bound the memory for each object.
 func watchedKinds() map[client.Object]cache.ByObject {
 	kinds := map[client.Object]cache.ByObject{
 		&clusterv1.Machine{}:            {Transform: stripped(stripMachine)},

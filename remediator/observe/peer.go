@@ -77,7 +77,6 @@ func (d *dialer) queryPeer(ctx context.Context, peers []string, m *etcd.Member) 
 	return a
 }
 
-// decode sets a from the status of one member that etcdctl printed.
 func (a answer) decode(output []byte, m *etcd.Member) answer {
 	var said []struct{ Status *etcd.StatusResponse }
 	if err := json.Unmarshal(output, &said); err != nil || len(said) != 1 || said[0].Status == nil {

@@ -38,7 +38,6 @@ type scope struct {
 // scopes are sorted by the name of the policy. They are computed once for many clusters.
 type scopes []scope
 
-// scopesOf returns the scopes of the policies that are not being deleted.
 func scopesOf(policies []v1alpha1.RepairPolicy) scopes {
 	var list scopes
 	for i := range policies {

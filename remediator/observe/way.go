@@ -24,7 +24,7 @@ import (
 const (
 	// portDelay is how long a query waits for the port-forward before it also tries the client port.
 	portDelay = 500 * time.Millisecond
-	// portTimeout bounds a query on one address, because a firewall may drop the connection silently.
+	// portTimeout bounds a query on one address. It is the time lost if the connection is blocked.
 	portTimeout = time.Second
 	// maxAddresses bounds the addresses of a machine, and of a node, because several Machines may
 	// name the same node.
@@ -166,7 +166,6 @@ func (o *Observer) addresses(ctx context.Context, cluster types.NamespacedName) 
 	return clientPorts(list.Items), nil
 }
 
-// clientPorts returns up to maxAddresses client ports for each node.
 func clientPorts(machines []clusterv1.Machine) map[string][]string {
 	machines = slices.SortedFunc(slices.Values(machines), func(a, b clusterv1.Machine) int { return strings.Compare(a.Name, b.Name) })
 	of := make(map[string][]string)

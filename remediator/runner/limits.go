@@ -202,7 +202,6 @@ func (r *Runner) Fleet(seen remediator.Fleet) remediator.Fleet {
 // process dies after its passage, the next process does not have to pass again.
 const turnstile = "fleet"
 
-// admissions are records of the turnstile.
 type admissions struct {
 	seq    uint64
 	owners []remediator.Owner // named in the turnstile

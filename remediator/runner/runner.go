@@ -27,7 +27,6 @@ type Observer interface {
 	Probe(ctx context.Context, f *remediator.Facts) (*remediator.Facts, error)
 }
 
-// executor performs idempotent actions.
 type executor interface {
 	Perform(ctx context.Context, f *remediator.Facts, a remediator.Action) error
 }
@@ -147,7 +146,6 @@ func (r *Runner) turn(ctx context.Context, e *tracker, owner remediator.Owner) (
 	return turn{facts: f, slow: slow, failed: failed, unwatched: e.agg.Seq > opened && slices.ContainsFunc(actions, isUnwatched)}, nil
 }
 
-// isUnwatched reports whether the write changes an object that no watch covers.
 func isUnwatched(a remediator.Action) bool {
 	return slices.Contains([]remediator.ActionType{remediator.SetClonedFrom, remediator.CreateStepObject, remediator.DeleteStepObject}, a.Type)
 }

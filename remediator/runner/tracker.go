@@ -26,8 +26,7 @@ type tracker struct {
 	reach      object.ConditionStatus
 	etcd       *remediator.Etcd
 	answeredAt time.Time
-	// requests contains the times of probes, successful or not.
-	requests remediator.EtcdRequests
+	requests   remediator.EtcdRequests
 	// attempted is the deadline of the last defragmentation, which identifies it. attemptErr is its error.
 	attempted  time.Time
 	attemptErr string
@@ -56,10 +55,9 @@ type usage struct {
 	massFailure       bool                 // of the policy
 	massFailureEnded  time.Time            // when the policy's last one ended
 	massFailuresEnded map[string]time.Time // when each failure domain's last one ended
-	// defragmentingUntil is the deadline of a running defragmentation, zero for none.
+	// defragmentingUntil is a deadline, zero for none.
 	defragmentingUntil time.Time
-	// turnedAt is the time of the owner's last turn, zero before the first.
-	turnedAt time.Time
+	turnedAt           time.Time
 }
 
 // remembered returns the facts with the last response of the cluster, or nil if the cluster must be
@@ -216,7 +214,6 @@ func (r *Runner) forget(owner remediator.Owner) {
 	}
 }
 
-// counts reports whether a past start or mass failure still counts toward a limit or a cooldown.
 func (u *usage) counts(now time.Time) bool {
 	past := append(slices.Collect(maps.Values(u.massFailuresEnded)), u.massFailureEnded)
 	if n := len(u.started); n > 0 {
@@ -242,7 +239,6 @@ func (r *Runner) recordUsage(e *tracker, f *remediator.Facts) {
 	e.usage = now
 }
 
-// policyKey returns namespace/name of the policy that selects the owner, "" for none.
 func policyKey(f *remediator.Facts) string {
 	if f.Policy.Name == "" {
 		return ""
