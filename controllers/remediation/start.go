@@ -39,11 +39,10 @@ type Starter struct {
 	Config  *rest.Config
 	Guard   *guard.Guard
 	// CheckLease returns why workload clusters must not be changed now, or nil.
-	CheckLease func() error
-	Runner     *runner.Runner
-	Events     *EventSource
-	Reporter   *EventReporter
-	// Concurrency is the number of owners reconciled in parallel.
+	CheckLease  func() error
+	Runner      *runner.Runner
+	Events      *EventSource
+	Reporter    *EventReporter
 	Concurrency int
 	// Cached is called with the caches of scute's kinds.
 	Cached func(cache client.Reader, lists ...client.ObjectList)

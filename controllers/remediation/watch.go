@@ -172,8 +172,7 @@ type ownerReconciler struct {
 	runner   *runner.Runner
 }
 
-// setup registers the controller. kinds are the owner kinds that the API server serves. The caches
-// must be synced.
+// setup requires synced caches. kinds are the owner kinds that the API server serves.
 func (r *ownerReconciler) setup(mgr ctrl.Manager, feed *EventSource, kinds []ownerkind.Kind, concurrency int) error {
 	watched := r.observer.Cache()
 	b := builder.TypedControllerManagedBy[remediator.Owner](mgr).Named("remediation").

@@ -29,8 +29,7 @@ type Base struct {
 	Live     client.Reader
 	Recorder events.EventRecorder
 	Quota    supervise.Quota
-	// Changes are the IDs of the objects that have changed in the view.
-	Changes *Changes[string]
+	Changes  *Changes[string]
 }
 
 // Setup registers a reconciler for the kind of an object. The view must contain all commits that

@@ -31,7 +31,6 @@ const (
 	reconcilers      = 4
 )
 
-// domain is the part of package runner and its view that the controller uses.
 type domain interface {
 	resource.Objects[v1alpha1.WorkflowRunStatus]
 	Request(ctx context.Context, id, actor string, d *workflow.Definition) error

@@ -197,10 +197,9 @@ func exclusiveHolder(u *unstructured.Unstructured, held []Holder, mark Holder) (
 
 // Restore restores the earlier value of the switch and removes the holder's annotations in one
 // write. It keeps what other clients have changed since: a new pause stays, and a removed pause is
-// not set again. While the object has other holders, it only removes the annotation; the last
-// holder restores the value. Without the holder's annotation nothing changes, because this holder
-// never paused the object or has already restored it. For a root that a move is emptying, it
-// returns an error unless the holder is a move.
+// not set again. While other holders remain, it only removes the annotation. Without the holder's
+// annotation it changes nothing: the holder never paused the object, or has restored it. For a root
+// that a move is emptying, it returns an error unless the holder is a move.
 func (s Switch) Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Holder) error {
 	for {
 		u, err := c.Find(ctx, t, root.Ref)

@@ -110,11 +110,11 @@ func (l *line) recordDistrust(err error) {
 // classify returns whether an error of a call means that the member is unhealthy (False), or that
 // it could not be queried (Unknown).
 //
-//	no connection was accepted              Unknown: a dead kubelet cannot be distinguished from a dead node
-//	TLS failed in either direction          Unknown: the member's certificate is not of its CA, or it refuses ours
-//	no answer in time                       Unknown
-//	its client port fails in another way    Unknown: another machine may have the address
-//	the node accepts the connection, and nothing serves etcd's port, or etcd refuses: False
+//	no connection was accepted      Unknown: a dead kubelet cannot be distinguished from a dead node
+//	TLS failed in either direction  Unknown: its certificate is not of its CA, or it rejects ours
+//	no answer in time               Unknown
+//	its client port fails           Unknown: another machine may have the address
+//	any other error                 False: the node accepts connections, but etcd fails or is down
 func (l *line) classify(err error) (object.ConditionStatus, string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -189,17 +189,16 @@ func (r *Runner) Fleet(seen remediator.Fleet) remediator.Fleet {
 }
 
 // turnstile is the aggregate in which every start is recorded first, so that two processes that
-// both act as the leader do not exceed a limit together. The aggregate of an owner does not contain
-// the starts for other owners.
+// both act as the leader do not exceed a limit together. An owner's own aggregate lacks the starts
+// for other owners.
 //
-// A process first appends the name of the owner to the turnstile (a passage), and then appends the
-// start to the aggregate of the owner. If other processes have appended to the turnstile since its
-// last read, it counts the starts for the owners that they named, and decides again. The start for
-// the last named owner may not have been appended yet. So the process claims that owner: after the
-// claim, the start either is in the log or can no longer be appended. A process that passes the
-// turnstile has counted all earlier passages in this way. A passage is valid for any process that
-// starts something for the named owner, until another process appends to the turnstile. If a
-// process dies after its passage, the next process does not have to pass again.
+// A process appends the owner's name to the turnstile (a passage), and then the start to the
+// owner's aggregate. If other processes have appended passages since its last read, it counts the
+// starts for the owners they named, and decides again. The start for the last named owner may not
+// be appended yet. So the process claims that owner: after the claim, the start either is in the
+// log or can no longer be appended. A process that passes has thus counted all earlier passages. A
+// passage is valid for a start for its owner by any process, until another process appends to the
+// turnstile.
 const turnstile = "fleet"
 
 type admissions struct {
