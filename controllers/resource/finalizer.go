@@ -8,9 +8,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
-// AddFinalizer adds a finalizer. set is false if the object already has it or is gone. It fails if
-// another client has written the object since it was read, because all writers share one list of
-// finalizers.
+// AddFinalizer adds a finalizer. set is false if the object already has it. It ignores an object
+// that is gone. It fails if another client has written the object since it was read, because all
+// writers share one list of finalizers.
 func AddFinalizer(ctx context.Context, c client.Client, o client.Object, finalizer string) (set bool, err error) {
 	return changeFinalizers(ctx, c, o, finalizer, controllerutil.AddFinalizer)
 }

@@ -181,7 +181,7 @@ func (r *Reconciler) begin(ctx context.Context, w *v1alpha1.WorkflowRun, id stri
 		return r.publishWaiting(ctx, w, "suspended before it started", "set spec.suspend to false")
 	}
 	err = r.Runs.Request(ctx, id, actor(w), definition)
-	if err != nil && !errors.Is(err, runner.ErrDifferentDefinition) { // the log contains the run with another definition, and the view soon will
+	if err != nil && !errors.Is(err, runner.ErrDifferentDefinition) { // then the log has the run, and the view soon will
 		return resource.RequestError(err, func(message, next string) error { return r.publishWaiting(ctx, w, message, next) })
 	}
 	r.warn(w, problems)

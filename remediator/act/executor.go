@@ -175,6 +175,7 @@ func (d *execution) ownerKey() types.NamespacedName {
 	return types.NamespacedName{Namespace: d.facts.Owner.Namespace, Name: d.facts.Owner.Name}
 }
 
+// owner returns nil without an error if the owner is gone or another object has its name.
 func (d *execution) owner(ctx context.Context) (ownerkind.Owner, error) {
 	kind, err := d.kind()
 	if err != nil {

@@ -23,7 +23,7 @@ func UsesScute(c *clusterv1.MachineHealthCheck) bool {
 }
 
 // RemediatesDirectly reports whether a MachineHealthCheck remediates machines of a cluster without
-// scute. A MachineHealthCheck that is paused or whose limit is 0 only reports.
+// scute. A paused MachineHealthCheck does nothing, and one whose limit is 0 only reports.
 func RemediatesDirectly(c *clusterv1.MachineHealthCheck, cluster string) bool {
 	trigger := c.Spec.Remediation.TriggerIf
 	never := trigger.UnhealthyInRange == "" && trigger.UnhealthyLessThanOrEqualTo != nil && trigger.UnhealthyLessThanOrEqualTo.IntValue() == 0 &&

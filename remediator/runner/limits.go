@@ -38,9 +38,9 @@ func (r *Runner) withOthers(self *tracker, f *remediator.Facts) *remediator.Fact
 }
 
 // queuedBefore returns the owner whose etcd is being defragmented and its deadline, or else an
-// owner that has waited longer than self. The fleet defragments one member at a time, because each
-// occupies a concurrent reconciliation. The queue prevents an owner whose defragmentations keep
-// failing from blocking others. The caller holds the lock.
+// owner that has waited longer than self and had a turn within queueTTL. The fleet defragments one
+// member at a time, because each occupies a concurrent reconciliation. The queue prevents an owner
+// whose defragmentations keep failing from blocking others. The caller holds the lock.
 func (r *Runner) queuedBefore(self *tracker, now time.Time) (owner string, until time.Time) {
 	for id, e := range r.owners {
 		switch {
