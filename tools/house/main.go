@@ -26,7 +26,9 @@ type house struct {
 	lines    map[string]int             // production lines by package
 	exported map[string]map[string]bool // names by package
 	used     map[string]map[string]bool // names by package, by others
-	imports  map[string]map[string]bool
+	// mentioned are the names by package that an exported signature or field contains.
+	mentioned map[string]map[string]bool
+	imports   map[string]map[string]bool
 }
 
 func main() {
@@ -35,7 +37,7 @@ func main() {
 		os.Exit(2)
 	}
 	h := &house{
-		root: os.Args[1], lines: make(map[string]int), exported: make(map[string]map[string]bool),
+		root: os.Args[1], lines: make(map[string]int), exported: make(map[string]map[string]bool), mentioned: make(map[string]map[string]bool),
 		used: make(map[string]map[string]bool), imports: make(map[string]map[string]bool),
 	}
 	if err := h.read(); err != nil {
@@ -87,6 +89,7 @@ func (h *house) file(file, rel string) error {
 		}
 		for _, decl := range parsed.Decls {
 			h.declares(pkg, decl)
+			h.mentions(pkg, decl)
 		}
 	}
 	h.uses(pkg, parsed, production)
@@ -108,6 +111,42 @@ func (h *house) declares(pkg string, decl ast.Decl) {
 			case *ast.ValueSpec:
 				add(h.exported, pkg, s.Names...)
 			}
+		}
+	}
+}
+
+// mentions notes the types in the signature of an exported function and in the exported fields of a struct: another
+// package can have their values without their names.
+func (h *house) mentions(pkg string, decl ast.Decl) {
+	types := func(n ast.Node) {
+		ast.Inspect(n, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.SelectorExpr: // a type of another package
+				return false
+			case *ast.Ident:
+				add(h.mentioned, pkg, n)
+			}
+			return true
+		})
+	}
+	switch d := decl.(type) {
+	case *ast.FuncDecl:
+		if d.Name.IsExported() {
+			types(d.Type)
+		}
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			s, ok := spec.(*ast.TypeSpec)
+			if !ok || !s.Name.IsExported() {
+				continue
+			}
+			ast.Inspect(s.Type, func(n ast.Node) bool {
+				f, ok := n.(*ast.Field)
+				if ok && (len(f.Names) == 0 || f.Names[0].IsExported()) {
+					types(f.Type)
+				}
+				return !ok
+			})
 		}
 	}
 }
@@ -171,12 +210,15 @@ func (h *house) print() error {
 	for _, room := range slices.SortedFunc(maps.Keys(rooms), func(a, b string) int { return cmp.Compare(rooms[b], rooms[a]) }) {
 		fmt.Printf("%7d  %s\n", rooms[room], room)
 	}
-	exported, idle := 0, 0
+	exported, idle, hidden := 0, 0, 0
 	for pkg, names := range h.exported {
 		for name := range names {
 			exported++
 			if !h.used[pkg][name] && !strings.HasPrefix(pkg, "api/") {
 				idle++
+				if h.mentioned[pkg][name] {
+					hidden++
+				}
 			}
 		}
 	}
@@ -189,8 +231,8 @@ func (h *house) print() error {
 		}
 	}
 	slices.Sort(up)
-	fmt.Printf("%7d  lines in %d packages\n%7d  exported names, %d of them (%.1f %%) without a user in another package\n%7d  imports of a higher floor\n",
-		total, len(h.lines), exported, idle, 100*float64(idle)/float64(max(exported, 1)), len(up))
+	fmt.Printf("%7d  lines in %d packages\n%7d  exported names, %d of them (%.1f %%) not named in another package, %d of these in an exported signature\n%7d  imports of a higher floor\n",
+		total, len(h.lines), exported, idle, 100*float64(idle)/float64(max(exported, 1)), hidden, len(up))
 	for _, arrow := range up {
 		fmt.Println("        ", arrow)
 	}
