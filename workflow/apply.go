@@ -206,8 +206,7 @@ func (s *State) setHandler(name, task string, running bool) {
 }
 
 func (s *State) applyTask(e Event, at time.Time) {
-	name := taskOf(e)
-	i, ok := s.index(name)
+	i, ok := s.index(e.task())
 	if !ok {
 		return
 	}
@@ -362,12 +361,4 @@ func (s *State) applyDecided(i int, e Decided, at time.Time) {
 		s.stepUndone(i, "")
 	case ActRollback, ActAbort, ActAbandon: // the next event has the effect
 	}
-}
-
-// taskOf returns "" for an event about the run.
-func taskOf(e Event) string {
-	if e, ok := e.(interface{ task() string }); ok {
-		return e.task()
-	}
-	return ""
 }

@@ -2,7 +2,6 @@ package workflow
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"scute.dev/api/v1alpha1"
@@ -52,7 +51,7 @@ func Decide(s *State, in Input, now time.Time) ([]Event, error) {
 		}
 	case VerifyDone:
 		if s.verify && s.lost.n == 0 {
-			return []Event{s.verifiedEvent(s.stillGone(in.Gone))}, nil
+			return []Event{s.verifiedEvent(in.Gone)}, nil
 		}
 	default:
 		return s.command(in, now)
@@ -60,25 +59,16 @@ func Decide(s *State, in Input, now time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// stillGone drops tasks that no longer count as succeeded, and duplicates.
-func (s *State) stillGone(list []Gone) []Gone {
-	var gone []Gone
-	for _, g := range list {
-		i, ok := s.index(g.Task)
-		if ok && s.tasks[i].phase == taskSucceeded && !slices.ContainsFunc(gone, func(o Gone) bool { return o.Task == g.Task }) {
-			gone = append(gone, g)
-		}
-	}
-	return gone
-}
-
+// verifiedEvent drops tasks that no longer count as succeeded, and duplicates.
 func (s *State) verifiedEvent(gone []Gone) Event {
+	var e Verified
 	again := make(map[int]bool, len(gone))
 	for _, g := range gone {
-		i, _ := s.index(g.Task)
-		again[i] = true
+		if i, ok := s.index(g.Task); ok && s.tasks[i].phase == taskSucceeded && !again[i] {
+			again[i] = true
+			e.Gone = append(e.Gone, g)
+		}
 	}
-	e := Verified{Gone: gone}
 	for _, i := range s.neededHolds(again) {
 		e.Rerun = append(e.Rerun, s.def[i].Name)
 	}

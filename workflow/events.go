@@ -8,7 +8,10 @@ import (
 )
 
 // Event is an event of a run.
-type Event interface{ event() }
+type Event interface {
+	// task returns the task that the event is about; "" for an event about the run.
+	task() string
+}
 
 // Cause classifies a failure.
 type Cause string
@@ -283,36 +286,19 @@ type (
 	}
 )
 
-func (Defined) event()           {}
-func (Started) event()           {}
-func (Claimed) event()           {}
-func (Stranded) event()          {}
-func (Paused) event()            {}
-func (Resumed) event()           {}
-func (Verified) event()          {}
-func (Aborted) event()           {}
-func (RollbackStarted) event()   {}
-func (Ended) event()             {}
-func (Migrated) event()          {}
-func (TaskStarted) event()       {}
-func (UndoRecorded) event()      {}
-func (Progressed) event()        {}
-func (AttemptFailed) event()     {}
-func (StepSucceeded) event()     {}
-func (TaskSucceeded) event()     {}
-func (TaskFailed) event()        {}
-func (TaskPaused) event()        {}
-func (TaskSkipped) event()       {}
-func (TaskInterrupted) event()   {}
-func (EdgeExpired) event()       {}
-func (TaskReleased) event()      {}
-func (Decided) event()           {}
-func (UndoStarted) event()       {}
-func (UndoAttemptFailed) event() {}
-func (Undone) event()            {}
-func (UndoFailed) event()        {}
-func (HandlerStarted) event()    {}
-func (HandlerEnded) event()      {}
+func (Defined) task() string         { return "" }
+func (Started) task() string         { return "" }
+func (Claimed) task() string         { return "" }
+func (Stranded) task() string        { return "" }
+func (Paused) task() string          { return "" }
+func (Resumed) task() string         { return "" }
+func (Verified) task() string        { return "" }
+func (Aborted) task() string         { return "" }
+func (RollbackStarted) task() string { return "" }
+func (Ended) task() string           { return "" }
+func (Migrated) task() string        { return "" }
+func (HandlerStarted) task() string  { return "" }
+func (HandlerEnded) task() string    { return "" }
 
 func (e TaskStarted) task() string       { return e.Task }
 func (e UndoRecorded) task() string      { return e.Task }

@@ -52,7 +52,6 @@ type (
 	// UndoErrored means that an attempt to undo a step failed.
 	UndoErrored struct {
 		Task, Step string
-		Attempt    int
 		Message    string
 		Final      bool
 	}

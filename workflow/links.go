@@ -32,7 +32,7 @@ func keys(of ...aggregate.Key) []aggregate.Key { return of }
 // Links returns the links of e to other events of the run; s is the state before e. An operator's
 // request has no cause, nor has the claim of a run that another process had claimed before.
 func Links(s *State, e Event) aggregate.Links {
-	task := func(what string) aggregate.Key { return aggregate.Key{Kind: what, Name: taskOf(e)} }
+	task := func(what string) aggregate.Key { return aggregate.Key{Kind: what, Name: e.task()} }
 	switch e := e.(type) {
 	case TaskStarted:
 		return aggregate.Links{Keys: keys(task(linkAttempt)), CauseKeys: s.linksOfStart(e.Task)}

@@ -206,7 +206,7 @@ func (o *oracle) check(e Event) (wrong string) {
 }
 
 func (o *oracle) record(e Event) (wrong string) {
-	i := o.at[taskOf(e)]
+	i := o.at[e.task()]
 	switch e := e.(type) {
 	case TaskStarted:
 		step := o.step(e.Task, e.Step)

@@ -191,7 +191,7 @@ func (p *player) store(events ...Event) {
 		p.state.Apply(e, p.now)
 		p.twin.Apply(again, p.now)
 		if wrong := p.oracle.check(e); wrong != "" {
-			p.fail("%s: %s", taskOf(e), wrong)
+			p.fail("%s: %s", e.task(), wrong)
 		}
 		p.checkReplay()
 		if p.state.IsDefined() {
@@ -366,7 +366,7 @@ func (p *player) finish(id EffectID) {
 		if dice < 6 {
 			p.send(UndoDone{Task: id.Task, Step: id.Step})
 		} else {
-			p.send(UndoErrored{Task: id.Task, Step: id.Step, Attempt: id.Attempt, Message: "stuck", Final: dice > 7})
+			p.send(UndoErrored{Task: id.Task, Step: id.Step, Message: "stuck", Final: dice > 7})
 		}
 	case EffectHandle:
 		p.send(HandlerDone{Handler: id.Step, Task: id.Task, Error: "it does not help"})

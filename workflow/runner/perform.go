@@ -318,7 +318,7 @@ func (p *performance) reportResult(ctx context.Context, err error) {
 	case e.Kind == workflow.EffectUndo && err == nil:
 		out.in = workflow.UndoDone{Task: e.Task, Step: e.Step}
 	case e.Kind == workflow.EffectUndo:
-		out.in = workflow.UndoErrored{Task: e.Task, Step: e.Step, Attempt: e.Attempt, Message: message, Final: task.IsFinal(err)}
+		out.in = workflow.UndoErrored{Task: e.Task, Step: e.Step, Message: message, Final: task.IsFinal(err)}
 	case err == nil:
 		out.in = workflow.ActDone{Task: e.Task, Step: e.Step, Attempt: e.Attempt, Output: p.output}
 	case errors.As(err, &asks):
