@@ -200,7 +200,7 @@ func requestSpec(abort, hold bool, until time.Time, why string) string {
 	const longest = 512 // of a reason
 	spec := v1alpha1.SurgeRemediationSpec{Abort: abort}
 	if hold {
-		spec.Hold = &v1alpha1.RemediationHold{Until: metaTime(until), Reason: strings.ToValidUTF8(why[:min(len(why), longest)], "")}
+		spec.Hold = &v1alpha1.RemediationHold{Until: v1alpha1.StatusTime(until), Reason: strings.ToValidUTF8(why[:min(len(why), longest)], "")}
 	}
 	if !spec.Abort && spec.Hold == nil {
 		return ""

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -62,7 +61,7 @@ func Status(s *State, uid types.UID) (out v1alpha1.SurgeRemediationStatus, ok bo
 	if out.FinishedAt == nil {
 		out.Aborted = u.Aborted
 		if u.Held {
-			out.Hold = &v1alpha1.RemediationHold{Until: metaTime(u.HoldUntil), Reason: u.HoldReason}
+			out.Hold = &v1alpha1.RemediationHold{Until: v1alpha1.StatusTime(u.HoldUntil), Reason: u.HoldReason}
 		}
 	}
 	out.RemediationID = s.Owner.Remediation(machine)
@@ -81,7 +80,7 @@ func (s *State) lastEnd(uid types.UID) *pastRemediation {
 
 func (s *State) machineStatus(u *UnhealthyMachine) v1alpha1.SurgeRemediationStatus {
 	out := v1alpha1.SurgeRemediationStatus{
-		Phase: v1alpha1.RemediationMarked, Reason: u.Mark.Reason, Attempts: u.Attempts, MarkedAt: metaTime(u.MarkedAt),
+		Phase: v1alpha1.RemediationMarked, Reason: u.Mark.Reason, Attempts: u.Attempts, MarkedAt: v1alpha1.StatusTime(u.MarkedAt),
 		Message: u.Mark.Reason + "; the timeout of the check has not passed", Policy: u.Evidence.PolicyName,
 	}
 	switch {
@@ -130,7 +129,7 @@ func (d Decision) Words() string {
 
 func (s *State) activeStatus(a *Active, u *UnhealthyMachine) v1alpha1.SurgeRemediationStatus {
 	out := v1alpha1.SurgeRemediationStatus{
-		Replacement: a.Replacement.Name, StartedAt: metaTime(a.StartedAt), Attempts: a.Request.Attempt, MarkedAt: metaTime(u.MarkedAt),
+		Replacement: a.Replacement.Name, StartedAt: v1alpha1.StatusTime(a.StartedAt), Attempts: a.Request.Attempt, MarkedAt: v1alpha1.StatusTime(u.MarkedAt),
 		Decision: Decision{Verdict: a.Request.Method, Relaxed: a.Request.Relaxed}.Words(),
 		Reason:   u.Mark.Reason, Quorum: quorumStatus(u.Evidence), Policy: u.Evidence.PolicyName,
 	}
@@ -186,7 +185,7 @@ func (a *Active) newNames() string {
 func endedStatus(e *pastRemediation) v1alpha1.SurgeRemediationStatus {
 	out := v1alpha1.SurgeRemediationStatus{
 		Reason: e.Reason, Replacement: e.Replacement.Name, Attempts: e.Attempts, Policy: e.Evidence.PolicyName, Quorum: quorumStatus(e.Evidence),
-		Decision: e.Decision.Words(), MarkedAt: metaTime(e.MarkedAt), StartedAt: metaTime(e.StartedAt), FinishedAt: metaTime(e.EndedAt),
+		Decision: e.Decision.Words(), MarkedAt: v1alpha1.StatusTime(e.MarkedAt), StartedAt: v1alpha1.StatusTime(e.StartedAt), FinishedAt: v1alpha1.StatusTime(e.EndedAt),
 	}
 	switch {
 	case e.Outcome == EndSucceeded:
@@ -208,13 +207,6 @@ func quorumStatus(seen Evidence) *v1alpha1.QuorumStatus {
 	}
 	q := Quorum{Voters: seen.Voters, Answering: seen.Voters - len(seen.Silent)}
 	return &v1alpha1.QuorumStatus{Voters: q.Voters, Responding: q.Answering, Tolerates: q.Tolerance(), External: seen.External, Leader: seen.Leader, Learners: seen.Joining}
-}
-
-func metaTime(t time.Time) *metav1.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &metav1.Time{Time: t}
 }
 
 // History returns the ended remediations that started under a policy, the newest first. It omits

@@ -52,6 +52,14 @@ func First(names []string) string {
 	return strings.Join(More(slices.Clone(names[:min(len(names), most)]), len(names)), ", ")
 }
 
+// Truncate cuts a text to about limit bytes.
+func Truncate(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit], "") + "..."
+}
+
 // Count returns a number with its noun: "1 machine", "3 machines". many is a plural that is not formed with an s.
 func Count[N int | uint64](n N, noun string, many ...string) string {
 	switch {

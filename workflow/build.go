@@ -345,18 +345,13 @@ func (b *builder) retry(task, field string, r *v1alpha1.Retry) Retry {
 	if r == nil || r.Max == 0 && !r.Recreate {
 		return Retry{}
 	}
+	delay := Duration(time.Second)
+	if r.Delay != nil {
+		delay = duration(r.Delay)
+	}
 	out := Retry{
-		Max: r.Max, Factor: r.Factor, Recreate: r.Recreate,
-		Delay: duration(r.Delay), MaxDelay: duration(r.MaxDelay),
-	}
-	if r.Delay == nil {
-		out.Delay = Duration(time.Second)
-	}
-	if out.Factor == 0 {
-		out.Factor = 2
-	}
-	if out.MaxDelay == 0 {
-		out.MaxDelay = max(Duration(time.Minute), out.Delay)
+		Max: r.Max, Factor: cmp.Or(r.Factor, 2), Recreate: r.Recreate,
+		Delay: delay, MaxDelay: cmp.Or(duration(r.MaxDelay), max(Duration(time.Minute), delay)),
 	}
 	if out.MaxDelay < out.Delay {
 		b.addError(task, field+".maxDelay", "it is shorter than delay", "raise it, or lower delay")

@@ -85,7 +85,8 @@ func (s *State) resume(in ResumeRun, now time.Time) ([]Event, error) {
 			since = s.lastAt
 		}
 	case CurrentPhase(s) == v1alpha1.RunPaused:
-		return nil, fmt.Errorf("%s waits for an operator: %s", view.First(s.waitingTasks()), s.decisionAdvice())
+		_, advice := s.question()
+		return nil, fmt.Errorf("%s waits for an operator: %s", view.First(s.waitingTasks()), advice)
 	default:
 		return nil, nil // it is already running
 	}
@@ -111,20 +112,13 @@ func (s *State) resume(in ResumeRun, now time.Time) ([]Event, error) {
 func (s *State) rerun() []int {
 	again := make(map[int]bool)
 	for i := range s.tasks {
-		t := &s.tasks[i]
-		if t.removed {
-			continue
-		}
-		switch t.phase {
-		case taskFailed:
-			again[i] = t.verdict == v1alpha1.VerdictBlocking
-		case taskInterrupted:
+		switch t := &s.tasks[i]; {
+		case t.removed:
+		case t.phase == taskInterrupted, t.phase == taskFailed && t.verdict == v1alpha1.VerdictBlocking,
+			t.phase == taskSucceeded && (s.def[i].Always || s.holdReleased(i)):
 			again[i] = true
-		case taskSucceeded:
-			again[i] = s.def[i].Always || s.holdReleased(i)
 		}
 	}
-	maps.DeleteFunc(again, func(_ int, yes bool) bool { return !yes })
 	return slices.Sorted(slices.Values(slices.Concat(slices.Collect(maps.Keys(again)), s.neededHolds(again))))
 }
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/view"
@@ -25,17 +24,17 @@ const (
 // Status returns the status of the run, with at most maxStatusTasks of its tasks.
 func Status(s *State) v1alpha1.WorkflowRunStatus {
 	out := v1alpha1.WorkflowRunStatus{
-		Phase: CurrentPhase(s), StartedAt: statusTime(s.startedAt), Deadline: statusTime(s.deadline), Counts: s.counts(),
+		Phase: CurrentPhase(s), StartedAt: v1alpha1.StatusTime(s.startedAt), Deadline: v1alpha1.StatusTime(s.deadline), Counts: s.counts(),
 	}
 	if s.Finished() {
-		out.FinishedAt = statusTime(s.endedAt)
+		out.FinishedAt = v1alpha1.StatusTime(s.endedAt)
 	}
 	out.Message, out.Next = Explain(s)
-	out.Message, out.Next = truncate(out.Message), truncate(out.Next)
+	out.Message, out.Next = view.Truncate(out.Message, maxStatusMessage), view.Truncate(out.Next, maxStatusMessage)
 	out.Progress = fmt.Sprintf("%d/%d", out.Counts.Succeeded, out.Counts.Tasks)
 	for _, i := range s.importantTasks(maxStatusTasks) {
 		t := s.TaskStatus(i)
-		t.Message = truncate(t.Message)
+		t.Message = view.Truncate(t.Message, maxStatusMessage)
 		if t.Output != nil && (len(t.Output.Raw) > maxStatusOutput || !isReadable(t.Output.Raw)) {
 			t.Output = nil
 		}
@@ -56,7 +55,7 @@ func (s *State) TaskStatus(i int) v1alpha1.TaskStatus {
 	t := &s.tasks[i]
 	out := v1alpha1.TaskStatus{
 		Name: s.def[i].Name, Kind: s.def[i].Kind(), Phase: s.taskPhase(i), Verdict: t.verdict, Attempts: t.attempts,
-		StartedAt: statusTime(t.startedAt), FinishedAt: statusTime(t.endedAt), Message: t.message,
+		StartedAt: v1alpha1.StatusTime(t.startedAt), FinishedAt: v1alpha1.StatusTime(t.endedAt), Message: t.message,
 	}
 	if !s.Finished() && (t.undo == undoFailed || t.awaitsDecision() && !s.isRollingBack()) {
 		out.Question = t.questions
@@ -139,12 +138,14 @@ func Explain(s *State) (message, next string) {
 		}
 		return s.progress(), ""
 	case v1alpha1.RunPartiallyPaused:
-		return s.progress() + s.pausedText(), s.decisionAdvice()
+		text, advice := s.question()
+		return s.progress() + text, advice
 	case v1alpha1.RunPaused:
 		if s.paused {
 			return "paused by an operator" + colon(s.pausedReason), "resume the run"
 		}
-		return "waiting for an operator" + s.pausedText(), s.decisionAdvice()
+		text, advice := s.question()
+		return "waiting for an operator" + text, advice
 	case v1alpha1.RunAborted:
 		return s.ended.Message, "fix the cause, then resume the run: finished tasks are skipped"
 	case v1alpha1.RunRollingBack:
@@ -204,37 +205,29 @@ func (s *State) undoFailureText() string {
 	return ""
 }
 
-func (s *State) pausedText() string {
+// question returns what the first paused task waits for, and what an operator can do.
+func (s *State) question() (text, advice string) {
 	for i := range s.tasks {
-		if t := &s.tasks[i]; t.phase == taskPaused {
-			more := ""
-			if n := s.phaseCounts[taskPaused] - 1; n > 0 {
-				more = fmt.Sprintf(" (and %d more)", n)
-			}
-			return ": " + s.def[i].Name + colon(t.message) + more
-		}
-	}
-	return ""
-}
-
-func (s *State) decisionAdvice() string {
-	for i := range s.tasks {
-		t := &s.tasks[i]
+		t, name := &s.tasks[i], s.def[i].Name
 		if t.phase != taskPaused {
 			continue
 		}
+		text = ": " + name + colon(t.message)
+		if more := s.phaseCounts[taskPaused] - 1; more > 0 {
+			text += fmt.Sprintf(" (and %d more)", more)
+		}
 		if t.pauseReason == ReasonHeld {
-			return "release " + s.def[i].Name + ": resume the run with --task " + s.def[i].Name
+			return text, "release " + name + ": resume the run with --task " + name
 		}
-		until := ""
-		if !t.expiresAt.IsZero() {
-			until = ", until " + t.expiresAt.UTC().Format(time.RFC3339)
-		}
-		actions := s.Actions(s.def[i].Name)
+		actions := s.Actions(name)
 		last := len(actions) - 1
-		return "decide about " + s.def[i].Name + ": " + strings.Join(actions[:last], ", ") + " or " + actions[last] + until
+		advice = "decide about " + name + ": " + strings.Join(actions[:last], ", ") + " or " + actions[last]
+		if !t.expiresAt.IsZero() {
+			advice += ", until " + t.expiresAt.UTC().Format(time.RFC3339)
+		}
+		return text, advice
 	}
-	return "resume the run"
+	return "", "resume the run"
 }
 
 // Actions returns the possible decisions about a task that waits for one. A task that an operator
@@ -265,20 +258,6 @@ func colon(s string) string {
 		return ""
 	}
 	return ": " + s
-}
-
-func statusTime(t time.Time) *metav1.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &metav1.Time{Time: t}
-}
-
-func truncate(s string) string {
-	if len(s) <= maxStatusMessage {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxStatusMessage], "") + "..."
 }
 
 // Summary contains the facts about a run that are available in constant time.

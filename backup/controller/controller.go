@@ -14,6 +14,7 @@ import (
 	"scute.dev/backup/schedule"
 	"scute.dev/controllers/resource"
 	"scute.dev/internal/supervise"
+	"scute.dev/view"
 )
 
 // Schedules is the part of package backup/runner that the controller uses.
@@ -89,7 +90,7 @@ func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, b *v1alpha1.
 }
 
 func (r *Reconciler) isRecorded(b *v1alpha1.BackupSchedule, id string) (asked string, isRecorded bool) {
-	asked = resource.Truncate(b.Annotations[v1alpha1.AnnotationBackUpNow], maxRequestLength)
+	asked = view.Truncate(b.Annotations[v1alpha1.AnnotationBackUpNow], maxRequestLength)
 	r.Schedules.ReadState(id, func(s *schedule.State) {
 		isRecorded = s != nil && s.Spec.Generation == b.Generation && (asked == "" || s.LastRequest == asked)
 	})

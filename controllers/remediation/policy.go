@@ -301,7 +301,7 @@ const maxReasonLength = 512
 func (r *policyReconciler) history(p *v1alpha1.RepairPolicy) []v1alpha1.PastRemediation {
 	list := r.view.History(p.Namespace, p.Name, v1alpha1.MostPastRemediations)
 	for i := range list {
-		list[i].Reason, list[i].Message = resource.Truncate(list[i].Reason, maxReasonLength), resource.Truncate(list[i].Message, maxReasonLength)
+		list[i].Reason, list[i].Message = view.Truncate(list[i].Reason, maxReasonLength), view.Truncate(list[i].Message, maxReasonLength)
 	}
 	return list
 }
@@ -310,7 +310,7 @@ func (r *policyReconciler) etcd(s *scope) []v1alpha1.EtcdProblem {
 	var alarms, others []v1alpha1.EtcdProblem
 	for i := range s.planes {
 		for _, e := range r.view.Etcd(s.planes[i].owner.Owner().ID()) {
-			e.Message = resource.Truncate(e.Message, maxReasonLength)
+			e.Message = view.Truncate(e.Message, maxReasonLength)
 			if e.Problem.Alarm() {
 				alarms = append(alarms, e)
 			} else {

@@ -3,13 +3,13 @@ package resource
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/internal/supervise"
+	"scute.dev/view"
 )
 
 // Value is the status and the message of one condition.
@@ -82,15 +82,7 @@ func Ignored(old []metav1.Condition, generation int64, wrong *v1alpha1.Unreadabl
 }
 
 // TruncateNote cuts the note of an event to the API's limit of 1 KiB.
-func TruncateNote(s string) string { return Truncate(s, 1000) }
+func TruncateNote(s string) string { return view.Truncate(s, 1000) }
 
 // TruncateMessage cuts a message far below the limits of an object and of a condition's message.
-func TruncateMessage(s string) string { return Truncate(s, 16<<10) }
-
-// Truncate cuts a text to about limit bytes.
-func Truncate(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit], "") + "..."
-}
+func TruncateMessage(s string) string { return view.Truncate(s, 16<<10) }

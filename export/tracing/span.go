@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"scute.dev/eventlog"
+	"scute.dev/view"
 )
 
 // maxText bounds the bytes of a message, so that a batch of spans fits into a request.
@@ -50,7 +51,7 @@ type Span struct {
 
 func (s *Span) set(key attribute.Key, text string) {
 	if text != "" {
-		s.Attributes = append(s.Attributes, key.String(truncate(text)))
+		s.Attributes = append(s.Attributes, key.String(view.Truncate(text, maxText)))
 	}
 }
 
@@ -62,13 +63,6 @@ func (s *Span) Size() int {
 		size += each + len(a.Key) + len(a.Value.AsString())
 	}
 	return size
-}
-
-func truncate(text string) string {
-	if len(text) <= maxText {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxText], "") + "..."
 }
 
 // TraceID returns the ID of the trace of a run or a move. With the UID of a machine as part, it

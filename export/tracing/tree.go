@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"go.opentelemetry.io/otel/trace"
+
+	"scute.dev/view"
 )
 
 // tree contains the open spans of one trace, by names that the domain chooses.
@@ -57,7 +59,7 @@ func (t *tree) end(name string, o outcome, ev *stored) {
 	if s.End.Before(s.Start) { // recorded by processes on machines with different clocks
 		s.End = s.Start
 	}
-	s.Failed, s.Message = o.failed, truncate(o.message)
+	s.Failed, s.Message = o.failed, view.Truncate(o.message, maxText)
 	s.set(attributeResult, o.result)
 	s.set(attributeCause, o.cause)
 	s.set(attributeEndActor, ev.Actor)
