@@ -277,15 +277,15 @@ func (p *ManifestProvider) applyManifests(c *provider.Context, field string, m *
 	return err
 }
 
-func (p *ManifestProvider) loadObjects(c *provider.Context, field string, m *Manifests) (loadObjects []*unstructured.Unstructured, err error) {
+func (p *ManifestProvider) loadObjects(c *provider.Context, field string, m *Manifests) (objects []*unstructured.Unstructured, err error) {
 	for i := range m.Manifests {
 		some, err := load(c, fmt.Sprintf("%s.manifests[%d]", field, i), &m.Manifests[i], variables(p.cluster))
 		if err != nil {
 			return nil, err
 		}
-		loadObjects = append(loadObjects, some...)
+		objects = append(objects, some...)
 	}
-	return loadObjects, nil
+	return objects, nil
 }
 
 func providersWith(given json.RawMessage, on access.ClusterRef, upgrade bool) (json.RawMessage, error) {

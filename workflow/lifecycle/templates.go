@@ -14,6 +14,7 @@ import (
 	"scute.dev/kube/document"
 	"scute.dev/workflow"
 	"scute.dev/workflow/lifecycle/provider"
+	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
 
@@ -140,13 +141,7 @@ func render(text []byte, values map[string]string) ([]*unstructured.Unstructured
 }
 
 func (s *Source) check(field string, local bool, values map[string]string) []workflow.Problem {
-	given := 0
-	for _, set := range []bool{s.Inline != "", s.File != "", s.ConfigMapRef != nil, s.SecretRef != nil} {
-		if set {
-			given++
-		}
-	}
-	if given != 1 {
+	if task.CountSet(s.Inline != "", s.File != "", s.ConfigMapRef != nil, s.SecretRef != nil) != 1 {
 		return []workflow.Problem{{
 			Field: field, Message: "the template must have exactly one source",
 			Remedy: "set one of inline, file, configMapRef and secretRef",

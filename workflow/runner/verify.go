@@ -49,14 +49,11 @@ const verifyTimeout = 2 * time.Minute
 
 // verify returns the tasks whose results are gone. A step whose verification fails counts as valid.
 func verify(ctx context.Context, list []verification) []workflow.Gone {
-	look := func(v verification) (string, error) {
-		ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
-		defer cancel()
-		return v.kind.Verify(ctx, v.call)
-	}
 	var gone []workflow.Gone
 	for _, v := range list {
-		why, err := look(v)
+		ctx, cancel := context.WithTimeout(ctx, verifyTimeout)
+		why, err := v.kind.Verify(ctx, v.call)
+		cancel()
 		switch {
 		case err != nil:
 			v.call.Logger.Warn("cannot check whether the result of a finished task still exists", "error", redact.Message(err.Error()))

@@ -26,6 +26,16 @@ func (p *Problems) Add(field, message, remedy string) {
 	*p = append(*p, workflow.Problem{Field: field, Message: message, Remedy: remedy})
 }
 
+// CountSet returns how many of several alternatives are set.
+func CountSet(alternatives ...bool) (n int) {
+	for _, set := range alternatives {
+		if set {
+			n++
+		}
+	}
+	return n
+}
+
 // Decode decodes inputs as DecodeStrict does.
 func Decode[W any](with json.RawMessage) (w W, problems Problems) {
 	problems = DecodeStrict(with, &w)

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"encoding/json"
 	"time"
 
 	"scute.dev/workflow/lifecycle/hook"
@@ -15,7 +16,7 @@ type Deps struct {
 	// Folder is where a local run stores kubeconfigs.
 	Folder string
 	// Pause are the inputs of the Pause task of an upgrade; empty means none.
-	Pause []byte
+	Pause json.RawMessage
 	// WriteConfig writes an upgraded cluster's configuration. RestoreConfig restores the previous content.
 	WriteConfig   func(Target) error
 	RestoreConfig func(*Context) error

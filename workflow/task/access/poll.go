@@ -84,11 +84,9 @@ func isTransient(err error) bool {
 }
 
 // failedObjectError reports an object's failure: waiting does not help, but another attempt may.
-type failedObjectError struct{ err error }
+type failedObjectError struct{ error }
 
-func (f *failedObjectError) Error() string { return f.err.Error() }
-
-func (f *failedObjectError) Unwrap() error { return f.err }
+func (f *failedObjectError) Unwrap() error { return f.error }
 
 // FailedObject returns an error that ends a poll because an object's status reports a failure.
 func FailedObject(err error) error { return &failedObjectError{err} }

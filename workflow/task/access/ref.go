@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"scute.dev/kube/object"
-	"scute.dev/workflow"
+	"scute.dev/workflow/task"
 )
 
 // ObjectRef is a reference to an object of a cluster.
@@ -61,13 +61,10 @@ func (r ObjectRef) IsDefinition() bool {
 func (r ObjectRef) IsNamespace() bool { return r.isKind("", "Namespace") }
 
 // Check returns a problem for each missing field.
-func (r ObjectRef) Check(field string) (problems []workflow.Problem) {
+func (r ObjectRef) Check(field string) (problems task.Problems) {
 	for _, f := range []struct{ name, value string }{{"apiVersion", r.APIVersion}, {"kind", r.Kind}, {"name", r.Name}} {
 		if f.value == "" {
-			problems = append(problems, workflow.Problem{
-				Field: field + "." + f.name, Message: "it is empty",
-				Remedy: "set apiVersion, kind and name of the object",
-			})
+			problems.Add(field+"."+f.name, "it is empty", "set apiVersion, kind and name of the object")
 		}
 	}
 	return problems

@@ -59,18 +59,19 @@ func FinalIfObjectRefused(ref ObjectRef, err error) error {
 	return FinalIfRefused(err)
 }
 
+var quotedManager = regexp.MustCompile(`conflict with "([^"]*)"`)
+
 func conflictingManagers(err error) (names, fields []string) {
 	var status apierrors.APIStatus
 	if !apierrors.IsConflict(err) || !errors.As(err, &status) || status.Status().Details == nil {
 		return nil, nil
 	}
-	quoted := regexp.MustCompile(`conflict with "([^"]*)"`)
 	for _, cause := range status.Status().Details.Causes {
 		if cause.Type != metav1.CauseTypeFieldManagerConflict {
 			continue
 		}
 		name := cause.Message
-		if m := quoted.FindStringSubmatch(cause.Message); m != nil {
+		if m := quotedManager.FindStringSubmatch(cause.Message); m != nil {
 			name = m[1]
 		}
 		if !slices.Contains(names, name) {

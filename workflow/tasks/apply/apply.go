@@ -87,13 +87,7 @@ func (a *Kind) Validate(with json.RawMessage) []workflow.Problem {
 	if len(problems) > 0 {
 		return problems
 	}
-	sources := 0
-	for _, given := range []bool{w.Manifests != nil, w.From != nil, len(w.Files) > 0} {
-		if given {
-			sources++
-		}
-	}
-	if sources != 1 {
+	if task.CountSet(w.Manifests != nil, w.From != nil, len(w.Files) > 0) != 1 {
 		problems.Add("manifests", "there must be exactly one source of objects", "set one of manifests, from and files")
 	}
 	if w.From != nil {

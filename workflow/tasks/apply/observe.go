@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/cluster-api/util/annotations"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/kube"
@@ -33,7 +34,7 @@ func (w *applying) observe(ctx context.Context) error {
 			// If an earlier attempt found it, another client has deleted it since.
 			entry = w.record.entry(item.ref)
 			*entry = recordEntry{ObjectRef: item.ref, Created: true}
-			setStepKey(item.want, w.call.StepKey())
+			annotations.AddAnnotations(item.want, map[string]string{access.StepKeyAnnotation: w.call.StepKey()})
 			item.needsWrite = true
 			continue
 		case access.StepKeyOf(live) == w.call.StepKey():
@@ -103,7 +104,7 @@ func (w *applying) getSettled(ctx context.Context, ref access.ObjectRef) (*unstr
 // compare finds out with a dry run what applying an object would change.
 func (w *applying) compare(ctx context.Context, item *workItem, entry *recordEntry, live *unstructured.Unstructured) error {
 	if m := access.StepKeyOf(live); m != "" {
-		setStepKey(item.want, m) // so that the step that created it still finds it
+		annotations.AddAnnotations(item.want, map[string]string{access.StepKeyAnnotation: m}) // so that the step that created it still finds it
 	}
 	item.live, item.uid = live, live.GetUID()
 	then, err := w.apply(ctx, item, client.DryRunAll)
@@ -154,15 +155,6 @@ func (w *applying) apply(ctx context.Context, item *workItem, options ...client.
 		return nil, access.FinalIfObjectRefused(item.ref, err)
 	}
 	return u, nil
-}
-
-func setStepKey(u *unstructured.Unstructured, key string) {
-	annotations := u.GetAnnotations()
-	if annotations == nil {
-		annotations = make(map[string]string)
-	}
-	annotations[access.StepKeyAnnotation] = key
-	u.SetAnnotations(annotations)
 }
 
 func isManaged(u *unstructured.Unstructured) bool {

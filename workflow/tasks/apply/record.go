@@ -63,12 +63,7 @@ func (r *record) find(ref access.ObjectRef) *recordEntry {
 }
 
 func (r *record) isAdopted() bool {
-	for _, e := range r.Objects {
-		if e.action() != actionNone {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.Objects, func(e *recordEntry) bool { return e.action() != actionNone })
 }
 
 // entry adds the entry if it is missing.

@@ -64,10 +64,7 @@ func (a *Kind) Undo(ctx context.Context, c *task.Call) error {
 			failed = append(failed, err)
 		}
 	}
-	if len(failed) > 0 {
-		return task.Final(errors.Join(failed...))
-	}
-	return nil
+	return errors.Join(failed...) // final, as all of them are
 }
 
 var clusterClassKind = schema.GroupKind{Group: object.CoreGroup, Kind: "ClusterClass"} //nolint:gochecknoglobals // Go has no constants of this type

@@ -172,10 +172,7 @@ func (d *Kind) Undo(ctx context.Context, c *task.Call) error {
 			failed = append(failed, err)
 		}
 	}
-	if len(failed) > 0 {
-		return task.Final(errors.Join(failed...))
-	}
-	return nil
+	return errors.Join(failed...) // final, as all of them are
 }
 
 // Removes reports whether the step has deleted an object, or its namespace.

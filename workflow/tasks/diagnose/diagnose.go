@@ -149,7 +149,7 @@ func (e *evidence) collect(ctx context.Context, c *task.Call, w *With) {
 }
 
 // collectNamespace collects a namespace's Cluster API objects, events and unhealthy pods.
-func (e *evidence) collectNamespace(ctx context.Context, collectNamespace string, clusters []string) {
+func (e *evidence) collectNamespace(ctx context.Context, namespace string, clusters []string) {
 	types, err := e.types(ctx)
 	if err != nil {
 		e.addError("the kinds of Cluster API", err)
@@ -165,7 +165,7 @@ func (e *evidence) collectNamespace(ctx context.Context, collectNamespace string
 		if typ.IsCore() {
 			list = e.cluster.Kube.ListMetadata // without the content
 		}
-		err := list(ctx, typ, collectNamespace, func(u *unstructured.Unstructured) error {
+		err := list(ctx, typ, namespace, func(u *unstructured.Unstructured) error {
 			if belongsToClusters(u, clusters) {
 				e.addObject(u.DeepCopy())
 			}
@@ -176,14 +176,14 @@ func (e *evidence) collectNamespace(ctx context.Context, collectNamespace string
 		}
 	}
 	events := kube.Type{Kind: "Event", Plural: "events", Versions: []string{"v1"}, Namespaced: true}
-	err = e.cluster.Kube.List(ctx, events, collectNamespace, func(u *unstructured.Unstructured) error {
+	err = e.cluster.Kube.List(ctx, events, namespace, func(u *unstructured.Unstructured) error {
 		e.addEvent(u)
 		return nil
 	})
 	if err != nil {
 		e.addError("events", err)
 	}
-	e.collectPods(ctx, collectNamespace)
+	e.collectPods(ctx, namespace)
 }
 
 // types returns the kinds that belong to clusters. If listing definitions is forbidden, it returns

@@ -49,14 +49,14 @@ func (e *evidence) collectPods(ctx context.Context, namespace string) {
 	}
 }
 
-func (e *evidence) collectPod(ctx context.Context, pods corev1client.PodsGetter, collectPod *corev1.Pod) {
-	if u, err := e.cluster.Get(ctx, object.Ref{Kind: "Pod", Namespace: collectPod.Namespace, Name: collectPod.Name}); err == nil {
+func (e *evidence) collectPod(ctx context.Context, pods corev1client.PodsGetter, pod *corev1.Pod) {
+	if u, err := e.cluster.Get(ctx, object.Ref{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name}); err == nil {
 		e.addObject(u)
 	}
-	for _, status := range slices.Concat(collectPod.Status.InitContainerStatuses, collectPod.Status.ContainerStatuses) {
-		e.collectLog(ctx, pods, collectPod, status.Name, false)
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		e.collectLog(ctx, pods, pod, status.Name, false)
 		if status.RestartCount > 0 {
-			e.collectLog(ctx, pods, collectPod, status.Name, true)
+			e.collectLog(ctx, pods, pod, status.Name, true)
 		}
 	}
 }

@@ -71,6 +71,9 @@ func (e *evidence) writeFolder(c *task.Call, to string) (string, error) {
 	return folder, nil
 }
 
+// notInKeys matches a character that a key of a ConfigMap cannot contain.
+var notInKeys = regexp.MustCompile(`[^-._a-zA-Z0-9]`)
+
 func (d *Kind) writeConfigMap(ctx context.Context, c *task.Call, e *evidence) (string, error) {
 	own, err := d.Clusters.Open(ctx, c, access.ClusterRef{})
 	if err != nil {
@@ -84,7 +87,7 @@ func (d *Kind) writeConfigMap(ctx context.Context, c *task.Call, e *evidence) (s
 	}
 	data := make(map[string]any, len(e.files))
 	for _, f := range e.files {
-		key := regexp.MustCompile(`[^-._a-zA-Z0-9]`).ReplaceAllString(f.name, "_")
+		key := notInKeys.ReplaceAllString(f.name, "_")
 		data[key[max(0, len(key)-250):]] = strings.ToValidUTF8(string(f.data), "?")
 	}
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": data}}

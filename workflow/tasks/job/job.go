@@ -339,11 +339,8 @@ func (j *Kind) abandon(ctx context.Context, c *task.Call, cluster *access.Cluste
 
 // Undo deletes all Jobs of the step, with their pods, and waits until they are gone.
 func (j *Kind) Undo(ctx context.Context, c *task.Call) error {
-	if len(c.Undo) == 0 {
-		return nil
-	}
 	record, err := task.Recorded[record](c)
-	if err != nil {
+	if err != nil || len(c.Undo) == 0 {
 		return err
 	}
 	cluster, err := j.Clusters.OpenPinned(ctx, c, record.Cluster)

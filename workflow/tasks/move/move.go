@@ -98,36 +98,32 @@ const (
 
 // Validate checks the selection and the two sides.
 func (m *Kind) Validate(with json.RawMessage) []workflow.Problem {
-	var w With
-	problems := task.DecodeStrict(with, &w)
+	w, problems := task.Decode[With](with)
 	if len(problems) > 0 {
 		return problems
 	}
-	problem := func(field, message, remedy string) {
-		problems = append(problems, workflow.Problem{Field: field, Message: message, Remedy: remedy})
-	}
 	if (len(w.Clusters) > 0) == w.All {
-		problem("clusters", "exactly one of clusters and all must be set", "name clusters, or set all: true")
+		problems.Add("clusters", "exactly one of clusters and all must be set", "name clusters, or set all: true")
 	}
 	if w.To == (access.ClusterRef{}) {
-		problem("to", "it is empty", "name the management cluster to move to")
+		problems.Add("to", "it is empty", "name the management cluster to move to")
 	}
 	for field, d := range map[string]workflow.Duration{"acknowledge": w.Timeouts.Acknowledge, "create": w.Timeouts.Create, "resume": w.Timeouts.Resume} {
 		if d < 0 {
-			problem("timeouts."+field, "it is negative", "use a duration, for example 5m")
+			problems.Add("timeouts."+field, "it is negative", "use a duration, for example 5m")
 		}
 	}
 	if !m.Resource {
 		return problems
 	}
 	if w.From != (access.ClusterRef{}) {
-		problem("from", "the daemon can only move from the cluster that it runs in", "remove it, or run the workflow with `scutectl run --local`")
+		problems.Add("from", "the daemon can only move from the cluster that it runs in", "remove it, or run the workflow with `scutectl run --local`")
 	}
 	if ref := w.To.KubeconfigSecretRef; ref != nil && ref.Namespace != "" {
-		problem("to.kubeconfigSecretRef.namespace", "the daemon can only read Secrets in the run's own namespace", "remove it, and put the Secret there")
+		problems.Add("to.kubeconfigSecretRef.namespace", "the daemon can only read Secrets in the run's own namespace", "remove it, and put the Secret there")
 	}
 	if w.To != (access.ClusterRef{}) && w.To.KubeconfigSecretRef == nil {
-		problem("to", "the daemon cannot read a kubeconfig file", "put the kubeconfig into a Secret and name it in to.kubeconfigSecretRef")
+		problems.Add("to", "the daemon cannot read a kubeconfig file", "put the kubeconfig into a Secret and name it in to.kubeconfigSecretRef")
 	}
 	return problems
 }
@@ -205,11 +201,8 @@ func sameSpec(asked, wanted mover.Spec) bool {
 
 // Undo rolls back a move that has not been verified.
 func (m *Kind) Undo(ctx context.Context, c *task.Call) error {
-	if len(c.Undo) == 0 {
-		return nil
-	}
 	record, err := task.Recorded[moveRecord](c)
-	if err != nil {
+	if err != nil || len(c.Undo) == 0 {
 		return err
 	}
 	if m.Resource {

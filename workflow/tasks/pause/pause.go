@@ -92,26 +92,25 @@ func (*Kind) Holds() bool { return true }
 
 // Validate checks the selection.
 func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
-	var w With
-	problems := task.DecodeStrict(with, &w)
+	w, problems := task.Decode[With](with)
 	if len(problems) > 0 {
 		return problems
 	}
 	if len(w.Clusters) == 0 && !w.All && len(w.Kustomizations) == 0 && len(w.HelmReleases) == 0 && len(w.EKSA) == 0 {
-		problems = append(problems, workflow.Problem{Field: "clusters", Message: "nothing is selected", Remedy: "name clusters, set all: true, or name kustomizations, helmReleases or eksa"})
+		problems.Add("clusters", "nothing is selected", "name clusters, set all: true, or name kustomizations, helmReleases or eksa")
 	}
 	if len(w.Clusters) > 0 && w.All {
-		problems = append(problems, workflow.Problem{Field: "all", Message: "clusters and all are both set", Remedy: "set either clusters or all"})
+		problems.Add("all", "clusters and all are both set", "set either clusters or all")
 	}
 	for field, refs := range map[string][]PauseRef{"kustomizations": w.Kustomizations, "helmReleases": w.HelmReleases} {
 		for i, ref := range refs {
 			if ref.Name == "" {
-				problems = append(problems, workflow.Problem{Field: fmt.Sprintf("%s[%d].name", field, i), Message: "it is empty", Remedy: "name the object"})
+				problems.Add(fmt.Sprintf("%s[%d].name", field, i), "it is empty", "name the object")
 			}
 		}
 	}
 	if w.Acknowledge < 0 {
-		problems = append(problems, workflow.Problem{Field: "acknowledge", Message: "it is negative", Remedy: "use a duration, for example 5m"})
+		problems.Add("acknowledge", "it is negative", "use a duration, for example 5m")
 	}
 	return problems
 }
@@ -154,11 +153,8 @@ func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 // It uses the daemon's identity if the ServiceAccount is denied, for example in a namespace that is
 // being deleted, because Cluster API does not delete a paused Cluster.
 func (p *Kind) Undo(ctx context.Context, c *task.Call) error {
-	if len(c.Undo) == 0 {
-		return nil
-	}
 	record, err := task.Recorded[Record](c)
-	if err != nil {
+	if err != nil || len(c.Undo) == 0 {
 		return err
 	}
 	err = restoreRecord(ctx, p.Clusters, c, record)

@@ -31,14 +31,11 @@ type resumed struct {
 
 // Validate checks that a task is named.
 func (*ResumeKind) Validate(with json.RawMessage) []workflow.Problem {
-	var w ResumeWith
-	if problems := task.DecodeStrict(with, &w); len(problems) > 0 {
-		return problems
+	w, problems := task.Decode[ResumeWith](with)
+	if len(problems) == 0 && w.Task == "" {
+		problems.Add("task", "it is empty", "name the task of kind Pause whose pause must end")
 	}
-	if w.Task == "" {
-		return []workflow.Problem{{Field: "task", Message: "it is empty", Remedy: "name the task of kind Pause whose pause must end"}}
-	}
-	return nil
+	return problems
 }
 
 // Releases returns the name of the Pause task.
@@ -80,11 +77,8 @@ func (r *ResumeKind) Run(ctx context.Context, c *task.Call) (json.RawMessage, er
 // Undo pauses again on behalf of the Pause, whose own undo ends the pause later. It does not change
 // objects that another client has paused or resumed since.
 func (r *ResumeKind) Undo(ctx context.Context, c *task.Call) error {
-	if len(c.Undo) == 0 {
-		return nil
-	}
 	record, err := task.Recorded[resumed](c)
-	if err != nil {
+	if err != nil || len(c.Undo) == 0 {
 		return err
 	}
 	h, err := openRecorded(ctx, r.Clusters, c, record.Pause)

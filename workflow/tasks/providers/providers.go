@@ -286,11 +286,8 @@ func (now changeRecord) mergeEarlier(was changeRecord) changeRecord {
 
 // Undo removes the providers that this run installed.
 func (p *Kind) Undo(ctx context.Context, c *task.Call) error {
-	if len(c.Undo) == 0 {
-		return nil
-	}
 	record, err := task.Recorded[changeRecord](c)
-	if err != nil {
+	if err != nil || len(c.Undo) == 0 {
 		return err
 	}
 	cluster, err := p.Clusters.OpenPinned(ctx, c, record.Cluster)

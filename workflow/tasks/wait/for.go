@@ -70,14 +70,8 @@ func (f WaitFor) MarshalJSON() ([]byte, error) {
 }
 
 func (f *WaitFor) check() (problems task.Problems) {
-	ways := 0
-	for _, given := range []bool{f.State != "", f.Condition != nil, f.CEL != ""} {
-		if given {
-			ways++
-		}
-	}
 	switch {
-	case ways != 1:
+	case task.CountSet(f.State != "", f.Condition != nil, f.CEL != "") != 1:
 		problems.Add("for", "it must have exactly one condition", allowedStates)
 	case f.State != "" && !slices.Contains([]string{waitSettled, waitReady, waitGone}, f.State) && !task.HasReferences(f.State):
 		problems.Add("for", fmt.Sprintf("%q is unknown", f.State), allowedStates)
