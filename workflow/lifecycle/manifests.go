@@ -132,8 +132,8 @@ func (p *ManifestProvider) compareVersions(c *provider.Context, on access.Cluste
 	}
 	there := make(map[string]string)
 	err = cl.Kube.List(c, kube.InventoryType(), "", func(u *unstructured.Unstructured) error {
-		text := func(field string) string { s, _, _ := unstructured.NestedString(u.Object, field); return s }
-		there[text("type")+" "+text("providerName")] = text("version")
+		p := kube.ProviderOf(u)
+		there[string(p.Type)+" "+p.Name] = p.Version
 		return nil
 	})
 	if client.IgnoreNotFound(err) != nil {

@@ -13,11 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/kube"
+	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
@@ -71,14 +70,8 @@ func (m *Kind) undoResource(ctx context.Context, c *task.Call, record moveRecord
 		return nil // no Move was created, or the last one was rolled back
 	}
 	if move.Status.FinishedAt == nil && !move.Spec.Abort {
-		u := &unstructured.Unstructured{}
-		u.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind("Move"))
-		u.SetNamespace(c.Namespace)
-		u.SetName(move.Name)
-		err := own.Kube.Do(ctx, "abort Move "+move.Name, func(ctx context.Context) error {
-			return own.Client.Patch(ctx, u, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"abort":true}}`)), client.FieldOwner(kube.FieldManager))
-		})
-		if err != nil {
+		ref := object.Ref{Namespace: c.Namespace, Name: move.Name}
+		if err := own.Kube.Patch(ctx, "abort Move "+move.Name, moveType(), ref, map[string]any{"spec": map[string]any{"abort": true}}); err != nil {
 			return resourceError(err)
 		}
 	}
@@ -109,12 +102,13 @@ func currentMove(ctx context.Context, own *access.Cluster, c *task.Call, record 
 	}
 }
 
+func moveType() kube.Type {
+	v := v1alpha1.GroupVersion()
+	return kube.Type{Group: v.Group, Kind: "Move", Plural: "moves", Versions: []string{v.Version}, Namespaced: true}
+}
+
 func getMove(ctx context.Context, own *access.Cluster, namespace, name string) (*v1alpha1.Move, error) {
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind("Move"))
-	err := own.Kube.Do(ctx, "get Move "+name, func(ctx context.Context) error {
-		return own.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, u)
-	})
+	u, err := own.Kube.Get(ctx, moveType(), namespace, name)
 	if err != nil {
 		return nil, err
 	}
@@ -148,9 +142,7 @@ func createMove(ctx context.Context, own *access.Cluster, c *task.Call, name str
 		return fmt.Errorf("encoding Move %s: %w", name, err)
 	}
 	unstructured.RemoveNestedField(content, "status")
-	err = own.Kube.Do(ctx, "create Move "+name, func(ctx context.Context) error {
-		return own.Client.Create(ctx, &unstructured.Unstructured{Object: content}, client.FieldOwner(kube.FieldManager))
-	})
+	_, err = own.Kube.Create(ctx, moveType(), &unstructured.Unstructured{Object: content})
 	if apierrors.IsAlreadyExists(err) {
 		return nil // an earlier request without a response created it
 	}

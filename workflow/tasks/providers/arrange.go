@@ -26,8 +26,8 @@ import (
 func (a *providerManager) inventory(ctx context.Context) (map[string]provider, error) {
 	there := make(map[string]provider)
 	err := a.cluster.Kube.List(ctx, kube.InventoryType(), "", func(u *unstructured.Unstructured) error {
-		text := func(field string) string { s, _, _ := unstructured.NestedString(u.Object, field); return s }
-		p := provider{Type: clusterctlv1.ProviderType(text("type")), Name: text("providerName"), Version: text("version"), Namespace: u.GetNamespace(), stepKey: access.StepKeyOf(u)}
+		found := kube.ProviderOf(u)
+		p := provider{Type: found.Type, Name: found.Name, Version: found.Version, Namespace: found.Namespace, stepKey: access.StepKeyOf(u)}
 		there[p.label()] = p
 		return nil
 	})
