@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -313,7 +314,9 @@ func (b *builder) undo(task, field string, spec *v1alpha1.StepSpec) *Undo {
 		With    json.RawMessage `json:"with"`
 		Command json.RawMessage `json:"command"`
 	}
-	if err := decodeStrict(data, &long); err != nil || (long.Command != nil) == (long.Kind != "") || long.Command != nil && long.With != nil {
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&long); err != nil || (long.Command != nil) == (long.Kind != "") || long.Command != nil && long.With != nil {
 		b.addError(task, field+".undo", "it must be None, {command: [...]} or {kind: KIND, with: {...}}", "use one of these forms")
 		return nil
 	}

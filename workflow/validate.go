@@ -316,9 +316,3 @@ func (b *builder) taskName(d *Definition, i int) string {
 	}
 	return d.Tasks[i].Name
 }
-
-func decodeStrict(data []byte, into any) error {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	return dec.Decode(into)
-}

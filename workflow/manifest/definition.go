@@ -92,7 +92,7 @@ func (e *Env) CheckReadable(ctx context.Context, namespace, name string, spec *v
 	return named.Read(ctx, &task.Call{Attempt: 1, Namespace: namespace, Name: name, ServiceAccount: spec.ServiceAccountName})
 }
 
-func bindHooks(spec *v1alpha1.WorkflowRunSpec) (problems []workflow.Problem) {
+func bindHooks(spec *v1alpha1.WorkflowRunSpec) (problems task.Problems) {
 	w := spec.Workflow
 	names := make([]string, len(spec.Tasks))
 	for i := range spec.Tasks {
@@ -106,10 +106,8 @@ func bindHooks(spec *v1alpha1.WorkflowRunSpec) (problems []workflow.Problem) {
 	check := func(where string, hooks map[string][]v1alpha1.HookSpec) {
 		for _, name := range slices.Sorted(maps.Keys(hooks)) {
 			if !slices.Contains(names, name) {
-				problems = append(problems, workflow.Problem{
-					Field: fmt.Sprintf("spec.workflow.hooks.%s.%s", where, name), Message: fmt.Sprintf("%s has no task %q", w.Name, name),
-					Remedy: "use one of " + strings.Join(names, ", "),
-				})
+				problems.Add(fmt.Sprintf("spec.workflow.hooks.%s.%s", where, name), fmt.Sprintf("%s has no task %q", w.Name, name),
+					"use one of "+strings.Join(names, ", "))
 			}
 		}
 	}
@@ -138,13 +136,11 @@ func hookProblem(p workflow.Problem, spec *v1alpha1.WorkflowRunSpec) workflow.Pr
 }
 
 // mergeHandlers appends the named workflow's failure handlers to those of the manifest.
-func mergeHandlers(own, named []v1alpha1.HookSpec) (all []v1alpha1.HookSpec, problems []workflow.Problem) {
+func mergeHandlers(own, named []v1alpha1.HookSpec) (all []v1alpha1.HookSpec, problems task.Problems) {
 	all = own
 	for _, h := range named {
 		if i := slices.IndexFunc(own, func(o v1alpha1.HookSpec) bool { return o.Name == h.Name }); i >= 0 {
-			problems = append(problems, workflow.Problem{
-				Field: fmt.Sprintf("spec.hooks.onFailure[%d].name", i), Message: fmt.Sprintf("the workflow has a handler %q", h.Name), Remedy: "choose another name",
-			})
+			problems.Add(fmt.Sprintf("spec.hooks.onFailure[%d].name", i), fmt.Sprintf("the workflow has a handler %q", h.Name), "choose another name")
 			continue
 		}
 		all = append(all, h)
@@ -243,9 +239,6 @@ func rawParams(w *v1alpha1.NamedWorkflow) json.RawMessage {
 func (e *Env) Check(namespace, name string, spec *v1alpha1.WorkflowRunSpec) []workflow.Problem {
 	blind := *e
 	blind.manifestOnly = true
-	_, problems, err := blind.Definition(context.Background(), namespace, name, spec)
-	if err != nil { // never: manifestOnly is set
-		problems = append(problems, workflow.Problem{Field: "spec", Message: err.Error(), Remedy: "correct the manifest"})
-	}
+	_, problems, _ := blind.Definition(context.Background(), namespace, name, spec) // without reads there is no error
 	return slices.DeleteFunc(problems, func(p workflow.Problem) bool { return concernsUnread(p, spec) })
 }

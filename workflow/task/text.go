@@ -21,10 +21,7 @@ func stringify(with json.RawMessage, of reflect.Type) json.RawMessage {
 	if !changed {
 		return with
 	}
-	data, err := json.Marshal(converted)
-	if err != nil {
-		return with
-	}
+	data, _ := json.Marshal(converted) // decoded JSON can always be encoded
 	return data
 }
 

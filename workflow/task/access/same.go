@@ -70,10 +70,8 @@ func connectLocal(ctx context.Context, config *rest.Config, dir string) (*Cluste
 }
 
 func writeOwnCluster(path string, own ownCluster) error {
-	data, err := json.Marshal(own)
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(path), 0o700)
-	}
+	data, _ := json.Marshal(own) // strings can always be encoded
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
 	if err == nil {
 		err = atomicfile.WriteBytes(path, data)
 	}

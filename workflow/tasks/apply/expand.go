@@ -44,12 +44,7 @@ func Expand(base v1alpha1.TaskSpec, objects []*unstructured.Unstructured) ([]v1a
 	for i, u := range objects {
 		part := *base.DeepCopy()
 		part.Name = names[i]
-		raw, err := partWith(with, u)
-		if err != nil {
-			problems = append(problems, workflow.Problem{Task: part.Name, Field: "with", Message: err.Error(), Remedy: "correct the object"})
-			continue
-		}
-		part.With = &apiextensionsv1.JSON{Raw: raw}
+		part.With = &apiextensionsv1.JSON{Raw: partWith(with, u)}
 		problems = append(problems, e.attributes(&part, i)...)
 		parts = append(parts, part)
 	}
@@ -82,19 +77,17 @@ func expandable(base *v1alpha1.TaskSpec) (*With, []workflow.Problem) {
 
 // partWith returns the inputs of one part. An object from another source is read when the part
 // runs: it may be a Secret, and the definition of a run is kept forever.
-func partWith(base *With, u *unstructured.Unstructured) (json.RawMessage, error) {
+func partWith(base *With, u *unstructured.Unstructured) json.RawMessage {
 	with := *base
 	with.Expand = false
 	if base.Manifests != nil {
-		raw, err := json.Marshal([]any{u.Object})
-		if err != nil {
-			return nil, err
-		}
+		raw, _ := json.Marshal([]any{u.Object}) // decoded JSON can always be encoded
 		with.Manifests = &Manifests{raw: raw}
 	} else {
 		with.Only = []access.ObjectRef{access.RefOf(u)}
 	}
-	return json.Marshal(with)
+	data, _ := json.Marshal(with)
+	return data
 }
 
 // partNames returns BASE/kind-name for each object, with the namespace and the group if necessary.

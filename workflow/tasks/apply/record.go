@@ -98,14 +98,8 @@ func (r *record) change(e *recordEntry, live, then *unstructured.Unstructured) e
 }
 
 func (e *recordEntry) patches(live, then map[string]any) (before, after []byte, err error) {
-	from, err := json.Marshal(live)
-	if err != nil {
-		return nil, nil, err
-	}
-	to, err := json.Marshal(then)
-	if err != nil {
-		return nil, nil, err
-	}
+	from, _ := json.Marshal(live) // decoded JSON can always be encoded
+	to, _ := json.Marshal(then)
 	if before, err = jsonpatch.CreateMergePatch(to, from); err == nil {
 		after, err = jsonpatch.CreateMergePatch(from, to)
 	}
@@ -183,10 +177,7 @@ func fingerprint(value any) any {
 		}
 		return fields
 	default:
-		data, err := json.Marshal(value)
-		if err != nil {
-			data = fmt.Append(nil, value)
-		}
+		data, _ := json.Marshal(value) // decoded JSON can always be encoded
 		return task.Hash(string(data))[:8]
 	}
 }
