@@ -127,7 +127,7 @@ func (r *Root[E, S]) Reload(ctx context.Context, empty S) error {
 	return r.Read(ctx)
 }
 
-// Refresh is Read followed by CheckClaim.
+// Refresh calls Read and then CheckClaim.
 func (r *Root[E, S]) Refresh(ctx context.Context, claimant string) error {
 	if err := r.Read(ctx); err != nil {
 		return err

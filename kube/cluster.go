@@ -87,7 +87,7 @@ func (c *Cluster) List(ctx context.Context, t Type, namespace string, fn func(*u
 	return c.ListLabelled(ctx, t, namespace, "", fn)
 }
 
-// ListLabelled is List for the objects that a label selector matches.
+// ListLabelled works like List, for the objects that a label selector matches.
 func (c *Cluster) ListLabelled(ctx context.Context, t Type, namespace, selector string, fn func(*unstructured.Unstructured) error) error {
 	return c.eachPage(ctx, t, func(ctx context.Context, o metav1.ListOptions) (string, error) {
 		o.LabelSelector = selector
@@ -104,7 +104,7 @@ func (c *Cluster) ListLabelled(ctx context.Context, t Type, namespace, selector 
 	})
 }
 
-// ListMetadata is List for the metadata of objects, for example of Secrets. It keeps managed
+// ListMetadata works like List, for the metadata of objects, for example of Secrets. It keeps managed
 // fields, which are most of the metadata, only if a field manager used server-side apply.
 func (c *Cluster) ListMetadata(ctx context.Context, t Type, namespace string, fn func(*unstructured.Unstructured) error) error {
 	var r metadata.ResourceInterface = c.metadata.Resource(t.Resource())

@@ -41,7 +41,7 @@ func (c *Cluster) Do(ctx context.Context, what string, call func(context.Context
 	}
 }
 
-// Retry is Cluster.Do for another client, with a timeout for each attempt. It returns the error of
+// Retry works like Cluster.Do, for another client, with a timeout for each attempt. It returns the error of
 // the last attempt.
 func Retry(ctx context.Context, each time.Duration, call func(context.Context) error) error {
 	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(retryFirst), backoff.WithMaxInterval(retryMax), backoff.WithMaxElapsedTime(retryFor))

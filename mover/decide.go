@@ -315,8 +315,8 @@ func Summary(list []ObjectReason) string {
 const abandonedAdvice = "the source stays paused because some of its objects are already deleted. If the target comes back, resume the clusters " +
 	"there; otherwise restore them from a backup. Then remove the annotations scute.dev/* from the remaining objects at the source"
 
-// Only the last event of decideRebuilt takes effect: if the process dies before it, the clusters
-// are read again.
+// decideRebuilt records an event that takes effect last: if the process dies before it, the
+// clusters are read again.
 func (s *State) decideRebuilt(o RebuildDone) ([]Event, error) {
 	hash, err := PlanHash(o.Items)
 	if err != nil {

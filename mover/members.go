@@ -161,7 +161,7 @@ func (g *graph) moveAdvice(n *node) string {
 	return "label it " + object.MoveLabel + " to move it without that owner; if the owner no longer exists, remove the owner reference"
 }
 
-// hostedKinds are the control planes that always run as workloads of the management cluster: those
+// hostedKinds returns the kinds of control planes that always run as workloads of the management cluster: those
 // of k0smotron, Kamaji, HyperShift, the hosted and the nested provider, and vcluster.
 func hostedKinds() []string {
 	return []string{

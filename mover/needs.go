@@ -148,7 +148,7 @@ func (g *graph) poolAt(ref object.Ref) *node {
 func (g *graph) isExcludedSecret(n *node) bool { return !n.included && g.isClusterSecret(n) }
 
 // keepShared keeps members at the source that an object which stays needs; they are copied too.
-// Objects that represent machines of a moving Cluster never stay, whoever owns them, because both
+// Objects that represent machines of a moving Cluster never stay, whatever owns them, because both
 // clusters would reconcile them.
 func (g *graph) keepShared() {
 	for _, n := range g.nodes {

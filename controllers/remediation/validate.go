@@ -45,7 +45,7 @@ func problems(p *v1alpha1.RepairPolicy) []string {
 	return list
 }
 
-// derivedConditions are conditions that a MachineHealthCheck rejects.
+// derivedConditions returns the conditions that a MachineHealthCheck rejects.
 func derivedConditions() []string {
 	return []string{
 		clusterv1.ReadyCondition, clusterv1.AvailableCondition, clusterv1.MachineHealthCheckSucceededCondition,

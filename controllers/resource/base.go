@@ -74,7 +74,7 @@ func Source[K, R comparable](c *Changes[K], requests func(ctx context.Context, k
 	})
 }
 
-// ResourceSource is a Source for IDs of v1alpha1.LogID. It enqueues the resource that requested the object.
+// ResourceSource returns a Source for IDs of v1alpha1.LogID. It enqueues the resource that requested the object.
 func ResourceSource(c *Changes[string]) source.Source {
 	return Source(c, func(_ context.Context, id string) []reconcile.Request {
 		namespace, rest, _ := strings.Cut(id, "/")

@@ -5,7 +5,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// NewRequestQueue is NewQueue for a controller of namespaced objects. Use it in controller.Options.
+// NewRequestQueue returns a NewQueue for a controller of namespaced objects. Use it in
+// controller.Options.
 func NewRequestQueue(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 	return NewQueue(name, limiter, func(r reconcile.Request) string { return r.Namespace })
 }

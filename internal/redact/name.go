@@ -55,7 +55,7 @@ func redactNamed(text string) string {
 	}
 }
 
-// rejectionPrefixes are the first words of an API server's message about a field:
+// rejectionPrefixes returns the first words of an API server's message about a field:
 // "spec.users[0].passwd: Required value".
 func rejectionPrefixes() []string {
 	return []string{"Invalid", "Unsupported", "Duplicate", "Required", "Forbidden:", "Internal", "Too", "Not"}

@@ -149,7 +149,7 @@ func (s *Supervisor) startBackoff(id string) {
 	s.queue.AddAfter(id, wait)
 }
 
-// throttledByLimit has no current numbers in its message, because each change would be published.
+// throttledByLimit omits the current numbers from its message, because each change would be published.
 func (s *Supervisor) throttledByLimit() Throttled {
 	return Throttled{TooManyUnfinished, fmt.Sprintf(
 		"waiting until another %[1]s ends: at most %[2]d unfinished %[1]ss are driven at once, or %[3]d if namespaces have less than an equal share",

@@ -92,7 +92,7 @@ func (p paged) RoundTrip(r *http.Request) (*http.Response, error) {
 // and decode.
 type limited struct{ next http.RoundTripper }
 
-// limit may change the transport, because client-go does not share a transport that has a Proxy
+// limit modifies the transport, because client-go does not share a transport that has a Proxy
 // function.
 func (g *Guard) limit(next http.RoundTripper, namespace string) http.RoundTripper {
 	if t, ok := next.(*http.Transport); ok {

@@ -135,7 +135,7 @@ func statusProblems(u *unstructured.Unstructured, available string) []string {
 	return why
 }
 
-// checkMachineSets is needed because a MachineDeployment's status is updated after its MachineSets.
+// checkMachineSets checks the MachineSets, because a MachineDeployment's status is updated after them.
 // At most one of them may have machines, and it must have the MachineDeployment's template.
 func (s State) checkMachineSets(deployment *unstructured.Unstructured) []string {
 	var why []string

@@ -96,7 +96,7 @@ func (f *forwarded) Close() error { return f.conn.Close() }
 func (f *forwarded) LocalAddr() net.Addr  { return f.address }
 func (f *forwarded) RemoteAddr() net.Addr { return f.address }
 
-// SetDeadline, SetReadDeadline and SetWriteDeadline do nothing: the deadline of the connection's
+// SetDeadline does nothing, and neither do SetReadDeadline and SetWriteDeadline: the deadline of the connection's
 // context applies.
 func (f *forwarded) SetDeadline(time.Time) error      { return nil }
 func (f *forwarded) SetReadDeadline(time.Time) error  { return nil }

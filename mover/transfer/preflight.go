@@ -40,7 +40,7 @@ type check struct {
 	run   func(*scope, context.Context) (findings, error)
 }
 
-// checks run at the same time.
+// checks returns the checks, which run at the same time.
 func checks() []check {
 	return []check{
 		{sourceHidden, (*scope).checkListing},

@@ -306,7 +306,7 @@ func (t *Transfer) isOurs(u *unstructured.Unstructured) bool {
 	return hold.FirstHolder(u) == t.holder()
 }
 
-// copyAnnotations identify the original without a log.
+// copyAnnotations returns the annotations that identify the original without a log.
 func (t *Transfer) copyAnnotations(item mover.Item, found bool) map[string]string {
 	marks := map[string]string{object.MoveAnnotation: t.ID}
 	if t.log == "" { // a local run does not record the ID of its log

@@ -238,7 +238,7 @@ func paused(o metav1.Object) bool {
 }
 
 // FromObjects returns the facts in objects that were already read, for a tool that sends no
-// requests of its own. o is nil if the owner was not read. machines are the owner's. Etcd contains
+// requests. o is nil if the owner was not read. machines are the owner's. Etcd contains
 // only learners, the nodes that the log records.
 func FromObjects(cluster *clusterv1.Cluster, o ownerkind.Owner, machines []*clusterv1.Machine, sets []clusterv1.MachineSet, policy remediator.Policy, learners []string) *remediator.Facts {
 	l := &observation{facts: &remediator.Facts{Policy: policy}, found: slices.Clone(machines), sets: sets}

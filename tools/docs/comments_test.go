@@ -59,6 +59,9 @@ func comments(t *testing.T, path, name string) (findings []string) {
 			continue
 		}
 		words := strings.Fields(f.Doc.Text())
+		if len(words) > 2 && slices.Contains([]string{"also", "first", "only"}, words[1]) {
+			words = slices.Delete(words, 1, 2)
+		}
 		if len(words) > 1 && words[0] == f.Name.Name && verb(words[1]) {
 			continue
 		}

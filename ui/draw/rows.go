@@ -27,7 +27,7 @@ func (g *layered) rows(n int) []float64 {
 	return y
 }
 
-// minDistance is between the centers.
+// minDistance returns the distance between the centers.
 func minDistance(a, b, n int) float64 {
 	return (height(a, n) + height(b, n)) / 2
 }

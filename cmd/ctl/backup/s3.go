@@ -90,7 +90,7 @@ func hintBelow(ctx context.Context, in store.Store, place, prefix string, err er
 	return fmt.Errorf("%w; below it there are %s, the newest first:%s", archive.ErrIncomplete, view.Count(all, "complete backup"), names.String())
 }
 
-// hintInFolder is like hintBelow, for a folder on this machine.
+// hintInFolder works like hintBelow, for a folder on this machine.
 func hintInFolder(ctx context.Context, dir string, err error) error {
 	folder, opening := store.OpenFolder(dir)
 	if opening != nil {

@@ -59,7 +59,8 @@ func SilentExit(code int) error {
 	return &ExitError{Code: code}
 }
 
-// Interrupted is for a command that a signal stopped. err describes what continues without it.
+// Interrupted returns the error of a command that a signal stopped. err describes what continues
+// without it.
 func Interrupted(err error) error { return &ExitError{Code: ExitInterrupted, Err: err} }
 
 // Code returns the exit code for an error, and whether its message must be printed.

@@ -75,7 +75,7 @@ type timedClient struct {
 	watches client.WithWatch
 }
 
-// Watch has no timeout.
+// Watch sets no timeout.
 func (c timedClient) Watch(ctx context.Context, list client.ObjectList, options ...client.ListOption) (watch.Interface, error) {
 	return c.watches.Watch(ctx, list, options...)
 }

@@ -271,8 +271,8 @@ func (l *inventory) controlPlanes() {
 	}
 }
 
-// staleAfter is how long a control plane's annotation of its own remediation may exist. The control
-// plane removes it when it creates a machine.
+// staleAfter is how long a control plane's remediation annotation may exist. The control plane
+// removes it when it creates a machine.
 const staleAfter = 10 * time.Minute
 
 // isStale reports whether that annotation is too old, or names a machine that still exists.

@@ -220,7 +220,7 @@ func unpausedObjects(ctx context.Context, c *connect.Cluster, namespace string) 
 	return found, errors.Join(unlisted...)
 }
 
-// clusterTable has one row for each cluster, and one more for each further holder.
+// clusterTable renders one row for each cluster, and one more for each further holder.
 func clusterTable(v kit.View, list []pausedCluster, namespaces bool) []string {
 	header := kit.Row{Cells: []string{"NAME", "PAUSED", "BY", "SINCE", "NOT ACKNOWLEDGED"}}
 	var rows []kit.Row

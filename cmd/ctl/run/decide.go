@@ -24,7 +24,7 @@ type decideOptions struct {
 	Question             int
 }
 
-// actions are for a waiting task.
+// actions returns the actions for a waiting task.
 func actions() []string { return workflow.PossibleActions(false, true) }
 
 func undoActions() []string {

@@ -46,7 +46,7 @@ func policyVar(cmd *cobra.Command, policy *string, more string) {
 	_ = cmd.RegisterFlagCompletionFunc("default-failure-policy", cobra.FixedCompletions(policies(), cobra.ShellCompDirectiveNoFileComp))
 }
 
-// environment is that of a local run: tasks use the operator's kubeconfig, which is read when
+// environment returns the environment of a local run: tasks use the operator's kubeconfig, which is read when
 // needed, and run commands on this machine. log is nil if a manifest is only checked.
 func (d *deps) environment(log aggregate.Log, incarnation string, policy v1alpha1.FailurePolicy) *manifest.Env {
 	return d.workflowEnv(tasks.Options{Clusters: d.clusters(), Log: log, Incarnation: incarnation, Local: true, ExecEnabled: true}, policy)

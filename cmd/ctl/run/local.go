@@ -188,8 +188,8 @@ func (d *deps) trustVar(f *pflag.FlagSet) {
 }
 
 // confirmTrust asks for confirmation if this user has not created the folder on this machine,
-// because its runs have the user's permissions. The list of known folders is a file of the user:
-// whoever creates a folder can write anything into it.
+// because its runs have the user's permissions. The list of known folders is in
+// another file of the user, because the creator of a folder can write anything into the folder.
 func (d *deps) confirmTrust(ctx context.Context, log *connect.Log) error {
 	head, err := log.Head(ctx)
 	if err != nil {

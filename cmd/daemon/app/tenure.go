@@ -36,7 +36,7 @@ func (t *tenure) clock() time.Time {
 	return time.Now()
 }
 
-// beginRenewal must be called before a write of the Lease, and written after the write succeeded.
+// beginRenewal begins a write of the Lease. The caller calls written after the write succeeded.
 // lasts is 0 if the Lease was released.
 func (t *tenure) beginRenewal() (written func(lasts time.Duration)) {
 	if t == nil {
