@@ -2,14 +2,36 @@ package remediator
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"scute.dev/kube/object"
+	"scute.dev/view"
 )
+
+// Decide returns the events that follow from an observation. The caller applies them and calls it
+// again until it returns none. It depends only on the state and the facts; the order of the
+// machines makes no difference.
+func Decide(s *State, f *Facts, now time.Time) []Event {
+	for _, rule := range []func(*State, *Facts, time.Time) []Event{checkClock, updateMarks, recordEtcd, recordOrders, endEscalations, endPolicyMassFailure, endMassFailures, maintain, advance, choose} {
+		if events := rule(s, f, now); len(events) > 0 {
+			if s.Owner.UID == "" {
+				events = append([]Event{Registered{Owner: f.Owner.Owner}}, events...)
+			}
+			return events
+		}
+	}
+	return nil
+}
+
+// unhealthy returns the records of machines in the order of their names, so that nothing depends on the order of a map.
+func (s *State) unhealthy() []*UnhealthyMachine {
+	return slices.SortedFunc(maps.Values(s.Unhealthy), func(a, b *UnhealthyMachine) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
+	})
+}
 
 // NeedsEtcdProbe reports whether a decision on these facts needs a request to the cluster's API
 // server and etcd members, and none was sent yet. That is so if a machine is unhealthy, a
@@ -56,162 +78,248 @@ func Surging(s *State) bool {
 	return a != nil && a.Request.Method != OwnerRemediation && a.Frozen == "" && slices.Contains([]Step{requesting, replacing, removing}, a.Step)
 }
 
-// Decide returns the events that follow from an observation. The caller applies them and calls it
-// again until it returns none. It depends only on the state and the facts; the order of the
-// machines makes no difference.
-func Decide(s *State, f *Facts, now time.Time) []Event {
-	for _, rule := range []func(*State, *Facts, time.Time) []Event{checkClock, updateMarks, recordEtcd, recordOrders, endEscalations, endPolicyMassFailure, endMassFailures, maintain, advance, choose} {
-		if events := rule(s, f, now); len(events) > 0 {
-			if s.Owner.UID == "" {
-				events = append([]Event{Registered{Owner: f.Owner.Owner}}, events...)
-			}
-			return events
-		}
+// choose decides about every unhealthy machine. It starts an action for the first machine that
+// needs an action. The other machines wait.
+func choose(s *State, f *Facts, now time.Time) []Event {
+	switch {
+	case f.Policy.Name == "" || !f.Owner.Found:
+		return nil
+	case s.Active != nil:
+		return append(decideDeleting(s, f), decideOthers(s, f, now)...)
 	}
-	return nil
-}
-
-// unhealthy returns the records of machines in the order of their names, so that nothing depends on the order of a map.
-func (s *State) unhealthy() []*UnhealthyMachine {
-	return slices.SortedFunc(maps.Values(s.Unhealthy), func(a, b *UnhealthyMachine) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
-	})
-}
-
-// updateMarks records which machines are unhealthy, and which no longer are.
-func updateMarks(s *State, f *Facts, now time.Time) []Event {
-	var events []Event
-	for m := range f.all() {
-		if m.Deleting || f.Policy.Name == "" || f.Policy.Unreadable != "" || !f.Owner.Found {
-			continue // without a readable policy it is unknown which machines are unhealthy, so marks stay
+	events := decideDeleting(s, f)
+	var first *UnhealthyMachine
+	escalating := s.escalating()
+	for _, u := range byUrgency(s, f) {
+		m := f.machine(u.Subject)
+		d := s.decide(u, m, f, now)
+		if before := cmp.Or(first, escalating); d.acts() && before != nil && before != u {
+			d = waitForTurn(before.Subject, f)
 		}
-		u := s.record(m.UID)
-		h := Judge(m, u.Mark, f.Policy.Checks, now)
-		switch {
-		case h.State == "" && u.marked():
-			why := "the machine is healthy again"
-			if u.hasNotice() {
-				why = "the notice is gone"
-			}
-			events = append(events, MachineMarkCleared{Machine: m.subject(), Cause: Recovered, Reason: why})
-		case h.State != "" && !u.matches(h):
-			h.Machine, h.Since, h.FailureDomain = m.subject(), cmp.Or(h.Since, now), f.domain(m.FailureDomain)
-			events = append(events, h.MachineMarked)
+		if d.Verdict == Freeze && f.withinGracePeriod() && u.Decision.Verdict != "" {
+			continue // the last decision is valid during the grace period
 		}
-	}
-	for _, u := range s.unhealthy() {
-		if !u.marked() || s.activeOf(u.UID) != nil && f.Policy.Name != "" {
-			continue // the remediation itself records its end
+		begins := d.acts() && !f.Policy.DryRun && u.EscalationStep == ""
+		if begins || !u.Decision.sameAs(d) { // the started action is recorded with the evidence for it
+			events = append(events, Decided{Machine: u.Subject, Decision: d, Evidence: newEvidence(f)})
 		}
-		switch m := f.machine(u.Subject); {
-		case f.Policy.Name == "":
-			events = append(events, MachineMarkCleared{Machine: u.Subject, Cause: Deselected, Reason: "no RepairPolicy selects the machine"})
-		case m == nil:
-			events = append(events, MachineMarkCleared{Machine: u.Subject, Cause: MachineGone, Reason: "the machine is gone"})
+		if begins {
+			return append(events, startEvent(u, m, f, d, now)) // the next call decides about the others
+		}
+		if first == nil && d.acts() {
+			first = u
 		}
 	}
 	return events
 }
 
-// matches reports whether the recorded mark equals the present health. It ignores Since.
-func (u *UnhealthyMachine) matches(h Health) bool {
-	mark := u.Mark
-	return mark.State == h.State && mark.Reason == h.Reason && mark.Source == h.Source &&
-		mark.Failing == h.Failing && maps.EqualFunc(mark.FailingSince, h.FailingSince, time.Time.Equal)
-}
-
-func (u *UnhealthyMachine) marked() bool { return u.Mark.State != "" }
-
-// isUnhealthy reports whether the machine is marked, and not only failing a check.
-func (u *UnhealthyMachine) isUnhealthy() bool { return u.Mark.State == Unhealthy }
-
-// recordOrders records the holds and aborts that operators wrote on the requests. An order ends
-// only when it is removed from the request that it was written on. A request that is created later
-// does not have it yet; it is copied to that request.
-func recordOrders(s *State, f *Facts, _ time.Time) []Event {
-	var events []Event
-	for _, u := range s.unhealthy() {
-		if m := f.machine(u.Subject); m != nil && m.Request != nil {
-			events = append(events, u.recordOrders(m.Request)...)
-		}
-	}
-	return events
-}
-
-// recordOrders returns the events for the orders of a request that the log does not have yet. The
-// machine may be healthy again.
-func (u *UnhealthyMachine) recordOrders(r *Request) []Event {
-	var events []Event
-	released := u.Held && !r.Hold && !r.lacksOrderOf(u.HeldBy) || u.Aborted && !r.Abort && !r.lacksOrderOf(u.AbortedBy)
-	if released {
-		events = append(events, HoldReleased{Machine: u.Subject})
-	}
-	if r.Abort && (released || !u.Aborted || r.lacksOrderOf(u.AbortedBy)) {
-		events = append(events, AbortRequested{Machine: u.Subject, Request: r.UID})
-	}
-	if r.Hold && (released || !u.Held || r.lacksOrderOf(u.HeldBy) || !u.HoldUntil.Equal(r.HoldUntil) || u.HoldReason != r.HoldReason) {
-		events = append(events, HoldSet{Machine: u.Subject, Until: r.HoldUntil, Reason: r.HoldReason, Request: r.UID})
-	}
-	return events
-}
-
-// lacksOrderOf reports whether an order was written on an earlier request and is not copied to this
-// request yet. said is the UID of the earlier request, or "" in older logs.
-func (r *Request) lacksOrderOf(said types.UID) bool {
-	return said != "" && said != r.UID && !r.OrdersCopied
-}
-
-// lacksOrder reports whether this request lacks an order of an earlier request. An order is valid
-// as long as the machine exists, so it is copied to the request, where an operator can remove it.
-func (u *UnhealthyMachine) lacksOrder(r *Request, now time.Time) bool {
-	return u.Aborted && !r.Abort && r.lacksOrderOf(u.AbortedBy) || u.held(now) && !r.Hold && r.lacksOrderOf(u.HeldBy)
-}
-
-func (u *UnhealthyMachine) hasOrder() bool { return u.Aborted || u.Held }
-
-func (u *UnhealthyMachine) held(now time.Time) bool {
-	return u.Held && (u.HoldUntil.IsZero() || now.Before(u.HoldUntil))
-}
-
-// heldUntil returns when the holds of an operator and of the policy end. It returns zero for a hold without an end.
-func (u *UnhealthyMachine) heldUntil(p Policy) time.Time {
-	if u.Held && u.HoldUntil.IsZero() {
-		return time.Time{}
-	}
-	return later(u.UnhealthyAt.Add(p.Hold), u.HoldUntil)
-}
-
-// endEscalations ends the escalation steps that have timed out, have failed, or were cancelled.
-func endEscalations(s *State, f *Facts, now time.Time) []Event {
+// decideDeleting records that another client is deleting an unhealthy machine, so no further decision is made about it.
+func decideDeleting(s *State, f *Facts) []Event {
 	var events []Event
 	for _, u := range s.unhealthy() {
 		m := f.machine(u.Subject)
-		if u.EscalationStep == "" || m == nil || f.Policy.Unreadable != "" {
+		if m == nil || !m.Deleting || !u.isUnhealthy() || s.activeOf(u.UID) != nil {
 			continue
 		}
-		failed := m.FailedSteps[u.EscalationStep]
-		ended := EscalationEnded{Machine: u.Subject, Step: u.EscalationStep, Reason: failed}
-		switch {
-		case failed != "":
-			ended.Outcome = stepFailed
-		case stepNamed(f.Policy.Escalation, u.EscalationStep) == nil || u.Aborted || m.Skip:
-			ended.Outcome = stepCancelled
-		case !now.Before(u.stepDeadline(f.Policy)):
-			ended.Outcome = stepTimedOut
-		default:
-			continue
+		if d := *waitForDeletion(m); !u.Decision.sameAs(d) {
+			events = append(events, Decided{Machine: u.Subject, Decision: d, Evidence: newEvidence(f)})
 		}
-		events = append(events, ended)
 	}
 	return events
 }
 
-// endPolicyMassFailure records that a mass failure of the policy that kept this owner waiting has ended.
-func endPolicyMassFailure(s *State, f *Facts, _ time.Time) []Event {
-	return eventIf(s.InMassFailure && !f.inMassFailure() && f.Policy.Unreadable == "", PolicyMassFailurePassed{})
+// decideOthers decides about the other unhealthy machines while a remediation is in progress. Rules
+// about an operator's orders and earlier attempts come first. An earlier decision that needs a
+// human stays, a freeze as long as its cause.
+func decideOthers(s *State, f *Facts, now time.Time) []Event {
+	var events []Event
+	first := s.InProgress()[0]
+	for _, u := range byUrgency(s, f) {
+		if s.activeOf(u.UID) != nil || s.stillValid(u, f, now) {
+			continue
+		}
+		d, before := waitForTurn(first.Victim, f), first
+		if made := s.creatorOf(f.machine(u.Subject)); made != nil {
+			before, d.Reason = made, "it was created in the remediation of machine "+made.Victim.Name+", which is still in progress"
+		}
+		if before.Frozen != "" {
+			d.Reason, d.Next = d.Reason+"; its remediation is frozen ("+before.Frozen+")", before.FrozenNext
+		}
+		if s.mayStartBeside(u, f) {
+			if other := s.decide(u, f.machine(u.Subject), f, now); !other.acts() || other.Verdict == Surge {
+				d = other
+			}
+		}
+		if other := firstOf(u, f.machine(u.Subject), f, now, checkForeignState, s.checkConsent, s.checkAttempts); other != nil {
+			d = *other
+		}
+		if d.acts() || !u.Decision.sameAs(d) {
+			events = append(events, Decided{Machine: u.Subject, Decision: d, Evidence: newEvidence(f)})
+		}
+		if d.acts() {
+			return append(events, startEvent(u, f.machine(u.Subject), f, d, now))
+		}
+	}
+	return events
 }
 
-// inMassFailure reports whether enough machines of the policy are unhealthy for a mass failure.
-func (f *Facts) inMassFailure() bool {
-	return f.Policy.Name != "" && f.Policy.Unreadable == "" && f.Policy.Limits.MassFailure.reached(f.Ledger.Unhealthy, f.Ledger.Watched)
+// stillValid reports whether an earlier decision that needs a human is still valid.
+func (s *State) stillValid(u *UnhealthyMachine, f *Facts, now time.Time) bool {
+	switch u.Decision.Verdict {
+	case CannotRemediate:
+		return true
+	case Freeze:
+		d := s.decide(u, f.machine(u.Subject), f, now)
+		return d.Verdict == Freeze && d.Rule == u.Decision.Rule || f.withinGracePeriod()
+	default:
+		return false
+	}
+}
+
+// waitForTurn returns the decision about a machine while another machine comes first. The reason
+// contains the time in which the other machine is replaced, or its remediation is cancelled.
+func waitForTurn(before Subject, f *Facts) Decision {
+	t, atATime := f.Policy.Timeouts, "one at a time"
+	if n := f.Policy.Limits.WorkersAtOnce; n > 1 && !f.isControlPlane() && !f.Owner.OnDelete {
+		atATime = fmt.Sprintf("%d at a time", n)
+	}
+	return Decision{Verdict: Wait, Rule: ruleTurn, Reason: fmt.Sprintf(
+		"machine %s comes first (%s, the most broken first); it is replaced, or its replacement is cancelled, within %s", before.Name, atATime, view.Duration(t.ScaleUp+t.Ready+t.Removal))}
+}
+
+// escalating returns the machine with an escalation step in progress, or nil. Nothing is started
+// for another machine meanwhile, not even for a more urgent one, because the step may make the
+// machine unavailable at any moment.
+func (s *State) escalating() *UnhealthyMachine {
+	return pick(s.unhealthy(), func(u *UnhealthyMachine) bool { return u.EscalationStep != "" && u.marked() })
+}
+
+// sameAs reports whether a decision need not be recorded again. Reasons are compared only for rules
+// whose reason is stable (comparesReason), because other reasons contain changing numbers or
+// errors. Next is always compared, because a different step of the operator must be recorded.
+func (d Decision) sameAs(other Decision) bool {
+	if d.Verdict != Escalate && !comparesReason(d.Rule) { // the reason of Escalate names the step
+		other.Reason = d.Reason
+	}
+	return d == other
+}
+
+// comparesReason reports whether the reason of a rule names another object, quotes users, or names
+// a time. Such a reason changes only with these.
+func comparesReason(rule string) bool {
+	return slices.Contains([]string{
+		ruleTurn, ruleHold, rulePolicyHold, ruleCooldown, rulePolicyCooldown, ruleOwnerRetry, ruleUnreadable, ruleDomainCooldown, rulePauseRequests, ruleMove, ruleHook,
+		freezeHeld, ruleFleetPaused, ruleHealthCheck, ruleUnreadableLimits, ruleMassFailureCooldown, ruleDeletingMachine,
+	}, rule)
+}
+
+func (d Decision) acts() bool {
+	return slices.Contains([]Verdict{RolloutSurge, Surge, OwnerRemediation, Escalate}, d.Verdict)
+}
+
+// byUrgency orders unhealthy machines: first those whose etcd does not answer, then those with broken components, then
+// the rest; in each group, the longest unhealthy first.
+func byUrgency(s *State, f *Facts) []*UnhealthyMachine {
+	list := slices.DeleteFunc(s.unhealthy(), func(u *UnhealthyMachine) bool {
+		m := f.machine(u.Subject)
+		return m == nil || m.Deleting || !u.isUnhealthy()
+	})
+	slices.SortStableFunc(list, func(a, b *UnhealthyMachine) int {
+		return cmp.Or(cmp.Compare(f.urgency(a), f.urgency(b)), a.UnhealthyAt.Compare(b.UnhealthyAt))
+	})
+	return list
+}
+
+func (f *Facts) urgency(u *UnhealthyMachine) int {
+	m := f.machine(u.Subject)
+	switch {
+	case !f.isControlPlane():
+		return 0
+	case !f.Owner.ExternalEtcd && !f.etcdAnswers(m):
+		return 0
+	case f.isBroken(m):
+		return 1
+	default:
+		return 2
+	}
+}
+
+// etcdAnswers reports whether the machine's own etcd member answered and is healthy.
+func (f *Facts) etcdAnswers(m *Machine) bool {
+	return f.Etcd.member(m).answering()
+}
+
+func startEvent(u *UnhealthyMachine, m *Machine, f *Facts, d Decision, now time.Time) Event {
+	attempt := u.Attempts + 1
+	switch d.Verdict {
+	case Escalate:
+		step := u.nextStep(f.Policy.Escalation)
+		return EscalationStarted{Machine: u.Subject, Step: step.Name, Object: step.object(u.Name)}
+	case OwnerRemediation:
+		return HandedOver{Machine: u.Subject, Baseline: f.baseline(), Attempt: attempt}
+	default:
+		e := SurgeRequested{Machine: u.Subject, Method: d.Verdict, Relaxed: d.Relaxed, Baseline: f.baseline(), Attempt: attempt}
+		e.From, e.To, e.Where = f.Owner.Replicas, f.Owner.Replicas, AtOwner
+		if d.Verdict == RolloutSurge {
+			e.Trigger, e.Original, e.TriggerValue = f.trigger(m, now)
+			return e
+		}
+		if f.Cluster.Topology {
+			e.From, e.Where, e.Entry, e.Cluster = f.Cluster.TopologyReplicas, AtTopology, f.Cluster.Entry, f.Cluster.UID
+		}
+		e.To = e.From + f.surgeReplicas()
+		return e
+	}
+}
+
+// trigger returns how to make a machine outdated: by the documented expiry of certificates if the
+// owner has that enabled, otherwise by the name of the template that the machine was cloned from.
+func (f *Facts) trigger(m *Machine, now time.Time) (trigger RolloutTrigger, original, pull string) {
+	if f.Owner.CertificateTrigger {
+		pull = utc(now)
+		if pull == m.Certificates { // another log set it a moment ago: the value must differ
+			pull = utc(now.Add(-time.Second))
+		}
+		return TriggerCertificates, m.Certificates, pull
+	}
+	return TriggerClonedFrom, m.ClonedFrom, m.ClonedFrom + "-replaced-by-scute"
+}
+
+// surgeReplicas returns how many machines a surge by replicas adds. With stacked etcd these are
+// two, because an even number of replicas is refused. For workers it adds the machines that are
+// being deleted, because their owner counts them as existing and deletes them first.
+func (f *Facts) surgeReplicas() int32 {
+	if f.isControlPlane() {
+		return 2 - int32(boolToInt(f.Owner.ExternalEtcd)) //nolint:gosec // 0 or 1
+	}
+	return 1 + int32(f.deletingMachines()) //nolint:gosec // few
+}
+
+func (f *Facts) baseline() []Subject {
+	list := make([]Subject, 0, len(f.Machines))
+	for i := range f.Machines {
+		list = append(list, f.Machines[i].subject())
+	}
+	return list
+}
+
+func newEvidence(f *Facts) Evidence {
+	q := Count(f.Etcd)
+	seen := Evidence{
+		Replicas: f.Owner.Replicas, Machines: len(f.Machines), External: f.Owner.ExternalEtcd, Voters: q.Voters, Learners: q.Learners,
+		Silent: q.Silent, Version: f.Owner.Version, MaxSurge: f.Owner.MaxSurge, PolicyName: f.Policy.Name, DryRun: f.Policy.DryRun,
+	}
+	if f.Etcd != nil {
+		seen.EtcdError = f.Etcd.Err
+		seen.Leader, seen.Joining = f.Etcd.roles()
+		for _, m := range f.Etcd.Members {
+			if m.Via != "" && m.Via != PortForward {
+				seen.Fallbacks = append(seen.Fallbacks, m.Node+" by "+m.Via)
+			}
+		}
+	}
+	seen.Ready = len(f.where(f.ready))
+	seen.Deleting = f.names(func(m *Machine) bool { return m.Deleting })
+	seen.Broken = f.names(func(m *Machine) bool { return f.isControlPlane() && !m.Deleting && f.isBroken(m) })
+	return seen
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"maps"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -84,4 +85,29 @@ func (u *UnhealthyMachine) nextStep(steps []EscalationStep) *EscalationStep {
 
 func stepNamed(steps []EscalationStep, name string) *EscalationStep {
 	return find(steps, func(step *EscalationStep) bool { return step.Name == name })
+}
+
+// endEscalations ends the escalation steps that have timed out, have failed, or were cancelled.
+func endEscalations(s *State, f *Facts, now time.Time) []Event {
+	var events []Event
+	for _, u := range s.unhealthy() {
+		m := f.machine(u.Subject)
+		if u.EscalationStep == "" || m == nil || f.Policy.Unreadable != "" {
+			continue
+		}
+		failed := m.FailedSteps[u.EscalationStep]
+		ended := EscalationEnded{Machine: u.Subject, Step: u.EscalationStep, Reason: failed}
+		switch {
+		case failed != "":
+			ended.Outcome = stepFailed
+		case stepNamed(f.Policy.Escalation, u.EscalationStep) == nil || u.Aborted || m.Skip:
+			ended.Outcome = stepCancelled
+		case !now.Before(u.stepDeadline(f.Policy)):
+			ended.Outcome = stepTimedOut
+		default:
+			continue
+		}
+		events = append(events, ended)
+	}
+	return events
 }

@@ -282,6 +282,16 @@ func (k *massFailures) recordEnd(domain string, at time.Time) {
 	put(&k.Ended, domain, at)
 }
 
+// endPolicyMassFailure records that a mass failure of the policy that kept this owner waiting has ended.
+func endPolicyMassFailure(s *State, f *Facts, _ time.Time) []Event {
+	return eventIf(s.InMassFailure && !f.inMassFailure() && f.Policy.Unreadable == "", PolicyMassFailurePassed{})
+}
+
+// inMassFailure reports whether enough machines of the policy are unhealthy for a mass failure.
+func (f *Facts) inMassFailure() bool {
+	return f.Policy.Name != "" && f.Policy.Unreadable == "" && f.Policy.Limits.MassFailure.reached(f.Ledger.Unhealthy, f.Ledger.Watched)
+}
+
 // endMassFailures records which mass failures that this owner waited for have passed.
 func endMassFailures(s *State, f *Facts, _ time.Time) []Event {
 	if f.Policy.Unreadable != "" || f.Fleet.Limits.Unreadable != "" {

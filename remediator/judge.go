@@ -1,7 +1,9 @@
 package remediator
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -81,6 +83,53 @@ func Judge(m *Machine, mark MachineMarked, c Checks, now time.Time) Health {
 	worst.Failing = worst.Source == FromNotice && slices.ContainsFunc(all, func(h Health) bool { return h.State != "" && h.Source != FromNotice })
 	return worst
 }
+
+// updateMarks records which machines are unhealthy, and which no longer are.
+func updateMarks(s *State, f *Facts, now time.Time) []Event {
+	var events []Event
+	for m := range f.all() {
+		if m.Deleting || f.Policy.Name == "" || f.Policy.Unreadable != "" || !f.Owner.Found {
+			continue // without a readable policy it is unknown which machines are unhealthy, so marks stay
+		}
+		u := s.record(m.UID)
+		h := Judge(m, u.Mark, f.Policy.Checks, now)
+		switch {
+		case h.State == "" && u.marked():
+			why := "the machine is healthy again"
+			if u.hasNotice() {
+				why = "the notice is gone"
+			}
+			events = append(events, MachineMarkCleared{Machine: m.subject(), Cause: Recovered, Reason: why})
+		case h.State != "" && !u.matches(h):
+			h.Machine, h.Since, h.FailureDomain = m.subject(), cmp.Or(h.Since, now), f.domain(m.FailureDomain)
+			events = append(events, h.MachineMarked)
+		}
+	}
+	for _, u := range s.unhealthy() {
+		if !u.marked() || s.activeOf(u.UID) != nil && f.Policy.Name != "" {
+			continue // the remediation itself records its end
+		}
+		switch m := f.machine(u.Subject); {
+		case f.Policy.Name == "":
+			events = append(events, MachineMarkCleared{Machine: u.Subject, Cause: Deselected, Reason: "no RepairPolicy selects the machine"})
+		case m == nil:
+			events = append(events, MachineMarkCleared{Machine: u.Subject, Cause: MachineGone, Reason: "the machine is gone"})
+		}
+	}
+	return events
+}
+
+// matches reports whether the recorded mark equals the present health. It ignores Since.
+func (u *UnhealthyMachine) matches(h Health) bool {
+	mark := u.Mark
+	return mark.State == h.State && mark.Reason == h.Reason && mark.Source == h.Source &&
+		mark.Failing == h.Failing && maps.EqualFunc(mark.FailingSince, h.FailingSince, time.Time.Equal)
+}
+
+func (u *UnhealthyMachine) marked() bool { return u.Mark.State != "" }
+
+// isUnhealthy reports whether the machine is marked, and not only failing a check.
+func (u *UnhealthyMachine) isUnhealthy() bool { return u.Mark.State == Unhealthy }
 
 // healthCheck returns the result of a MachineHealthCheck. It ignores a result without a request,
 // which may be outdated: a check that made no request never resets its condition. Neither does a
