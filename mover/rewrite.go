@@ -68,13 +68,8 @@ func Rewrite(source *unstructured.Unstructured, item Item, marks map[string]stri
 
 func strip(u *unstructured.Unstructured) *unstructured.Unstructured {
 	c := u.DeepCopy()
-	delete(c.Object, "status")
-	for _, field := range []string{
-		"uid", "resourceVersion", "generation", "generateName", "creationTimestamp", "deletionTimestamp",
-		"deletionGracePeriodSeconds", "selfLink", "managedFields",
-	} {
-		unstructured.RemoveNestedField(c.Object, "metadata", field)
-	}
+	object.StripServerFields(c)
+	c.SetGenerateName("")
 	annotations := c.GetAnnotations()
 	for key := range annotations {
 		if strings.HasPrefix(key, object.OwnPrefix) || key == object.DeleteForMoveAnnotation {

@@ -63,8 +63,7 @@ func (s *State) applyMigrated(e Migrated, at time.Time) {
 func (s *State) carryHandlers(old *State) {
 	s.handlers, s.handling = nil, 0
 	for _, h := range old.handlers {
-		name := old.OnFailure[h.handler].Name
-		if h.handler = slices.IndexFunc(s.OnFailure, func(step Step) bool { return step.Name == name }); h.handler < 0 {
+		if h.handler = stepNamed(s.OnFailure, old.OnFailure[h.handler].Name); h.handler < 0 {
 			continue
 		}
 		s.handlers = append(s.handlers, h)
@@ -82,8 +81,7 @@ func (s *State) withRemoved(t *Task) []Step {
 	}
 	var before, after []Step
 	for n, step := range s.def[i].Steps {
-		known := slices.ContainsFunc(t.Steps, func(other Step) bool { return other.Name == step.Name })
-		if was := &s.tasks[i].steps[n]; known || !was.started || was.undone {
+		if was := &s.tasks[i].steps[n]; stepNamed(t.Steps, step.Name) >= 0 || !was.started || was.undone {
 			continue
 		}
 		if step.removed = true; n < s.def[i].OwnStep() {
@@ -110,7 +108,7 @@ func (s *State) carryTask(i int, was *Task, old *taskState, c Change, at time.Ti
 	t := &s.tasks[i]
 	t.startedAt, t.attempts, t.questions, t.message, t.pauseReason = old.startedAt, old.attempts, old.questions, old.message, old.pauseReason
 	for n := range t.steps {
-		if from := slices.IndexFunc(was.Steps, func(step Step) bool { return step.Name == s.def[i].Steps[n].Name }); from >= 0 {
+		if from := stepNamed(was.Steps, s.def[i].Steps[n].Name); from >= 0 {
 			t.steps[n] = old.steps[from]
 		}
 	}

@@ -82,12 +82,12 @@ func (t *Task) ownPolicyText() string {
 
 // OwnStep returns the index of the task's own step.
 func (t *Task) OwnStep() int {
-	for i := range t.Steps {
-		if t.Steps[i].Name == "" {
-			return i
-		}
-	}
-	return 0
+	return max(stepNamed(t.Steps, ""), 0)
+}
+
+// stepNamed returns the index of a step, or -1.
+func stepNamed(steps []Step, name string) int {
+	return slices.IndexFunc(steps, func(s Step) bool { return s.Name == name })
 }
 
 // Kind returns the kind of the task's own step.

@@ -205,10 +205,8 @@ func (s *State) index(name string) (int, bool) {
 
 // stepIndex falls back to the task's own step, whose name is "".
 func (s *State) stepIndex(i int, name string) int {
-	for n := range s.def[i].Steps {
-		if s.def[i].Steps[n].Name == name {
-			return n
-		}
+	if n := stepNamed(s.def[i].Steps, name); n >= 0 {
+		return n
 	}
 	return s.def[i].OwnStep()
 }

@@ -356,3 +356,11 @@ func condition(u *unstructured.Unstructured, conditionType string) map[string]an
 	}
 	return nil
 }
+
+// StripServerFields deletes the fields that only the server writes.
+func StripServerFields(u *unstructured.Unstructured) {
+	delete(u.Object, "status")
+	for _, field := range []string{"managedFields", "resourceVersion", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"} {
+		unstructured.RemoveNestedField(u.Object, "metadata", field)
+	}
+}

@@ -37,9 +37,8 @@ func (c *checker) addProblem(field, message, remedy string) {
 }
 
 func (c *checker) isManagement() bool { return strings.HasPrefix(c.name, "management-") }
-func (c *checker) hasVerb(verb string) bool {
-	return strings.HasSuffix(c.name, "-"+verb)
-}
+
+func (c *checker) hasVerb(verb string) bool { return strings.HasSuffix(c.name, "-"+verb) }
 
 // usesPivot reports whether the workflow moves a management cluster to or from a bootstrap cluster.
 func (c *checker) usesPivot() bool {
@@ -136,15 +135,10 @@ func (c *checker) checkVersion(field, v, remedy string) {
 
 // checkDirection rejects downgrades and upgrades that skip a minor version.
 func (c *checker) checkDirection() {
-	from, err := version.ParseSemantic(c.params.Cluster.Version)
-	if err != nil {
-		return
-	}
-	to, err := version.ParseSemantic(c.params.Upgrade.Version)
-	if err != nil {
-		return
-	}
+	from, unknown := version.ParseSemantic(c.params.Cluster.Version)
+	to, wrong := version.ParseSemantic(c.params.Upgrade.Version)
 	switch {
+	case unknown != nil || wrong != nil:
 	case to.LessThan(from):
 		c.addProblem("upgrade.version", c.params.Upgrade.Version+" is older than cluster.version", "Kubernetes cannot be downgraded: set a newer version")
 	case to.Major() != from.Major() || to.Minor() > from.Minor()+1:

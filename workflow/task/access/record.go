@@ -1,6 +1,10 @@
 package access
 
-import "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"scute.dev/kube/object"
+)
 
 // StepKeyAnnotation contains the key of the step that created an object, so that an undo deletes
 // only objects of its step.
@@ -27,14 +31,6 @@ const (
 // ContentOf returns a copy of an object without the fields that only the server writes.
 func ContentOf(u *unstructured.Unstructured) map[string]any {
 	u = u.DeepCopy()
-	StripServerFields(u)
+	object.StripServerFields(u)
 	return u.Object
-}
-
-// StripServerFields deletes the fields that only the server writes.
-func StripServerFields(u *unstructured.Unstructured) {
-	delete(u.Object, "status")
-	for _, field := range []string{"managedFields", "resourceVersion", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"} {
-		unstructured.RemoveNestedField(u.Object, "metadata", field)
-	}
 }

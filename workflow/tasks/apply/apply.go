@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"scute.dev/kube/object"
 	"scute.dev/workflow"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
@@ -277,7 +278,7 @@ func (a *Kind) newApplying(ctx context.Context, c *task.Call, with *With) (*appl
 				"result: raise it, remove it, or set with.wait: false", ref, access.MinTTL))
 		}
 		u.SetNamespace(ref.Namespace)
-		access.StripServerFields(u)
+		object.StripServerFields(u)
 		w.items = append(w.items, &workItem{ref: ref, want: u})
 	}
 	slices.SortStableFunc(w.items, func(a, b *workItem) int { return applyOrder(a.ref) - applyOrder(b.ref) })

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"scute.dev/kube/object"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
 )
@@ -62,7 +63,7 @@ func (r *record) recordManifest(e *recordEntry, u *unstructured.Unstructured) {
 		return
 	}
 	u = u.DeepCopy()
-	access.StripServerFields(u)
+	object.StripServerFields(u)
 	u.SetFinalizers(slices.DeleteFunc(u.GetFinalizers(), func(f string) bool {
 		return f == metav1.FinalizerDeleteDependents || f == metav1.FinalizerOrphanDependents
 	}))

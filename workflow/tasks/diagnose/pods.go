@@ -79,15 +79,14 @@ func (e *evidence) collectLog(ctx context.Context, pods corev1client.PodsGetter,
 		e.omitted++
 		return
 	}
-	lines, bytes := diagnoseLogLines, diagnoseLogBytes
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	stream, err := pods.Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{
-		Container: container, Previous: previous, TailLines: &lines, LimitBytes: &bytes,
+		Container: container, Previous: previous, TailLines: new(diagnoseLogLines), LimitBytes: new(diagnoseLogBytes),
 	}).Stream(ctx)
 	var data []byte
 	if err == nil {
-		data, err = io.ReadAll(io.LimitReader(stream, bytes)) // an untrusted API server may send more than requested
+		data, err = io.ReadAll(io.LimitReader(stream, diagnoseLogBytes)) // an untrusted API server may send more than requested
 		_ = stream.Close()
 	}
 	if err != nil {

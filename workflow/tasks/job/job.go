@@ -252,8 +252,7 @@ func (j *Kind) createJob(ctx context.Context, c *task.Call, cluster *access.Clus
 func (w *With) spec() *batchv1.JobSpec {
 	spec := w.Template.DeepCopy()
 	if spec == nil {
-		never := int32(0) // the task's retry creates another Job
-		spec = &batchv1.JobSpec{BackoffLimit: &never}
+		spec = &batchv1.JobSpec{BackoffLimit: new(int32(0))} // the task's retry creates another Job
 		spec.Template.Spec = corev1.PodSpec{
 			ServiceAccountName: w.ServiceAccountName,
 			Containers:         []corev1.Container{{Name: "task", Image: w.Image, Command: w.Command, Args: w.Args, Env: w.Env}},

@@ -77,8 +77,7 @@ func podSummary(ctx context.Context, cl *access.Cluster, ref access.ObjectRef) s
 	if len(pod.Spec.Containers) == 0 || pod.Status.Phase == corev1.PodPending {
 		return text
 	}
-	last, most := int64(1), int64(4<<10)
-	line, err := clients.Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: pod.Spec.Containers[0].Name, TailLines: &last, LimitBytes: &most}).DoRaw(ctx)
+	line, err := clients.Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: pod.Spec.Containers[0].Name, TailLines: new(int64(1)), LimitBytes: new(int64(4 << 10))}).DoRaw(ctx)
 	if said := strings.TrimSpace(string(line)); err == nil && said != "" {
 		text += ": " + redact.Tail(said)
 	}
@@ -102,11 +101,11 @@ func readPodLogs(ctx context.Context, cl *access.Cluster, ref access.ObjectRef) 
 	for i := range pods.Items {
 		containers += len(pods.Items[i].Spec.Containers)
 	}
-	share, lines := podLogsBytes/int64(max(1, containers)), int64(1000)
+	share := podLogsBytes / int64(max(1, containers))
 	for i := range pods.Items {
 		pod := &pods.Items[i]
 		for _, container := range pod.Spec.Containers {
-			stream, err := clients.Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: container.Name, TailLines: &lines}).Stream(ctx)
+			stream, err := clients.Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: container.Name, TailLines: new(int64(1000))}).Stream(ctx)
 			if err != nil {
 				failed = err
 				continue
