@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/pause"
 )
 
 // Definition is a valid graph with all defaults and policies resolved. It is stored in the log, so
@@ -160,17 +161,7 @@ func (r Retry) DelayBefore(n int) time.Duration {
 }
 
 // Duration is a time.Duration encoded as text, such as "5m0s".
-type Duration time.Duration
-
-// MarshalText implements encoding.TextMarshaler.
-func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (d *Duration) UnmarshalText(text []byte) error {
-	v, err := time.ParseDuration(string(text))
-	*d = Duration(v)
-	return err
-}
+type Duration = pause.Duration
 
 // Hash returns the SHA-256 of the canonical definition in hexadecimal.
 func (d *Definition) Hash() string {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -326,9 +327,7 @@ func variables(cluster provider.Cluster) map[string]string {
 	if cluster.Version != "" {
 		all["KUBERNETES_VERSION"] = cluster.Version
 	}
-	for name, value := range cluster.Variables {
-		all[name] = value
-	}
+	maps.Copy(all, cluster.Variables)
 	return all
 }
 

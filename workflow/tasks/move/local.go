@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"scute.dev/eventlog"
 	"scute.dev/kube"
@@ -164,16 +163,12 @@ func (t *progressPerformer) Perform(ctx context.Context, s *mover.State, step mo
 func moveSpec(c *task.Call, w With) mover.Spec {
 	s := mover.Spec{
 		Namespace: cmp.Or(w.Namespace, c.Namespace), Name: c.Name + "-" + c.Task, Clusters: w.Clusters, All: w.All, CarryStatus: w.CarryStatus, AcceptLoss: w.AcceptLoss,
-		Acknowledge: durationOr(w.Timeouts.Acknowledge, acknowledgeTimeout), Create: durationOr(w.Timeouts.Create, createTimeout), Resume: durationOr(w.Timeouts.Resume, resumeTimeout),
+		Acknowledge: cmp.Or(w.Timeouts.Acknowledge, acknowledgeTimeout), Create: cmp.Or(w.Timeouts.Create, createTimeout), Resume: cmp.Or(w.Timeouts.Resume, resumeTimeout),
 	}
 	if ref := w.To.KubeconfigSecretRef; ref != nil {
 		s.Target = mover.Target{SecretName: ref.Name, SecretKey: cmp.Or(ref.Key, secretKey), AllowInsecure: w.To.AllowInsecure}
 	}
 	return s
-}
-
-func durationOr[D ~int64](d D, otherwise time.Duration) mover.Duration {
-	return mover.Duration(cmp.Or(time.Duration(d), otherwise))
 }
 
 func joinMessage(message, next string) string {

@@ -91,9 +91,9 @@ var ErrMoved = errors.New("the clusters have been moved, and a completed move is
 const secretKey = "value"
 
 const (
-	acknowledgeTimeout = 5 * time.Minute
-	createTimeout      = 30 * time.Minute
-	resumeTimeout      = 10 * time.Minute
+	acknowledgeTimeout = workflow.Duration(5 * time.Minute)
+	createTimeout      = workflow.Duration(30 * time.Minute)
+	resumeTimeout      = workflow.Duration(10 * time.Minute)
 )
 
 // Validate checks the selection and the two sides.

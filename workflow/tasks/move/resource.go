@@ -131,9 +131,9 @@ func createMove(ctx context.Context, own *access.Cluster, c *task.Call, name str
 			CarryStatus: w.CarryStatus,
 			AcceptLoss:  w.AcceptLoss,
 			Timeouts: v1alpha1.MoveTimeouts{
-				Acknowledge: &v1alpha1.Duration{Duration: time.Duration(durationOr(w.Timeouts.Acknowledge, acknowledgeTimeout))},
-				Create:      &v1alpha1.Duration{Duration: time.Duration(durationOr(w.Timeouts.Create, createTimeout))},
-				Resume:      &v1alpha1.Duration{Duration: time.Duration(durationOr(w.Timeouts.Resume, resumeTimeout))},
+				Acknowledge: &v1alpha1.Duration{Duration: time.Duration(cmp.Or(w.Timeouts.Acknowledge, acknowledgeTimeout))},
+				Create:      &v1alpha1.Duration{Duration: time.Duration(cmp.Or(w.Timeouts.Create, createTimeout))},
+				Resume:      &v1alpha1.Duration{Duration: time.Duration(cmp.Or(w.Timeouts.Resume, resumeTimeout))},
 			},
 		},
 	}
