@@ -157,9 +157,6 @@ func (s *State) updateUndoable(i int) {
 
 func (s *State) settle(i int) {
 	t := &s.tasks[i]
-	if t.settled {
-		return
-	}
 	t.settled = true
 	s.undoRemaining--
 	stage := s.def[i].Stage

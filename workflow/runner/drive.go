@@ -236,9 +236,6 @@ func (d *drive) isIdle() bool {
 
 // wait waits for a report, a commit of another process or the next due time, then collects reports.
 func (d *drive) wait(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	wake := checkInterval
 	// What was already due at the last tick waits for a free slot, and so for the end of an effect.
 	if at := workflow.NextAt(d.a.State); at.After(d.decided) {

@@ -32,17 +32,11 @@ type Paired struct {
 	Bootstrap access.ClusterRef
 }
 
-func (c *Bootstrapped) onBootstrap() provider.Target {
-	return provider.Target{Context: &c.Context, Manager: c.Bootstrap, Cluster: c.Cluster}
-}
+func (c *Bootstrapped) onBootstrap() provider.Target { return c.Target(c.Bootstrap, c.Cluster) }
 
-func (c *Paired) onBootstrap() provider.Target {
-	return provider.Target{Context: &c.Context, Manager: c.Bootstrap, Cluster: c.Cluster}
-}
+func (c *Paired) onBootstrap() provider.Target { return c.Target(c.Bootstrap, c.Cluster) }
 
-func (c *Managed) onManagement() provider.Target {
-	return provider.Target{Context: &c.Context, Manager: c.Management, Cluster: c.Cluster}
-}
+func (c *Managed) onManagement() provider.Target { return c.Target(c.Management, c.Cluster) }
 
 // CreateProvider is what the create workflow requires of a provider.
 type CreateProvider interface {

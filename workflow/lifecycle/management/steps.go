@@ -126,7 +126,7 @@ func (d *Deps) deleteBootstrap(t provider.Target) error {
 // copy of the cluster after an operator marked the move back as undone.
 func (d *Deps) undoBootstrap(c *Specified, made *provider.Access) error {
 	if made != nil && made.Cluster != nil {
-		return d.deleteBootstrap(provider.Target{Context: &c.Context, Manager: *made.Cluster, Cluster: c.Cluster})
+		return d.deleteBootstrap(c.Target(*made.Cluster, c.Cluster))
 	}
 	if boot, temporary := d.Bootstrap.(temporaryBootstrap); temporary {
 		return boot.Delete(&c.Context)

@@ -31,6 +31,11 @@ func (c *Context) Failure() *task.Failure { return c.call.Failure }
 // Local reports whether the run uses the operator's own credentials and files.
 func (c *Context) Local() bool { return c.clusters.Local }
 
+// Target returns a cluster as seen on its manager.
+func (c *Context) Target(manager access.ClusterRef, cluster Cluster) Target {
+	return Target{Context: c, Manager: manager, Cluster: cluster}
+}
+
 // Open returns clients for an API server.
 func (c *Context) Open(ref access.ClusterRef) (*access.Cluster, error) {
 	return c.clusters.Open(c.Context, c.call, ref)

@@ -20,13 +20,9 @@ type Connected struct {
 	Workload access.ClusterRef
 }
 
-func (c *Managed) target() provider.Target {
-	return provider.Target{Context: &c.Context, Manager: c.Management, Cluster: c.Cluster}
-}
+func (c *Managed) target() provider.Target { return c.Target(c.Management, c.Cluster) }
 
-func (c *Connected) workload() provider.Target {
-	return provider.Target{Context: &c.Context, Manager: c.Workload, Cluster: c.Cluster}
-}
+func (c *Connected) workload() provider.Target { return c.Target(c.Workload, c.Cluster) }
 
 // CreateProvider is what the create workflow requires of a provider. Components are installed on
 // the workload cluster.
