@@ -127,7 +127,7 @@ func (s *State) applyMarkCleared(e MachineMarkCleared, at time.Time) {
 	if u.marked() && u.Mark.State != Failing && s.activeOf(e.Machine.UID) == nil && !s.endedSince(e.Machine.UID, u.MarkedAt) {
 		s.recordEnd(u, pastRemediation{Outcome: EndRecovered, Cause: e.Cause, Note: e.Reason, StepSince: u.EscalationSince}, at)
 	}
-	if u.EscalationStep != "" && e.Cause == Recovered { // the step helped; it is tried again only after the machine was healthy for longer than proven
+	if u.EscalationStep != "" && e.Cause == Recovered { // the step helped; it is tried again only after the machine was healthy for longer than provenAfter
 		u.CompletedSteps = append(u.CompletedSteps, u.EscalationStep)
 	}
 	*u = u.retained()
@@ -137,7 +137,7 @@ func (s *State) applyMarkCleared(e MachineMarkCleared, at time.Time) {
 
 // retained returns the part of the record that is kept after the machine recovers: holds and
 // aborts, attempts, and step objects. It is kept as long as the machine exists. Attempts count
-// until the machine has been healthy for longer than proven.
+// until the machine has been healthy for longer than provenAfter.
 func (u *UnhealthyMachine) retained() UnhealthyMachine {
 	return UnhealthyMachine{
 		Subject: u.Subject, Objects: u.Objects, CompletedSteps: u.CompletedSteps, ClearedAt: u.ClearedAt, Attempts: u.Attempts, LastAttempt: u.LastAttempt, WrongMachineDeleted: u.WrongMachineDeleted, ReplacementTimedOut: u.ReplacementTimedOut, RolloutTimedOut: u.RolloutTimedOut,

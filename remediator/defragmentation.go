@@ -26,11 +26,9 @@ type Defragmentation struct {
 	Disarm bool
 }
 
-// defragmenting is a member of etcd that is being defragmented.
 type defragmenting struct {
 	DefragmentationStarted
-	At time.Time
-	// Timeout is the timeout.
+	At      time.Time
 	Timeout time.Duration
 }
 
@@ -196,8 +194,8 @@ func unhealthyReason(machine string) string {
 	return "machine " + machine + " is unhealthy, or is being replaced"
 }
 
-// end returns how a defragmentation ended, or nil before that. If the database has become smaller,
-// the member was defragmented by some process.
+// end returns how a defragmentation ended, or nil before that. A smaller database counts as done,
+// whichever process defragmented it.
 func (d defragmenting) end(f *Facts, now time.Time) []Event {
 	end := DefragmentationEnded{Node: d.Node, Before: d.Before}
 	expired := !now.Before(d.deadline())

@@ -140,7 +140,7 @@ func (s *State) chooseMethod(u *UnhealthyMachine, m *Machine, f *Facts, now time
 	return d
 }
 
-// waitExpired returns the decision of outwaits, and whether its time has come.
+// waitExpired returns the decision of waitExpiry, and whether it applies now.
 func (s *State) waitExpired(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) (Decision, bool) {
 	first, from := s.waitExpiry(u, m, f)
 	return first, !from.IsZero() && !now.Before(from)
@@ -285,8 +285,7 @@ func (s *State) ownerCooldown() time.Time {
 	return time.Time{}
 }
 
-// massFailureEnded returns when the last mass failure ended, or zero. massFailureCooldownEnd
-// returns when its cooldown ends.
+// massFailureEnded returns when the last mass failure ended, or zero.
 func (s *State) massFailureEnded(f *Facts) time.Time {
 	return later(s.MassFailureEnded, f.Ledger.MassFailureEnded)
 }

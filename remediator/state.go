@@ -102,7 +102,7 @@ type UnhealthyMachine struct {
 
 	// Attempts is the number of attempts. LastAttempt is the time at which the last attempt started
 	// or ended. ClearedAt is the time of the recovery. Attempts count until the machine has been
-	// healthy for longer than proven.
+	// healthy for longer than provenAfter.
 	Attempts    int
 	LastAttempt time.Time
 	ClearedAt   time.Time

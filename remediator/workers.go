@@ -61,9 +61,9 @@ func (f *Facts) inCurrentSet(m *Machine) bool {
 	return len(f.Owner.Sets) == 0 || m.Set == f.Owner.Sets[len(f.Owner.Sets)-1]
 }
 
-// leftByUpdate reports whether an update in place moves the machines beside a worker to another
-// MachineSet without it. It moves no machine that never joined, and deletes a machine that its
-// owner is asked to remediate (startMoveMachines in Cluster API's MachineSet).
+// leftByUpdate reports whether an in-place update moves the other machines of a worker's MachineSet
+// and not the worker, because it never joined, and whether the policy permits asking its owner for
+// the remediation. The owner then deletes the worker (startMoveMachines in Cluster API's MachineSet).
 func (f *Facts) leftByUpdate(m *Machine) bool {
 	return m.Node == "" && slices.Contains(f.Owner.Moving, m.Set) && f.Policy.allows(v1alpha1.MethodOwnerRemediation)
 }

@@ -115,9 +115,9 @@ func (r remediation) deletionDeadline() time.Time {
 	return dueIf(r.facts.isControlPlane() && r.in(sparing) && limit > 0, r.deadlineAfter(limit))
 }
 
-// withdrawHandOvers withdraws the requests to remediate new machines. Nothing else would after the
-// remediation has ended: the owner could remediate a machine that is no longer surplus, and its
-// annotation remediation-in-progress would keep it from remediating another.
+// withdrawHandOvers withdraws the requests to remediate new machines. Otherwise they outlive
+// the remediation: the owner could remediate a machine that is no longer surplus, and its annotation
+// remediation-in-progress would keep it from remediating another.
 func (r remediation) withdrawHandOvers() []Action {
 	return actionsFor(slices.Values(r.newMachines), Withdraw, func(m *Machine) bool { return handedOver(m) && m.OtherHealthCheck == "" })
 }

@@ -1,18 +1,24 @@
 package observe
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/kube/object"
@@ -329,5 +335,31 @@ func TestRequest(t *testing.T) {
 	r.Annotations = map[string]string{object.CarriedAnnotation: "true"}
 	if f := request(r); !f.OrdersCopied || !f.Abort {
 		t.Errorf("request = %+v", f)
+	}
+}
+
+// TestTestedWhileListsFail checks that owners do not wait one after another for an API server that does not answer.
+func TestTestedWhileListsFail(t *testing.T) {
+	lists, now := 0, time.Now()
+	live := interceptor.NewClient(fake.NewClientBuilder().Build().(client.WithWatch), interceptor.Funcs{ //nolint:forcetypeassert // it is one
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+			lists++
+			return apierrors.NewServerTimeout(schema.GroupResource{Resource: "providers"}, "list", 0)
+		},
+	})
+	o := &Observer{live: live, now: func() time.Time { return now }}
+	kind := ownerkind.Kind{Provider: "kubeadm", Tested: []string{"v1.14"}}
+	for range 3 {
+		if o.Tested(t.Context(), kind) {
+			t.Error("tested, want unknown")
+		}
+	}
+	if lists != 1 {
+		t.Errorf("%d lists, want 1", lists)
+	}
+	now = now.Add(callTimeout)
+	o.Tested(t.Context(), kind)
+	if lists != 2 {
+		t.Errorf("%d lists after %s, want 2", lists, callTimeout)
 	}
 }

@@ -40,7 +40,9 @@ func (o *Observer) Tested(ctx context.Context, kind ownerkind.Kind) bool {
 		operated.SetGroupVersionKind(kube.OperatorType(clusterctlv1.ControlPlaneProviderType).GVK())
 		for _, list := range []client.ObjectList{inventory, operated} {
 			if err := retryable(o.live.List(ctx, list)); err != nil {
-				return false // unknown; the next call lists again
+				// Callers wait for the lock, so they must not list one after another.
+				o.tested.inventory, o.tested.until = nil, o.now().Add(callTimeout)
+				return false
 			}
 		}
 		for i := range operated.Items {

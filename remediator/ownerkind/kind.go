@@ -96,8 +96,7 @@ type Children struct {
 	Sets     []clusterv1.MachineSet
 }
 
-// plain has the methods of an owner that no topology or other object manages, and that no trigger
-// makes replace a machine.
+// plain has the defaults of an owner without a topology, a managing object, or rollout triggers.
 type plain struct{}
 
 func (plain) TopologyEntry() string  { return "" }
