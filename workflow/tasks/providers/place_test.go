@@ -101,7 +101,7 @@ func TestRemovalWorksInItsPlace(t *testing.T) {
 	record := changeRecord{Install: []installRecord{
 		{provider: provider{Type: "InfrastructureProvider", Name: "first", Namespace: "toys"}}, {provider: provider{Type: "InfrastructureProvider", Name: "second", Namespace: "toys"}},
 	}}
-	if err := a.remove(t.Context(), record, nil); err != nil {
+	if err := a.remove(t.Context(), record.Install, nil); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Join(deleted, " ") != "infrastructure-second infrastructure-first" || place.yields.Load() != 2 {

@@ -242,7 +242,7 @@ func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	record.Cluster = pinned
 	nothing := len(record.Install) == 0 && len(record.Upgrade) == 0
 	if len(c.Undo) > 0 {
-		record = record.mergeEarlier(was)
+		record.Before, record.Install, record.Upgrade = was.Before, mergeEarlier(was.Install, record.Install), mergeEarlier(was.Upgrade, record.Upgrade)
 	}
 	if err := c.Prepare(ctx, record, len(record.Install) == 0 && len(record.Upgrade) == 0); err != nil {
 		return nil, err
@@ -271,17 +271,10 @@ func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 }
 
 // mergeEarlier keeps what an earlier attempt installed from counting as found.
-func (now changeRecord) mergeEarlier(was changeRecord) changeRecord {
-	now.Before = was.Before
-	for _, p := range was.Install {
-		now.Install = slices.DeleteFunc(now.Install, func(q installRecord) bool { return q.label() == p.label() })
-	}
-	now.Install = append(slices.Clone(was.Install), now.Install...)
-	for _, p := range was.Upgrade {
-		now.Upgrade = slices.DeleteFunc(now.Upgrade, func(q upgradeRecord) bool { return q.label() == p.label() })
-	}
-	now.Upgrade = append(slices.Clone(was.Upgrade), now.Upgrade...)
-	return now
+func mergeEarlier[P interface{ label() string }](was, now []P) []P {
+	return append(slices.Clone(was), slices.DeleteFunc(now, func(q P) bool {
+		return slices.ContainsFunc(was, func(p P) bool { return p.label() == q.label() })
+	})...)
 }
 
 // Undo removes the providers that this run installed.
@@ -307,7 +300,7 @@ func (p *Kind) Undo(ctx context.Context, c *task.Call) error {
 	if err != nil {
 		return a.redactError(err)
 	}
-	if err := a.remove(ctx, a.ownInstalls(record, there), slices.Collect(maps.Values(there))); err != nil {
+	if err := a.remove(ctx, a.ownInstalls(record.Install, there), slices.Collect(maps.Values(there))); err != nil {
 		return a.redactError(err)
 	}
 	if len(changed) > 0 {

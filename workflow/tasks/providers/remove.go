@@ -61,8 +61,8 @@ func (a *providerManager) undoUpgrades(ctx context.Context, record changeRecord,
 
 // ownInstalls drops providers that another client has installed since. It keeps one without an
 // inventory entry: clusterctl writes the entry last and may have been interrupted.
-func (a *providerManager) ownInstalls(record changeRecord, there map[string]provider) changeRecord {
-	record.Install = slices.DeleteFunc(slices.Clone(record.Install), func(p installRecord) bool {
+func (a *providerManager) ownInstalls(installs []installRecord, there map[string]provider) []installRecord {
+	return slices.DeleteFunc(slices.Clone(installs), func(p installRecord) bool {
 		entry, ok := there[p.label()]
 		if !ok || strings.HasPrefix(entry.stepKey, a.call.RunKey()+"/") {
 			return false
@@ -70,14 +70,13 @@ func (a *providerManager) ownInstalls(record changeRecord, there map[string]prov
 		a.call.Progress(fmt.Sprintf("keeping %s: another client installed it", entry))
 		return true
 	})
-	return record
 }
 
 // remove deletes the recorded providers in reverse order, except objects that existed before them.
-func (a *providerManager) remove(ctx context.Context, record changeRecord, there []provider) error {
-	for _, p := range slices.Backward(record.Install) {
+func (a *providerManager) remove(ctx context.Context, installs []installRecord, there []provider) error {
+	for _, p := range slices.Backward(installs) {
 		shared := slices.ContainsFunc(there, func(q provider) bool {
-			return q.Namespace == p.Namespace && !slices.ContainsFunc(record.Install, func(r installRecord) bool { return r.label() == q.label() })
+			return q.Namespace == p.Namespace && !slices.ContainsFunc(installs, func(r installRecord) bool { return r.label() == q.label() })
 		})
 		if err := a.call.ReacquireSlot(ctx); err != nil { // the removal of the previous provider may have yielded it
 			return err

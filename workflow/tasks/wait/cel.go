@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp/syntax"
-	"slices"
 	"time"
 
 	"github.com/google/cel-go/cel"
@@ -164,12 +163,4 @@ func (p *celProgram) test(ctx context.Context, ref access.ObjectRef, u *unstruct
 	default:
 		return fmt.Sprintf("%s: %s is not true", ref, p.text), nil
 	}
-}
-
-func (w output) sorted() output {
-	slices.SortFunc(w.Objects, access.CompareRefs)
-	if len(w.Objects) > access.MaxNamedObjects {
-		w.Objects = w.Objects[:access.MaxNamedObjects]
-	}
-	return w
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -112,7 +113,9 @@ func (w *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("waiting: %w", err)
 	}
-	return json.Marshal(out.sorted())
+	slices.SortFunc(out.Objects, access.CompareRefs)
+	out.Objects = out.Objects[:min(len(out.Objects), access.MaxNamedObjects)]
+	return json.Marshal(out)
 }
 
 func (w *With) missingText(satisfied int, missing []string) string {
