@@ -88,7 +88,7 @@ func (b *builder) definition() *Definition {
 	policy, _ := b.runPolicy()
 	d := &Definition{Header: Header{
 		Namespace: b.o.Namespace, Name: b.o.Name, ServiceAccount: s.ServiceAccountName,
-		Policy: policy, Deadline: duration(s.Deadline),
+		Policy: policy, Deadline: Duration(s.Deadline.Or(0)),
 	}}
 	if s.Workflow != nil {
 		d.Workflow = &NamedWorkflow{Name: s.Workflow.Name, Params: rawJSON(s.Workflow.Params)}
@@ -250,7 +250,7 @@ func (b *builder) checkUnique(names map[string]bool, name, task, field, message 
 }
 
 func (b *builder) need(task, field string, n v1alpha1.Need) Need {
-	out := Need{Task: n.Task, On: n.On, Optional: n.Optional, Timeout: duration(n.Timeout)}
+	out := Need{Task: n.Task, On: n.On, Optional: n.Optional, Timeout: Duration(n.Timeout.Or(0))}
 	switch n.On {
 	case "":
 		out.On = v1alpha1.OnSuccess
@@ -283,8 +283,8 @@ func (b *builder) step(task, field, name string, spec *v1alpha1.StepSpec) Step {
 		}
 	}
 	step.Retry = b.retry(task, field+".retry", retry)
-	step.Timeout = duration(timeout)
-	step.TotalTimeout = duration(total)
+	step.Timeout = Duration(timeout.Or(0))
+	step.TotalTimeout = Duration(total.Or(0))
 	if ok && step.Undo == nil && info.Irreversible != nil && info.Irreversible(with) {
 		b.keptEffects = append(b.keptEffects, Problem{
 			Task: task, Field: field + ".undo", Warning: true, Message: "a rollback keeps its effects: " + spec.Kind + " has no built-in inverse",
@@ -348,25 +348,15 @@ func (b *builder) retry(task, field string, r *v1alpha1.Retry) Retry {
 	if r == nil || r.Max == 0 && !r.Recreate {
 		return Retry{}
 	}
-	delay := Duration(time.Second)
-	if r.Delay != nil {
-		delay = duration(r.Delay)
-	}
+	delay := Duration(r.Delay.Or(time.Second))
 	out := Retry{
 		Max: r.Max, Factor: cmp.Or(r.Factor, 2), Recreate: r.Recreate,
-		Delay: delay, MaxDelay: cmp.Or(duration(r.MaxDelay), max(Duration(time.Minute), delay)),
+		Delay: delay, MaxDelay: cmp.Or(Duration(r.MaxDelay.Or(0)), max(Duration(time.Minute), delay)),
 	}
 	if out.MaxDelay < out.Delay {
 		b.addError(task, field+".maxDelay", "it is shorter than delay", "raise it, or lower delay")
 	}
 	return out
-}
-
-func duration(d *v1alpha1.Duration) Duration {
-	if d == nil {
-		return 0
-	}
-	return Duration(d.Duration)
 }
 
 func rawJSON(j *apiextensionsv1.JSON) json.RawMessage {

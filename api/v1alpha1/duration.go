@@ -46,6 +46,14 @@ func (d *Duration) UnmarshalJSON(data []byte) error {
 	return err
 }
 
+// Or returns the duration, or otherwise if it is not set.
+func (d *Duration) Or(otherwise time.Duration) time.Duration {
+	if d == nil {
+		return otherwise
+	}
+	return d.Duration
+}
+
 // StatusTime returns a time for a status: nil for the zero time.
 func StatusTime(t time.Time) *metav1.Time {
 	if t.IsZero() {

@@ -13,10 +13,7 @@ import (
 
 // Duration returns a duration of a spec, or otherwise if the resource was written without the schema's defaults.
 func Duration(d *v1alpha1.Duration, otherwise time.Duration) pause.Duration {
-	if d == nil {
-		return pause.Duration(otherwise)
-	}
-	return pause.Duration(d.Duration)
+	return pause.Duration(d.Or(otherwise))
 }
 
 // Durations returns the durations of a spec by kind; nil if there are none.

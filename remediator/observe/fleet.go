@@ -96,11 +96,11 @@ func Limits(l *v1alpha1.RepairLimits) remediator.FleetLimits {
 		Paused: slices.Clone(s.PauseRequests),
 		AtOnce: int(cmp.Or(s.AtOnce, 10)), PerWindow: int(cmp.Or(s.PerWindow, 60)), Window: positive(s.Window, time.Hour),
 		Mass: remediator.MassFailure{
-			Percent: int(cmp.Or(mass.Percent, 20)), Floor: int(cmp.Or(mass.Floor, 10)), Cooldown: duration(mass.Cooldown, 10*time.Minute),
+			Percent: int(cmp.Or(mass.Percent, 20)), Floor: int(cmp.Or(mass.Floor, 10)), Cooldown: mass.Cooldown.Or(10 * time.Minute),
 		},
 		DomainAtOnce: int(cmp.Or(s.FailureDomains.AtOnce, 5)),
 		DomainMass: remediator.MassFailure{
-			Percent: int(cmp.Or(domain.Percent, 50)), Floor: int(cmp.Or(domain.Floor, 4)), Cooldown: duration(domain.Cooldown, 10*time.Minute),
+			Percent: int(cmp.Or(domain.Percent, 50)), Floor: int(cmp.Or(domain.Floor, 4)), Cooldown: domain.Cooldown.Or(10 * time.Minute),
 		},
 	}
 }

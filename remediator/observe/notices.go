@@ -20,7 +20,7 @@ const maxTextLength = 256
 func notices(of []v1alpha1.RepairNotice) []remediator.Notice {
 	var list []remediator.Notice
 	for _, n := range of {
-		one := remediator.Notice{Type: n.Type, Key: n.Key, Value: n.Value, Timed: n.LeadTime != nil, Lead: duration(n.LeadTime, 0)}
+		one := remediator.Notice{Type: n.Type, Key: n.Key, Value: n.Value, Timed: n.LeadTime != nil, Lead: n.LeadTime.Or(0)}
 		if n.Type == v1alpha1.NoticeNodeCondition {
 			one.Value = cmp.Or(one.Value, string(object.True))
 		}

@@ -131,24 +131,24 @@ func Policy(p *v1alpha1.RepairPolicy) remediator.Policy {
 	s := &p.Spec
 	f := remediator.Policy{
 		Name: p.Name, UID: p.UID, DryRun: s.DryRun, Paused: s.PauseRequests, AllowsDeleteFirst: s.AcceptDeleteFirst, GuardsMachines: s.GuardDeletions,
-		Hold: duration(s.Hold, 0), Attempts: int(cmp.Or(s.MaxAttempts, 3)),
+		Hold: s.Hold.Or(0), Attempts: int(cmp.Or(s.MaxAttempts, 3)),
 		Checks: remediator.Checks{
-			NodeStartup: duration(s.Checks.NodeStartup, 10*time.Minute),
+			NodeStartup: s.Checks.NodeStartup.Or(10 * time.Minute),
 			Machine:     checks(s.Checks.UnhealthyMachineConditions), Node: checks(s.Checks.UnhealthyNodeConditions),
 		},
 		Limits: remediator.Limits{
 			AtOnce: int(cmp.Or(s.Limits.AtOnce, 3)), PerWindow: int(cmp.Or(s.Limits.PerWindow, 10)), Window: positive(s.Limits.Window, time.Hour),
 			WorkersAtOnce: int(cmp.Or(s.Limits.WorkersAtOnce, 1)),
 			MassFailure: remediator.MassFailure{
-				Percent: int(cmp.Or(s.Limits.MassFailure.Percent, 20)), Floor: int(cmp.Or(s.Limits.MassFailure.Floor, 4)), Cooldown: duration(s.Limits.MassFailure.Cooldown, 10*time.Minute),
+				Percent: int(cmp.Or(s.Limits.MassFailure.Percent, 20)), Floor: int(cmp.Or(s.Limits.MassFailure.Floor, 4)), Cooldown: s.Limits.MassFailure.Cooldown.Or(10 * time.Minute),
 			},
-			Cooldown: duration(s.Limits.Cooldown, 5*time.Minute),
+			Cooldown: s.Limits.Cooldown.Or(5 * time.Minute),
 		},
 		Timeouts: remediator.Timeouts{
 			ScaleUp: positive(s.Timeouts.ScaleUp, 5*time.Minute), Ready: positive(s.Timeouts.Ready, 20*time.Minute),
 			Removal: positive(s.Timeouts.Removal, 30*time.Minute),
 		},
-		Removal: remediator.Removal{Drain: duration(s.Removal.DrainTimeout, 0), Detach: duration(s.Removal.VolumeDetachTimeout, 0)},
+		Removal: remediator.Removal{Drain: s.Removal.DrainTimeout.Or(0), Detach: s.Removal.VolumeDetachTimeout.Or(0)},
 	}
 	if s.Etcd != nil {
 		f.Survey = max(time.Minute, s.Etcd.Interval.Duration)
@@ -183,7 +183,7 @@ func defragmentation(d *v1alpha1.RepairDefragmentation) remediator.Defragmentati
 	}
 	return remediator.Defragmentation{
 		Enabled: true, FreePercent: int(cmp.Or(d.FreePercent, 45)), MinSize: int64(cmp.Or(d.MinSizeMiB, 100)) << 20,
-		Pause: max(time.Minute, duration(d.Pause, 10*time.Minute)), Deadline: min(max(10*time.Second, duration(d.Deadline, time.Minute)), 5*time.Minute),
+		Pause: max(time.Minute, d.Pause.Or(10*time.Minute)), Deadline: min(max(10*time.Second, d.Deadline.Or(time.Minute)), 5*time.Minute),
 		Disarm: d.DisarmNoSpace,
 	}
 }
@@ -199,13 +199,6 @@ func checks(conditions []v1alpha1.UnhealthyCondition) []remediator.Check {
 // positive returns otherwise for zero, which the schema rejects.
 func positive(d *v1alpha1.Duration, otherwise time.Duration) time.Duration {
 	if d == nil || d.Duration <= 0 {
-		return otherwise
-	}
-	return d.Duration
-}
-
-func duration(d *v1alpha1.Duration, otherwise time.Duration) time.Duration {
-	if d == nil {
 		return otherwise
 	}
 	return d.Duration
