@@ -91,7 +91,7 @@ func (b *builder) definition() *Definition {
 		Policy: policy, Deadline: Duration(s.Deadline.Or(0)),
 	}}
 	if s.Workflow != nil {
-		d.Workflow = &NamedWorkflow{Name: s.Workflow.Name, Params: rawJSON(s.Workflow.Params)}
+		d.Workflow = &NamedWorkflow{Name: s.Workflow.Name, Params: RawJSON(s.Workflow.Params)}
 	}
 	for i := range s.Policies {
 		b.kinds[s.Policies[i].Kind] = &s.Policies[i]
@@ -133,7 +133,7 @@ func (b *builder) unusedPolicies() {
 // policies returns the entries of spec.policies for the type, which takes precedence, and the kind.
 func (b *builder) policies(spec *v1alpha1.StepSpec) (ofType, ofKind *v1alpha1.KindPolicy) {
 	if info, ok := b.o.Kind(spec.Kind); ok && info.Type != nil {
-		full := info.Type(rawJSON(spec.With))
+		full := info.Type(RawJSON(spec.With))
 		kind, _, _ := strings.Cut(full, ".")
 		for _, name := range []string{full, kind} {
 			if _, task := b.o.Kind(name); !task && ofType == nil && b.kinds[name] != nil {
@@ -269,7 +269,7 @@ func (b *builder) step(task, field, name string, spec *v1alpha1.StepSpec) Step {
 	if !ok {
 		b.addError(task, field+".kind", fmt.Sprintf("unknown kind %q", spec.Kind), "check the spelling, or run a version of scute that supports it")
 	}
-	with := rawJSON(spec.With)
+	with := RawJSON(spec.With)
 	b.validate(info, with, task, field+".with.")
 	step := Step{Name: name, Kind: spec.Kind, With: with, Holds: info.Holds, Undo: b.undo(task, field, spec)}
 	if info.Releases != nil {
@@ -301,7 +301,7 @@ func (b *builder) step(task, field, name string, spec *v1alpha1.StepSpec) Step {
 }
 
 func (b *builder) undo(task, field string, spec *v1alpha1.StepSpec) *Undo {
-	data := rawJSON(spec.Undo)
+	data := RawJSON(spec.Undo)
 	if data == nil {
 		return nil
 	}
@@ -359,7 +359,8 @@ func (b *builder) retry(task, field string, r *v1alpha1.Retry) Retry {
 	return out
 }
 
-func rawJSON(j *apiextensionsv1.JSON) json.RawMessage {
+// RawJSON returns the JSON of a field of a manifest; nil if the field is not set or null.
+func RawJSON(j *apiextensionsv1.JSON) json.RawMessage {
 	if j == nil || len(j.Raw) == 0 || string(j.Raw) == "null" {
 		return nil
 	}

@@ -42,7 +42,7 @@ func (e *Env) Definition(ctx context.Context, namespace, name string, spec *v1al
 		if len(spec.Tasks) > 0 {
 			problems = append(problems, workflow.Problem{Field: "spec.tasks", Message: "a named workflow has its own tasks", Remedy: "set either tasks or workflow"})
 		}
-		named, more := e.NamedWorkflow(ctx, namespace, spec.Workflow.Name, rawParams(spec.Workflow))
+		named, more := e.NamedWorkflow(ctx, namespace, spec.Workflow.Name, workflow.RawJSON(spec.Workflow.Params))
 		problems = append(problems, more...)
 		spec.Tasks, kinds, evidence = named.Tasks, mergeKinds(kinds, named.Kinds), named.Diagnose
 		problems = append(problems, bindHooks(spec)...)
@@ -85,7 +85,7 @@ func (e *Env) CheckReadable(ctx context.Context, namespace, name string, spec *v
 	if spec.Workflow == nil {
 		return nil, nil
 	}
-	named, _ := e.NamedWorkflow(ctx, namespace, spec.Workflow.Name, rawParams(spec.Workflow))
+	named, _ := e.NamedWorkflow(ctx, namespace, spec.Workflow.Name, workflow.RawJSON(spec.Workflow.Params))
 	if named.Read == nil {
 		return nil, nil
 	}
@@ -226,13 +226,6 @@ func mergeKinds(a, b task.Kinds) task.Kinds {
 	maps.Copy(all, a)
 	maps.Copy(all, b)
 	return all
-}
-
-func rawParams(w *v1alpha1.NamedWorkflow) json.RawMessage {
-	if w.Params == nil {
-		return nil
-	}
-	return w.Params.Raw
 }
 
 // Check returns the problems that can be found without reading from a cluster.

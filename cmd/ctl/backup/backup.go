@@ -136,5 +136,5 @@ func (o *backupOptions) report(index *archive.Index, warnings []mover.Finding) e
 		how = "encrypted to " + view.Count(len(index.Recipients), "recipient")
 	}
 	return o.Env.Linef("backup %s of %s of namespace %s (%s): %s, %s, in %s", index.ID,
-		view.Count(len(index.Clusters), "cluster"), index.Namespace, formatNames(index.Clusters), view.Count(len(index.Objects), "object"), how, o.To)
+		view.Count(len(index.Clusters), "cluster"), index.Namespace, view.First(index.Clusters), view.Count(len(index.Objects), "object"), how, o.To)
 }

@@ -13,7 +13,6 @@ import (
 	"scute.dev/kube"
 	"scute.dev/mover"
 	"scute.dev/mover/transfer"
-	"scute.dev/view"
 )
 
 // Commands returns the commands about backups of clusters and BackupSchedules, by verb.
@@ -97,8 +96,3 @@ type redactedError struct{ err error }
 func (q redactedError) Error() string { return redact.Message(q.err.Error()) }
 
 func (q redactedError) Unwrap() error { return q.err }
-
-func formatNames(clusters []string) string {
-	first := min(5, len(clusters))
-	return strings.Join(view.More(clusters[:first:first], len(clusters)), ", ")
-}

@@ -189,7 +189,7 @@ func (o *restoreOptions) report(index *archive.Index, warnings []mover.Finding, 
 			did = "can be restored: nothing was changed"
 		}
 		err := o.Env.Linef("backup %s of %s, %s of namespace %s (%s), %s: %s", index.ID, index.TakenAt.UTC().Format(time.RFC3339),
-			view.Count(len(index.Clusters), "cluster"), index.Namespace, formatNames(index.Clusters), view.Count(len(index.Objects), "object"), did)
+			view.Count(len(index.Clusters), "cluster"), index.Namespace, view.First(index.Clusters), view.Count(len(index.Objects), "object"), did)
 		if err != nil {
 			return err
 		}
