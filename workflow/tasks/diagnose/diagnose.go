@@ -94,7 +94,8 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	}
 	e, observed, failed := &evidence{bundle: bundle{limit: limit}}, 0, []error(nil)
 	if c.Failure != nil {
-		e.addJSON("failure.json", c.Failure)
+		data, _ := json.MarshalIndent(c.Failure, "", "  ") // strings and numbers can always be encoded
+		e.put("failure.json", data)
 	}
 	for i, ref := range append([]access.ClusterRef{w.Cluster}, w.Others...) {
 		if i > 0 && ref == (access.ClusterRef{}) {

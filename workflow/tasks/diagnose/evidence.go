@@ -2,7 +2,6 @@ package diagnose
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,15 +45,6 @@ type eventLine struct {
 
 func (e *evidence) addError(what string, err error) {
 	e.errors = append(e.errors, fmt.Errorf("%s: %w", what, err))
-}
-
-func (e *evidence) addJSON(name string, v any) {
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		e.addError(name, err)
-		return
-	}
-	e.put(name, data)
 }
 
 // addObject omits what certainly exceeds the limits: a namespace may be larger than the memory.

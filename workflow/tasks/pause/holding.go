@@ -30,7 +30,7 @@ type pauser struct {
 func newPauser(ctx context.Context, cluster *access.Cluster, c *task.Call, record Record) (*pauser, error) {
 	h := &pauser{call: c, cluster: cluster, record: record}
 	if len(record.Clusters) > 0 || record.All || len(record.Roots) > 0 {
-		graph, err := transfer.NewGraph(ctx, cluster.Kube, record.selection())
+		graph, err := transfer.NewGraph(ctx, cluster.Kube, mover.Selection{Namespace: record.Namespace, Clusters: record.Clusters, All: record.All})
 		if err != nil {
 			return nil, err
 		}

@@ -11,7 +11,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"scute.dev/kube/object"
-	"scute.dev/mover"
 	"scute.dev/mover/transfer"
 	"scute.dev/pause"
 	"scute.dev/pause/hold"
@@ -183,8 +182,4 @@ func classifyError(err error) error {
 		return task.Final(err)
 	}
 	return err
-}
-
-func (r *Record) selection() mover.Selection {
-	return mover.Selection{Namespace: r.Namespace, Clusters: r.Clusters, All: r.All}
 }
