@@ -8,6 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterctlv1 "sigs.k8s.io/cluster-api/cmd/clusterctl/api/v1alpha3"
+
+	"scute.dev/kube/object"
 )
 
 // InventoryType returns the kind in which clusterctl records the providers that it installs. Its
@@ -42,11 +44,10 @@ type Provider struct {
 
 // ProviderOf decodes an object of clusterctl's inventory or of Cluster API's operator.
 func ProviderOf(u *unstructured.Unstructured) Provider {
-	text := func(path ...string) string { v, _, _ := unstructured.NestedString(u.Object, path...); return v }
 	return Provider{
-		Type:      clusterctlv1.ProviderType(cmp.Or(text("type"), u.GetKind())),
-		Name:      cmp.Or(text("providerName"), u.GetName()),
-		Version:   cmp.Or(text("version"), text("status", "installedVersion")),
+		Type:      clusterctlv1.ProviderType(cmp.Or(object.Text(u, "type"), u.GetKind())),
+		Name:      cmp.Or(object.Text(u, "providerName"), u.GetName()),
+		Version:   cmp.Or(object.Text(u, "version"), object.Text(u, "status", "installedVersion")),
 		Namespace: u.GetNamespace(),
 	}
 }

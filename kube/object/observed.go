@@ -220,20 +220,19 @@ func Observe(u *unstructured.Unstructured) Observed {
 	}
 	switch o.Ref.Group + "/" + o.Ref.Kind {
 	case AddonsGroup + "/ClusterResourceSetBinding":
-		o.BoundCluster = boundCluster(u)
+		o.BoundCluster = cmp.Or(Text(u, "spec", "clusterName"), u.GetName()) // older ones lack the field
 	case AddonsGroup + "/HelmReleaseProxy":
-		if namespace, _, _ := unstructured.NestedString(u.Object, "spec", "clusterRef", "namespace"); namespace == u.GetNamespace() {
-			o.BoundCluster, _, _ = unstructured.NestedString(u.Object, "spec", "clusterRef", "name")
+		if Text(u, "spec", "clusterRef", "namespace") == u.GetNamespace() {
+			o.BoundCluster = Text(u, "spec", "clusterRef", "name")
 		}
 	case ipamGroup + "/IPAddress":
 		o.Pool = referenceAt(u, o.Ref, "poolRef")
 	case "infrastructure.cluster.x-k8s.io/PooledRemoteMachine":
-		if name, _, _ := unstructured.NestedString(u.Object, "status", "machineRef", "name"); name != "" {
+		if name := Text(u, "status", "machineRef", "name"); name != "" {
 			o.Consumer = &Ref{Group: o.Ref.Group, Kind: "RemoteMachine", Namespace: o.Ref.Namespace, Name: name}
 		}
 	case "infrastructure.cluster.x-k8s.io/KubevirtMachine":
-		made, _, _ := unstructured.NestedString(u.Object, "spec", "providerID")
-		o.Local = made != "" && !o.HasReference(InfraClusterField)
+		o.Local = Text(u, "spec", "providerID") != "" && !o.HasReference(InfraClusterField)
 	case CoreGroup + "/Cluster":
 		o.Cluster = clusterFacts(u)
 	case CoreGroup + "/ClusterClass":
@@ -243,10 +242,10 @@ func Observe(u *unstructured.Unstructured) Observed {
 	case CoreGroup + "/Machine":
 		o.Updating = isUpdating(annotations)
 		remediated, _, _ := Condition(u, clusterv1.MachineOwnerRemediatedCondition)
-		node, _, _ := unstructured.NestedString(u.Object, "status", "nodeRef", "name")
 		o.Machine = &MachineFacts{
-			HasNode: node != "", OwnerRemediated: remediated,
-			MarkedForDeletion: annotations[clusterv1.DeleteMachineAnnotation] == OwnDeleteMachineValue, ReplacementScheduled: isScheduled(annotations[v1alpha1.UnhealthyAnnotation]),
+			HasNode: Text(u, "status", "nodeRef", "name") != "", OwnerRemediated: remediated,
+			MarkedForDeletion:    annotations[clusterv1.DeleteMachineAnnotation] == OwnDeleteMachineValue,
+			ReplacementScheduled: isScheduled(annotations[v1alpha1.UnhealthyAnnotation]),
 		}
 	}
 	return o
@@ -262,12 +261,6 @@ func pauseHolders(annotations map[string]string) (held map[string]string) {
 		}
 	}
 	return held
-}
-
-// boundCluster returns the name of a binding that lacks spec.clusterName, as older ones do.
-func boundCluster(u *unstructured.Unstructured) string {
-	name, _, _ := unstructured.NestedString(u.Object, "spec", "clusterName")
-	return cmp.Or(name, u.GetName())
 }
 
 func isScheduled(mark string) bool {
@@ -311,27 +304,25 @@ func owner(ref metav1.OwnerReference, namespace string) Owner {
 
 // clusterFacts reads a Cluster in v1beta2, or in v1beta1 of Cluster API up to v1.10.
 func clusterFacts(u *unstructured.Unstructured) *ClusterFacts {
-	text := func(path ...string) string { v, _, _ := unstructured.NestedString(u.Object, path...); return v }
 	flag := func(path ...string) bool { v, _, _ := unstructured.NestedBool(u.Object, path...); return v }
 	initialized, _, _ := Condition(u, clusterv1.ClusterControlPlaneInitializedCondition)
 	// If standalone machines are the control plane, no controller sets the field.
-	provided := text("spec", "controlPlaneRef", "name") == "" ||
+	provided := Text(u, "spec", "controlPlaneRef", "name") == "" ||
 		flag("status", "initialization", "controlPlaneInitialized") || flag("status", "controlPlaneReady")
 	f := &ClusterFacts{
 		Paused:                  flag("spec", "paused"),
-		ClassName:               cmp.Or(text("spec", "topology", "classRef", "name"), text("spec", "topology", "class")),
-		ClassNamespace:          cmp.Or(text("spec", "topology", "classRef", "namespace"), text("spec", "topology", "classNamespace")),
+		ClassName:               cmp.Or(Text(u, "spec", "topology", "classRef", "name"), Text(u, "spec", "topology", "class")),
+		ClassNamespace:          cmp.Or(Text(u, "spec", "topology", "classRef", "namespace"), Text(u, "spec", "topology", "classNamespace")),
 		InfrastructureReady:     flag("status", "initialization", "infrastructureProvisioned") || flag("status", "infrastructureReady"),
 		ControlPlaneInitialized: initialized == True && provided,
+		Upgrading:               pendingVersions(u),
 	}
 	if f.ClassName != "" && f.ClassNamespace == "" {
 		f.ClassNamespace = u.GetNamespace()
 	}
-	controlPlane, _, _ := unstructured.NestedMap(u.Object, "spec", "controlPlaneRef")
-	if of := reference(controlPlane, Ref{Namespace: u.GetNamespace()}); of.Group != "" && of.Kind != "" && of.Name != "" {
-		f.ControlPlane = of
+	if of := referenceAt(u, Ref{Namespace: u.GetNamespace()}, "controlPlaneRef"); of != nil {
+		f.ControlPlane = *of
 	}
-	f.Upgrading = pendingVersions(u)
 	return f
 }
 

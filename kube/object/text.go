@@ -3,7 +3,15 @@ package object
 import (
 	"strings"
 	"unicode"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
+
+// Text returns the string at a path of an object; "" if there is none.
+func Text(u *unstructured.Unstructured, path ...string) string {
+	text, _, _ := unstructured.NestedString(u.Object, path...)
+	return text
+}
 
 // Printable returns a text of another program as one line that is safe in a terminal and a log:
 // line breaks become spaces, and other invisible characters (escapes, changes of direction) are

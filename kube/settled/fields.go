@@ -18,11 +18,6 @@ import (
 
 func name(u *unstructured.Unstructured) string { return object.Observe(u).Ref.String() }
 
-func text(u *unstructured.Unstructured, path ...string) string {
-	value, _, _ := unstructured.NestedString(u.Object, path...)
-	return value
-}
-
 func number(u *unstructured.Unstructured, path ...string) *int64 {
 	value, found, err := unstructured.NestedInt64(u.Object, path...)
 	if !found || err != nil {
@@ -33,9 +28,9 @@ func number(u *unstructured.Unstructured, path ...string) *int64 {
 
 func desiredVersion(u *unstructured.Unstructured) string {
 	if u.GroupVersionKind().Group == clusterv1.GroupVersion.Group && u.GetKind() != machineKind {
-		return text(u, "spec", "template", "spec", "version")
+		return object.Text(u, "spec", "template", "spec", "version")
 	}
-	return text(u, "spec", "version")
+	return object.Text(u, "spec", "version")
 }
 
 // compareReplicas compares the replicas in the status, and the machines, with spec.replicas. Some
@@ -120,7 +115,7 @@ func versions(u *unstructured.Unstructured) []string {
 			}
 		}
 	}
-	if v := text(u, "status", "version"); v != "" && len(list) == 0 {
+	if v := object.Text(u, "status", "version"); v != "" && len(list) == 0 {
 		list = append(list, v)
 	}
 	return list

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/kube"
+	"scute.dev/kube/object"
 )
 
 // ErrVersion is returned if the API server does not serve the version of Cluster API's kinds that
@@ -32,13 +33,13 @@ func Read(ctx context.Context, c client.Client, kind schema.GroupKind, key clien
 	cluster := s.Object.GetLabels()[clusterv1.ClusterNameLabel]
 	if kind == clusterv1.GroupVersion.WithKind(clusterKind).GroupKind() {
 		cluster = s.Object.GetName()
-		if ref := text(s.Object, "spec", "controlPlaneRef", "name"); ref != "" {
-			kind := schema.GroupKind{Group: text(s.Object, "spec", "controlPlaneRef", "apiGroup"), Kind: text(s.Object, "spec", "controlPlaneRef", "kind")}
+		if ref := object.Text(s.Object, "spec", "controlPlaneRef", "name"); ref != "" {
+			kind := schema.GroupKind{Group: object.Text(s.Object, "spec", "controlPlaneRef", "apiGroup"), Kind: object.Text(s.Object, "spec", "controlPlaneRef", "kind")}
 			if s.ControlPlane, err = get(ctx, c, kind, client.ObjectKey{Namespace: key.Namespace, Name: ref}); err != nil {
 				return s, err
 			}
 		}
-	} else if name := text(s.Object, "spec", "clusterName"); name != "" {
+	} else if name := object.Text(s.Object, "spec", "clusterName"); name != "" {
 		cluster = name
 	}
 	for _, kind := range []string{deploymentKind, setKind, poolKind, machineKind} {

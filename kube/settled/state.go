@@ -2,6 +2,7 @@ package settled
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -60,11 +61,11 @@ func (s State) Problems() []string {
 
 func (s State) checkCluster() []string {
 	why := statusProblems(s.Object, clusterv1.ClusterAvailableCondition)
-	version := text(s.Object, "spec", "topology", "version")
+	version := object.Text(s.Object, "spec", "topology", "version")
 	if version != "" {
 		why = append(why, object.UntrueConditions(s.Object, clusterv1.ClusterTopologyReconciledCondition)...)
 	}
-	if ref := text(s.Object, "spec", "controlPlaneRef", "name"); s.ControlPlane != nil {
+	if ref := object.Text(s.Object, "spec", "controlPlaneRef", "name"); s.ControlPlane != nil {
 		why = append(why, s.checkOwner(s.ControlPlane, version)...)
 	} else if ref != "" || version != "" {
 		why = append(why, strings.TrimSpace(name(s.Object)+" has no control plane yet "+ref))
@@ -165,13 +166,9 @@ func (s State) checkMachineSets(deployment *unstructured.Unstructured) []string 
 }
 
 func (s State) ownedBy(by *unstructured.Unstructured, kind string) []*unstructured.Unstructured {
-	var list []*unstructured.Unstructured
-	for _, u := range s.Members {
-		if u.GetKind() == kind && controller(u, by.GetKind()) == by.GetUID() {
-			list = append(list, u)
-		}
-	}
-	return list
+	return slices.DeleteFunc(slices.Clone(s.Members), func(u *unstructured.Unstructured) bool {
+		return u.GetKind() != kind || controller(u, by.GetKind()) != by.GetUID()
+	})
 }
 
 // machines returns the machines of an object; for a MachineDeployment, those of its MachineSets.

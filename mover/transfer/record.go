@@ -88,7 +88,7 @@ func (r *record) read(ctx context.Context) (*unstructured.Unstructured, error) {
 		r.phase = ""
 		return nil, nil
 	}
-	phase, _, _ := unstructured.NestedString(u.Object, "data", "phase")
+	phase := object.Text(u, "data", "phase")
 	switch r.phase = RestorePhase(phase); r.phase {
 	case restoreCreating, restoreResuming, restoreDone:
 		return u, nil
@@ -133,7 +133,7 @@ func (r *record) readOwned(ctx context.Context) (*unstructured.Unstructured, err
 	if u == nil {
 		return nil, fmt.Errorf("%s was deleted: run the same command again", r)
 	}
-	if holder, _, _ := unstructured.NestedString(u.Object, "data", "holder"); holder != r.holder {
+	if object.Text(u, "data", "holder") != r.holder {
 		return nil, errTakenOver
 	}
 	return u, nil

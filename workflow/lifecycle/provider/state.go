@@ -78,7 +78,7 @@ func members(s settled.State, kinds ...string) (list []*unstructured.Unstructure
 func outdatedReasons(s settled.State, version string) []string {
 	why := s.Problems()
 	for _, m := range machines(s) {
-		if have, _, _ := unstructured.NestedString(m.Object, "spec", "version"); have != version {
+		if have := object.Text(m, "spec", "version"); have != version {
 			why = append(why, fmt.Sprintf("Machine %s has version %s", m.GetName(), have))
 		}
 	}
@@ -86,7 +86,7 @@ func outdatedReasons(s settled.State, version string) []string {
 	if cp == nil || cp.GroupVersionKind().GroupKind() != controlplanev1.GroupVersion.WithKind("KubeadmControlPlane").GroupKind() {
 		return why
 	}
-	if have, _, _ := unstructured.NestedString(cp.Object, "spec", "version"); have != version {
+	if have := object.Text(cp, "spec", "version"); have != version {
 		why = append(why, "the spec of the control plane has version "+have)
 	}
 	healthy := []string{controlplanev1.KubeadmControlPlaneAvailableCondition, controlplanev1.KubeadmControlPlaneControlPlaneComponentsHealthyCondition}
@@ -107,7 +107,7 @@ func newestVersion(s settled.State, than string) string {
 		if u == nil {
 			continue
 		}
-		text, _, _ := unstructured.NestedString(u.Object, path...)
+		text := object.Text(u, path...)
 		have, err := utilversion.ParseSemantic(text)
 		if err != nil {
 			continue

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/kube"
+	"scute.dev/kube/object"
 	"scute.dev/view"
 	"scute.dev/workflow/task"
 	"scute.dev/workflow/task/access"
@@ -180,8 +181,8 @@ func scopesOf(objects []*unstructured.Unstructured) map[schema.GroupKind]string 
 		if !access.RefOf(u).IsDefinition() {
 			continue
 		}
-		text := func(path ...string) string { v, _, _ := unstructured.NestedString(u.Object, path...); return v }
-		scopes[schema.GroupKind{Group: text("spec", "group"), Kind: text("spec", "names", "kind")}] = text("spec", "scope")
+		kind := schema.GroupKind{Group: object.Text(u, "spec", "group"), Kind: object.Text(u, "spec", "names", "kind")}
+		scopes[kind] = object.Text(u, "spec", "scope")
 	}
 	return scopes
 }

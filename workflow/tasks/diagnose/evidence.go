@@ -71,7 +71,7 @@ func belongsToClusters(u *unstructured.Unstructured, clusters []string) bool {
 }
 
 func (e *evidence) addEvent(u *unstructured.Unstructured) {
-	text := func(path ...string) string { s, _, _ := unstructured.NestedString(u.Object, path...); return s }
+	text := func(path ...string) string { return object.Text(u, path...) }
 	at, _ := time.Parse(time.RFC3339, cmp.Or(text("lastTimestamp"), text("eventTime"), text("metadata", "creationTimestamp")))
 	e.lines = append(e.lines, eventLine{at, fmt.Sprintf("%s %s %s %s/%s: %s", at.UTC().Format(time.RFC3339), text("type"), text("reason"),
 		text("involvedObject", "kind"), text("involvedObject", "name"), redact.Message(text("message")))})
