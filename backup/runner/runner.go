@@ -52,14 +52,11 @@ type Runner struct {
 	volume    guardedVolume // the daemon's volume
 }
 
-// drivenLimit limits the schedules that are driven concurrently, most of which wait for a slot.
-const drivenLimit = 256
-
 // Supervisor returns a supervisor that drives the schedules of a view when they are due. The caller
 // notifies it of changes in the view.
 func (r *Runner) Supervisor(v *Schedules) *supervise.Supervisor {
 	return &supervise.Supervisor{
-		Noun: "backupschedule", IDs: v.IDs, Due: v.Due, Drive: r.Drive, Drivers: &r.Drivers, Limit: drivenLimit, Logger: r.Logger,
+		Noun: "backupschedule", IDs: v.IDs, Due: v.Due, Drive: r.Drive, Drivers: &r.Drivers, Logger: r.Logger,
 	}
 }
 

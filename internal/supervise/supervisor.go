@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,8 +32,9 @@ type Supervisor struct {
 	Drive func(ctx context.Context, id string) error
 	// Drivers has the listeners of driven objects. Objects beyond Limit are throttled there.
 	Drivers *Drivers
-	// Limit bounds the objects that are driven at once, most of which wait; it is 1 or more.
-	// Namespaces share it as they share Slots, which bound the objects that work.
+	// Limit bounds the objects that are driven at once. Most of them wait, but each keeps its state
+	// in memory. The default is 256. Namespaces share it as they share Slots, which bound the
+	// objects that work.
 	Limit  int
 	Logger *slog.Logger
 
@@ -71,7 +73,7 @@ func (s *Supervisor) Run(ctx context.Context) {
 	for _, id := range s.IDs() {
 		q.Add(id)
 	}
-	slots := fair.NewSlots(s.Limit)
+	slots := fair.NewSlots(s.limit())
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	for {
@@ -153,8 +155,10 @@ func (s *Supervisor) startBackoff(id string) {
 func (s *Supervisor) throttledByLimit() Throttled {
 	return Throttled{TooManyUnfinished, fmt.Sprintf(
 		"waiting until another %[1]s ends: at most %[2]d unfinished %[1]ss are driven at once, or %[3]d if namespaces have less than an equal share",
-		s.Noun, s.Limit, 2*s.Limit)}
+		s.Noun, s.limit(), 2*s.limit())}
 }
+
+func (s *Supervisor) limit() int { return cmp.Or(s.Limit, 256) }
 
 func (s *Supervisor) drive(ctx context.Context, id string) {
 	log := s.Logger.With(s.Noun, id)

@@ -275,14 +275,10 @@ func (d *drive) interrupted(step mover.Step) bool {
 	return mover.Next(d.State) != step
 }
 
-// drivenLimit limits the moves that are driven concurrently, because each keeps its plan in memory.
-// Most of them wait.
-const drivenLimit = 256
-
 // Supervisor returns a supervisor that drives the unfinished moves of a view. The caller notifies
 // it of changes in the view.
 func (r *Runner) Supervisor(v *Moves) *supervise.Supervisor {
 	return &supervise.Supervisor{
-		Noun: "move", IDs: v.IDs, Due: v.Due, Drive: r.Drive, Drivers: &r.Drivers, Limit: drivenLimit, Logger: r.Logger,
+		Noun: "move", IDs: v.IDs, Due: v.Due, Drive: r.Drive, Drivers: &r.Drivers, Logger: r.Logger,
 	}
 }

@@ -67,15 +67,12 @@ func (r *Runner) now() time.Time {
 
 func (r *Runner) parallel() int { return cmp.Or(max(r.Parallel, 0), defaultParallel) }
 
-// drivenLimit limits the runs driven at once. Most only wait, but each keeps its graph in memory.
-const drivenLimit = 256
-
 // Supervisor returns a supervisor that drives every unfinished run of a view, except runs that wait
 // for an operator or are stranded in this process. The caller notifies it of changes in the view.
 func (r *Runner) Supervisor(v *Runs) *supervise.Supervisor {
 	v.Incarnation = r.Incarnation
 	return &supervise.Supervisor{
-		Noun: "run", IDs: v.IDs, Due: v.Due, Drive: r.Drive, Drivers: &r.Drivers, Limit: drivenLimit, Logger: r.Logger,
+		Noun: "run", IDs: v.IDs, Due: v.Due, Drive: r.Drive, Drivers: &r.Drivers, Logger: r.Logger,
 	}
 }
 
