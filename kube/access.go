@@ -16,13 +16,10 @@ import (
 // IsAllowed reports whether the API server permits scute's credentials a verb on a kind.
 // subresource may be empty.
 func (c *Cluster) IsAllowed(ctx context.Context, verb string, t Type, subresource, namespace string) (allowed bool, err error) {
-	if !t.Namespaced {
-		namespace = ""
-	}
 	err = c.Do(ctx, "ask for permission to "+verb+" "+t.Plural, func(ctx context.Context) error {
 		review, err := c.access.SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
 			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
-				Namespace: namespace, Verb: verb, Group: t.Group, Resource: t.Plural, Subresource: subresource,
+				Namespace: t.scope(namespace), Verb: verb, Group: t.Group, Resource: t.Plural, Subresource: subresource,
 			}},
 		}, metav1.CreateOptions{})
 		if err == nil {

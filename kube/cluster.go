@@ -74,11 +74,7 @@ func Connect(name string, config *rest.Config) (*Cluster, error) {
 // Resource returns the dynamic client for a kind. It ignores namespace if the kind is
 // cluster-scoped.
 func (c *Cluster) Resource(t Type, namespace string) dynamic.ResourceInterface {
-	r := c.dynamic.Resource(t.Resource())
-	if !t.Namespaced {
-		return r
-	}
-	return r.Namespace(namespace)
+	return c.dynamic.Resource(t.Resource()).Namespace(t.scope(namespace))
 }
 
 // List calls fn for each object of a kind, page by page. An empty namespace lists all namespaces.
@@ -107,10 +103,7 @@ func (c *Cluster) ListLabelled(ctx context.Context, t Type, namespace, selector 
 // ListMetadata works like List, for the metadata of objects, for example of Secrets. It keeps managed
 // fields, which are most of the metadata, only if a field manager used server-side apply.
 func (c *Cluster) ListMetadata(ctx context.Context, t Type, namespace string, fn func(*unstructured.Unstructured) error) error {
-	var r metadata.ResourceInterface = c.metadata.Resource(t.Resource())
-	if t.Namespaced && namespace != "" {
-		r = c.metadata.Resource(t.Resource()).Namespace(namespace)
-	}
+	r := c.metadata.Resource(t.Resource()).Namespace(t.scope(namespace))
 	return c.eachPage(ctx, t, func(ctx context.Context, o metav1.ListOptions) (string, error) {
 		list, err := r.List(ctx, o)
 		if err != nil {

@@ -20,20 +20,23 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Type is a kind that an API server serves.
+// Type is a kind that an API server serves. Its JSON, in the index of a backup, has what a restore
+// needs.
 type Type struct {
-	Group, Kind, Plural string
+	Group  string `json:"group,omitempty"`
+	Kind   string `json:"kind"`
+	Plural string `json:"plural"`
 	// Versions are served by the API server, its preferred version first.
-	Versions   []string
-	Namespaced bool
-	Listable   bool
-	// Movable and Hierarchy are labels of the CustomResourceDefinition.
-	Movable, Hierarchy bool
-	// BlockMove and AcknowledgeTimeout are annotations of the CustomResourceDefinition.
-	BlockMove          bool
-	AcknowledgeTimeout string
+	Versions   []string `json:"versions"`
+	Namespaced bool     `json:"namespaced"`
 	// Contracts are labels of the CustomResourceDefinition, for example "v1beta2".
-	Contracts []string
+	Contracts []string `json:"contracts,omitempty"`
+	Listable  bool     `json:"-"`
+	// Movable and Hierarchy are labels of the CustomResourceDefinition.
+	Movable, Hierarchy bool `json:"-"`
+	// BlockMove and AcknowledgeTimeout are annotations of the CustomResourceDefinition.
+	BlockMove          bool   `json:"-"`
+	AcknowledgeTimeout string `json:"-"`
 }
 
 // GVK returns the kind in its preferred version.
@@ -54,6 +57,14 @@ func (t Type) At(version string) Type {
 
 // GroupKind returns "Kind.group".
 func (t Type) GroupKind() string { return object.Ref{Group: t.Group, Kind: t.Kind}.GroupKind() }
+
+// scope returns a namespace, or "" if the kind is cluster-scoped.
+func (t Type) scope(namespace string) string {
+	if !t.Namespaced {
+		return ""
+	}
+	return namespace
+}
 
 // IsCore reports whether the kind is in the core group. Such objects have no conditions and may
 // contain secrets, so only their metadata are listed.
@@ -173,8 +184,8 @@ func (c *Cluster) servedTypes(ctx context.Context) ([]Type, error) {
 	for _, g := range groups {
 		preferred[g.Name] = g.PreferredVersion.Version
 	}
-	byKind := make(map[schema.GroupKind]*Type)
-	var order []schema.GroupKind
+	var types []Type
+	byKind := make(map[schema.GroupKind]int) // index in types
 	for _, list := range lists {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
@@ -185,11 +196,11 @@ func (c *Cluster) servedTypes(ctx context.Context) ([]Type, error) {
 			if strings.Contains(r.Name, "/") {
 				continue // a subresource
 			}
-			if byKind[gk] == nil {
-				byKind[gk] = &Type{Group: gv.Group, Kind: r.Kind, Plural: r.Name, Namespaced: r.Namespaced}
-				order = append(order, gk)
+			if _, known := byKind[gk]; !known {
+				byKind[gk] = len(types)
+				types = append(types, Type{Group: gv.Group, Kind: r.Kind, Plural: r.Name, Namespaced: r.Namespaced})
 			}
-			t := byKind[gk]
+			t := &types[byKind[gk]]
 			t.Listable = t.Listable || slices.Contains(r.Verbs, "list")
 			if gv.Version == preferred[gv.Group] {
 				t.Versions = slices.Insert(t.Versions, 0, gv.Version)
@@ -197,10 +208,6 @@ func (c *Cluster) servedTypes(ctx context.Context) ([]Type, error) {
 				t.Versions = append(t.Versions, gv.Version)
 			}
 		}
-	}
-	types := make([]Type, 0, len(order))
-	for _, gk := range order {
-		types = append(types, *byKind[gk])
 	}
 	return types, nil
 }

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"scute.dev/kube/object"
@@ -46,10 +45,7 @@ func (c *Cluster) Patch(ctx context.Context, what string, t Type, ref object.Ref
 	if err != nil {
 		return fmt.Errorf("encoding a patch of %s: %w", ref, err)
 	}
-	var r metadata.ResourceInterface = c.metadata.Resource(t.Resource())
-	if t.Namespaced {
-		r = c.metadata.Resource(t.Resource()).Namespace(ref.Namespace)
-	}
+	r := c.metadata.Resource(t.Resource()).Namespace(t.scope(ref.Namespace))
 	return c.Do(ctx, what, func(ctx context.Context) error {
 		_, err := r.Patch(ctx, ref.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: FieldManager, DryRun: dryRun})
 		return err

@@ -87,11 +87,7 @@ func openClusterctl(dir string, files []string) (*Archive, error) {
 		index.Objects = append(index.Objects, Entry{Item: mover.ItemOf(m, ""), ReportsPause: m.Paused != object.Absent})
 	}
 	return &Archive{Index: index, read: func(ref object.Ref) (*unstructured.Unstructured, error) {
-		u, ok := objects[ref]
-		if !ok {
-			return nil, fmt.Errorf("the backup has no %s", ref)
-		}
-		return u.DeepCopy(), nil
+		return objects[ref].DeepCopy(), nil
 	}}, index.check()
 }
 

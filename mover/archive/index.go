@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 )
@@ -26,7 +27,7 @@ type Index struct {
 	// Recipients are the public keys of the encryption; empty for an archive in plain text.
 	Recipients []string `json:"recipients,omitempty"`
 	// Kinds are the kinds of the objects, as the source served them.
-	Kinds []Kind `json:"kinds,omitempty"`
+	Kinds []kube.Type `json:"kinds,omitempty"`
 	// Providers are the versions that clusterctl's inventory or Cluster API's operator records, by
 	// type and name.
 	Providers map[string]string `json:"providers,omitempty"`
@@ -46,16 +47,6 @@ type Source struct {
 	// Cluster is the UID of its namespace kube-system; empty if unknown.
 	Cluster string `json:"cluster,omitempty"`
 	Server  string `json:"server,omitempty"`
-}
-
-// Kind is a kind as the source served it.
-type Kind struct {
-	Group      string   `json:"group,omitempty"`
-	Kind       string   `json:"kind"`
-	Plural     string   `json:"plural"`
-	Versions   []string `json:"versions"`
-	Namespaced bool     `json:"namespaced"`
-	Contracts  []string `json:"contracts,omitempty"`
 }
 
 // Entry is an object of the archive.

@@ -75,11 +75,7 @@ func open(dir string, identities []age.Identity) (*Archive, error) {
 		entries[e.Ref] = e
 	}
 	a := &Archive{Index: index, read: func(ref object.Ref) (*unstructured.Unstructured, error) {
-		e, ok := entries[ref]
-		if !ok {
-			return nil, fmt.Errorf("the backup has no %s", ref)
-		}
-		return f.object(e, identities)
+		return f.object(entries[ref], identities)
 	}}
 	for _, e := range index.Objects {
 		if _, err := a.read(e.Ref); err != nil {

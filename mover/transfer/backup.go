@@ -108,12 +108,8 @@ func (b *Backup) read(ctx context.Context, index *archive.Index, f *findings) (m
 // isComplete reports whether every member is stored. Its stored state may be older than the last
 // listing, because a member may be deleted right after it.
 func (b *Backup) isComplete(members mover.Members) bool {
-	for _, m := range members.Objects {
-		if b.stored[m.Ref].uid != string(m.UID) {
-			return false
-		}
-	}
-	return len(b.stored) == len(members.Objects)
+	return len(b.stored) == len(members.Objects) &&
+		!slices.ContainsFunc(members.Objects, func(m mover.Member) bool { return b.stored[m.Ref].uid != string(m.UID) })
 }
 
 // listMembers checks errors that prevent a backup at every listing.
@@ -176,12 +172,12 @@ func (b *Backup) check(members mover.Members) (f findings) {
 }
 
 // compareStored drops deleted objects, and returns the members whose current state is not stored.
-func (b *Backup) compareStored(members mover.Members) (gone bool, todo []mover.Member, err error) {
+func (b *Backup) compareStored(members mover.Members) (gone bool, todo []mover.Item, err error) {
 	there := make(map[object.Ref]bool, len(members.Objects))
 	for _, m := range members.Objects {
 		there[m.Ref] = true
 		if s, ok := b.stored[m.Ref]; !ok || s.uid != string(m.UID) || s.version != m.ResourceVersion {
-			todo = append(todo, m)
+			todo = append(todo, mover.ItemOf(m, ""))
 		}
 	}
 	for ref := range b.stored {
@@ -195,38 +191,30 @@ func (b *Backup) compareStored(members mover.Members) (gone bool, todo []mover.M
 }
 
 // fetch returns the objects that were deleted or whose content has changed.
-func (b *Backup) fetch(ctx context.Context, todo []mover.Member) (changed []object.Ref, err error) {
-	want := make([]wanted, 0, len(todo))
-	for _, m := range todo {
-		typ, err := b.t.typeOf(b.t.Source, m.Ref, m.Version)
-		if err != nil {
-			return nil, err
-		}
-		want = append(want, wanted{typ, m.Ref})
-	}
+func (b *Backup) fetch(ctx context.Context, todo []mover.Item) (changed []object.Ref, err error) {
 	var mu sync.Mutex
 	done := 0
-	err = readEach(ctx, &b.t, b.Source, want, func(_ context.Context, i int, u *unstructured.Unstructured) (struct{}, error) {
+	err = eachOriginal(ctx, &b.t, todo, func(_ context.Context, i int, u *unstructured.Unstructured) (none struct{}, err error) {
 		if u == nil { // deleted, as the next listing will show
 			mu.Lock()
 			defer mu.Unlock()
-			changed = append(changed, want[i].ref)
-			return struct{}{}, nil
+			changed = append(changed, todo[i].Ref)
+			return none, nil
 		}
 		now, err := storedObjectOf(u)
 		if err == nil {
 			err = b.Writer.Put(u)
 		}
 		if err != nil {
-			return struct{}{}, err
+			return none, err
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		if was := b.stored[want[i].ref]; was.uid != now.uid || was.content != now.content || was.foundPaused != now.foundPaused {
-			changed = append(changed, want[i].ref)
+		if was := b.stored[todo[i].Ref]; was.uid != now.uid || was.content != now.content || was.foundPaused != now.foundPaused {
+			changed = append(changed, todo[i].Ref)
 		}
-		b.stored[want[i].ref] = now
-		return struct{}{}, nil
+		b.stored[todo[i].Ref] = now
+		return none, nil
 	}, func(batch []struct{}) error {
 		if done += len(batch); b.Progress != nil {
 			b.Progress(done, len(todo))
@@ -252,7 +240,7 @@ func storedObjectOf(u *unstructured.Unstructured) (storedObject, error) {
 }
 
 func (b *Backup) completeIndex(index *archive.Index, members mover.Members, changed []object.Ref) {
-	kinds := make(map[string]archive.Kind)
+	kinds := make(map[string]kube.Type)
 	for _, m := range members.Objects {
 		now := b.stored[m.Ref]
 		item := mover.ItemOf(m, "")
@@ -263,10 +251,7 @@ func (b *Backup) completeIndex(index *archive.Index, members mover.Members, chan
 			entry.PausedByUser = now.foundPaused && !pause.IsCluster(m.Ref)
 		}
 		index.Objects = append(index.Objects, entry)
-		t := b.t.sourceTypes[m.Ref.GroupKind()]
-		kinds[m.Ref.GroupKind()] = archive.Kind{
-			Group: t.Group, Kind: t.Kind, Plural: t.Plural, Versions: t.Versions, Namespaced: t.Namespaced, Contracts: t.Contracts,
-		}
+		kinds[m.Ref.GroupKind()] = b.t.sourceTypes[m.Ref.GroupKind()]
 	}
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		index.Kinds = append(index.Kinds, kinds[kind])

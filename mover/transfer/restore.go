@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -74,8 +73,7 @@ func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
 		ID: mark.ID, log: mark.LogID, command: true, archive: r.Archive, sourceTypes: make(map[string]kube.Type, len(index.Kinds)),
 		Dial: func(context.Context, mover.Spec) (*kube.Cluster, error) { return r.Target, nil },
 	}
-	for _, k := range index.Kinds {
-		t := kube.Type{Group: k.Group, Kind: k.Kind, Plural: k.Plural, Versions: k.Versions, Namespaced: k.Namespaced, Contracts: k.Contracts}
+	for _, t := range index.Kinds {
 		r.t.sourceTypes[t.GroupKind()] = t
 	}
 	r.state = mover.State{
@@ -146,7 +144,6 @@ func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
 // checkOtherNamespaces warns about objects outside of the Clusters' namespace. They are created
 // with the permissions of the user who restores, but the author of the backup may have none there.
 func (r *Restore) checkOtherNamespaces(f *findings) {
-	const first = 5
 	elsewhere := make(map[string][]string)
 	for _, item := range r.state.Plan {
 		if namespace := item.Ref.Namespace; namespace != "" && namespace != r.Archive.Index.Namespace {
@@ -154,8 +151,7 @@ func (r *Restore) checkOtherNamespaces(f *findings) {
 		}
 	}
 	for namespace, objects := range elsewhere {
-		names := view.More(slices.Clone(objects[:min(len(objects), first)]), len(objects))
-		f.AddWarning("target: namespace "+namespace, "the backup has objects of this namespace too: "+strings.Join(names, ", "),
+		f.AddWarning("target: namespace "+namespace, "the backup has objects of this namespace too: "+view.First(objects),
 			"a ClusterClass with its templates, and credentials of a provider, are expected there; ask the author of the backup about other objects")
 	}
 }
@@ -164,12 +160,7 @@ func (r *Restore) checkOtherNamespaces(f *findings) {
 // backup: the target is then the cluster that was backed up. One error for each Cluster is clearer
 // than one for each object.
 func (r *Restore) checkExisting(ctx context.Context, f *findings) (has bool, err error) {
-	var clusters []mover.Item
-	for _, item := range r.state.Plan {
-		if pause.IsCluster(item.Ref) {
-			clusters = append(clusters, item)
-		}
-	}
+	clusters := slices.DeleteFunc(slices.Clone(r.state.Plan), func(item mover.Item) bool { return !pause.IsCluster(item.Ref) })
 	there, err := r.t.listPresent(ctx, r.Target, clusters)
 	if err != nil {
 		return false, err
