@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"scute.dev/kube/object"
 	"scute.dev/pause"
@@ -23,11 +24,7 @@ func (s Selection) ClusterFilter() func(cluster string) bool {
 	if s.All {
 		return func(string) bool { return true }
 	}
-	named := make(map[string]bool, len(s.Clusters))
-	for _, name := range s.Clusters {
-		named[name] = true
-	}
-	return func(cluster string) bool { return named[cluster] }
+	return sets.New(s.Clusters...).Has
 }
 
 // Member is an object that moves.
@@ -285,7 +282,7 @@ func (g *graph) isSelected(c *node) bool {
 func (g *graph) isForeign(n *node) bool {
 	name := cmp.Or(n.o.ClusterName, n.o.BoundCluster)
 	if name == "" && !isShareable(n.o.Ref) {
-		name = g.clusterOf(n)
+		name = n.clusterAbove(0)
 	}
 	c := g.cluster(n.o.Ref.Namespace, name)
 	return c != nil && !g.isSelected(c)

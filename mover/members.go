@@ -17,7 +17,7 @@ func (g *graph) members(cyclic map[*node]bool) Members {
 		case cyclic[n]:
 			g.exclude(n, cycleReason, "remove the owner reference that closes the cycle", &m)
 		case n.included:
-			member := Member{Observed: n.o, Level: n.level, OwningCluster: g.clusterOf(n), KeepReason: n.keepReason, ByReference: n.byReference}
+			member := Member{Observed: n.o, Level: n.level, OwningCluster: n.clusterAbove(0), KeepReason: n.keepReason, ByReference: n.byReference}
 			member.MemberOwners, m.DroppedOwners = g.memberOwners(n, m.DroppedOwners)
 			m.Objects = append(m.Objects, member)
 			g.checkReferences(n, cyclic, &m)
@@ -54,7 +54,7 @@ func (g *graph) exclude(n *node, why, remedy string, m *Members) {
 	switch {
 	case g.isExcludedSecret(n): // has a separate finding
 	case g.inSelectedCluster(n), n.inCluster, g.clusterFilter(n.o.ClusterName) && strings.HasSuffix(n.o.Ref.Group, object.CoreGroup) && n.o.ClusterName != "":
-		m.Findings.AddError(n.o.Ref.String(), "it belongs to Cluster "+g.clusterOf(n)+" but would not be moved: "+why, remedy)
+		m.Findings.AddError(n.o.Ref.String(), "it belongs to Cluster "+n.clusterAbove(0)+" but would not be moved: "+why, remedy)
 	default:
 		m.ExclusionWarnings.AddWarning(n.o.Ref.String(), "it is not moved: "+why, remedy)
 	}
@@ -83,8 +83,6 @@ func (g *graph) memberOwners(n *node, dropped []ObjectReason) ([]object.Owner, [
 	}
 	return owners, dropped
 }
-
-func (g *graph) clusterOf(n *node) string { return n.clusterAbove(0) }
 
 const maxDepth = 16
 
@@ -182,7 +180,7 @@ func (g *graph) hostedReason(n *node) string {
 		return "it is a hosted control plane"
 	}
 	if n.o.Local && !slices.ContainsFunc(g.nodes, func(c *node) bool {
-		return c.o.Ref.Kind == "KubevirtCluster" && c.o.HasReference(object.InfraClusterField) && c.o.Ref.Namespace == n.o.Ref.Namespace && g.clusterOf(c) == g.clusterOf(n)
+		return c.o.Ref.Kind == "KubevirtCluster" && c.o.HasReference(object.InfraClusterField) && c.o.Ref.Namespace == n.o.Ref.Namespace && c.clusterAbove(0) == n.clusterAbove(0)
 	}) {
 		return "its virtual machine runs in this management cluster, because no " + object.InfraClusterField + " names another cluster"
 	}

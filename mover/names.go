@@ -142,7 +142,7 @@ func (g *graph) isClassTemplateReference(n *node, named object.Ref) bool {
 // stays; nil if there is none.
 func (g *graph) remainingUser(n *node) *node {
 	for _, q := range slices.Concat(n.referencedBy, n.owners) {
-		c := g.cluster(q.o.Ref.Namespace, g.clusterOf(q))
+		c := g.cluster(q.o.Ref.Namespace, q.clusterAbove(0))
 		if c != nil && !g.isSelected(c) {
 			return q
 		}

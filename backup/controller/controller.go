@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -123,9 +124,7 @@ func (r *Reconciler) publish(ctx context.Context, b *v1alpha1.BackupSchedule, id
 			reason = missedReason
 		}
 	})
-	if reason == "" {
-		reason = string(status.Phase)
-	}
+	reason = cmp.Or(reason, string(status.Phase))
 	switch {
 	case wrong != nil:
 		status.Message, status.Next = wrong.String(), resource.Remedy

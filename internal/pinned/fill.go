@@ -104,12 +104,11 @@ func (f *filler) setStruct(v reflect.Value, path string) {
 }
 
 func (*filler) encodesItself(t reflect.Type) bool {
-	for _, own := range []reflect.Type{reflect.TypeFor[json.Marshaler](), reflect.TypeFor[json.Unmarshaler](), reflect.TypeFor[encoding.TextMarshaler](), reflect.TypeFor[encoding.TextUnmarshaler]()} {
-		if t.Implements(own) || t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(own) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]reflect.Type{
+		reflect.TypeFor[json.Marshaler](), reflect.TypeFor[json.Unmarshaler](), reflect.TypeFor[encoding.TextMarshaler](), reflect.TypeFor[encoding.TextUnmarshaler](),
+	}, func(own reflect.Type) bool {
+		return t.Implements(own) || t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(own)
+	})
 }
 
 func number(path string) int64 {

@@ -79,7 +79,7 @@ func decode(text []byte, do func() error) (values int, err error) {
 	if len(text) > MaxSize {
 		return 0, errSize
 	}
-	n := countDelimiters(text)
+	n, aliases := countDelimiters(text), hasAliases(text)
 	switch turn := usualSlots; {
 	case isUTF16(text): // the checks below work on UTF-8
 		return 0, errUTF16
@@ -87,8 +87,8 @@ func decode(text []byte, do func() error) (values int, err error) {
 		return 0, errDelimiters
 	case bytes.Count(text, []byte("%TAG")) > maxDirectives:
 		return 0, errDirectives
-	case n > smallDocument || hasAliases(text):
-		if n > usualDocument || hasAliases(text) {
+	case n > smallDocument || aliases:
+		if n > usualDocument || aliases {
 			turn = largeSlots
 		}
 		turn <- struct{}{}

@@ -124,15 +124,15 @@ func isLocal(ip netip.Addr) (bool, error) {
 	}), nil
 }
 
-const privateAddress = "a private address"
+const privateAddress, metadataService = "a private address", "a metadata service of a cloud"
 
 // specialRanges returns the ranges that are not public, and metadata services with public
 // addresses. Source: IANA's registry of special-purpose addresses, without those for documentation,
 // which are not routed.
 func specialRanges() []struct{ prefix, class string } {
 	return []struct{ prefix, class string }{
-		{"168.63.129.16/32", "a metadata service of a cloud"},
-		{"100.100.100.200/32", "a metadata service of a cloud"},
+		{"168.63.129.16/32", metadataService},
+		{"100.100.100.200/32", metadataService},
 		{"0.0.0.0/8", "an unspecified address"},
 		{"10.0.0.0/8", privateAddress},
 		{"100.64.0.0/10", privateAddress},
@@ -144,10 +144,10 @@ func specialRanges() []struct{ prefix, class string } {
 		{"198.18.0.0/15", privateAddress},
 		{"224.0.0.0/4", "a multicast address"},
 		{"240.0.0.0/4", "a reserved address"},
-		{"fd00:ec2::/32", "a metadata service of a cloud"}, // serves the credentials of pods at ::23
-		{"fd00:c1::a9fe:a9fe/128", "a metadata service of a cloud"},
-		{"fd00:42::42/128", "a metadata service of a cloud"},
-		{"fd20:ce::254/128", "a metadata service of a cloud"},
+		{"fd00:ec2::/32", metadataService}, // serves the credentials of pods at ::23
+		{"fd00:c1::a9fe:a9fe/128", metadataService},
+		{"fd00:42::42/128", metadataService},
+		{"fd20:ce::254/128", metadataService},
 		{"fc00::/7", privateAddress},
 		{"fe80::/10", "a link-local address"},
 		{"ff00::/8", "a multicast address"},
@@ -171,7 +171,7 @@ func class(ip netip.Addr) string {
 // isMetadata reports whether an address is a cloud's metadata service, which serves the machine's
 // credentials.
 func isMetadata(ip netip.Addr) bool {
-	return ip == netip.MustParseAddr("169.254.169.254") || class(ip) == "a metadata service of a cloud"
+	return ip == netip.MustParseAddr("169.254.169.254") || class(ip) == metadataService
 }
 
 // effectiveAddr converts IPv6 forms of an IPv4 address to IPv4.

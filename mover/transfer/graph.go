@@ -48,10 +48,6 @@ func (g *Graph) Below(ctx context.Context) (below []pause.Subject, others []obje
 	}
 	members := mover.Select(w.objects, g.selection)
 	members.Objects = slices.DeleteFunc(members.Objects, func(m mover.Member) bool { return m.ByReference }) // the others belong to no Cluster
-	for _, o := range subjects(members) {
-		if o.Cluster != "" {
-			below = append(below, o)
-		}
-	}
+	below = slices.DeleteFunc(subjects(members), func(o pause.Subject) bool { return o.Cluster == "" })
 	return below, w.objects, nil
 }

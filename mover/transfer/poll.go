@@ -59,12 +59,7 @@ func (t *Transfer) poll(
 // pollUnacknowledged returns the copies without Paused=True, whose controllers may not have
 // observed them.
 func (t *Transfer) pollUnacknowledged(ctx context.Context, s *mover.State) ([]mover.ObjectReason, error) {
-	var items []mover.Item
-	for _, item := range s.Plan {
-		if s.NeedsCopyAck(item) && !t.acknowledged[item.Ref] {
-			items = append(items, item)
-		}
-	}
+	items := slices.DeleteFunc(slices.Clone(s.Plan), func(item mover.Item) bool { return !s.NeedsCopyAck(item) || t.acknowledged[item.Ref] })
 	done, pending, err := t.poll(ctx, &t.ackPolls, items, func(_ context.Context, _ wanted, u *unstructured.Unstructured) (string, error) {
 		if u == nil || object.Observe(u).Paused == object.True { // the comparison reports a missing copy
 			return "", nil

@@ -119,12 +119,7 @@ func (t *Transfer) resumeCopies(ctx context.Context, s *mover.State) error {
 }
 
 func (t *Transfer) pollResume(ctx context.Context, s *mover.State) (mover.ResumeRead, error) {
-	var waiting []mover.Item
-	for _, item := range s.Plan {
-		if s.MustResume(item) && !s.Resumed[item.Ref] {
-			waiting = append(waiting, item)
-		}
-	}
+	waiting := slices.DeleteFunc(slices.Clone(s.Plan), func(item mover.Item) bool { return !s.MustResume(item) || s.Resumed[item.Ref] })
 	done, pending, err := t.poll(ctx, &t.resumePolls, waiting, t.stillPausedReason)
 	return mover.ResumeRead{New: done, Pending: pending}, err
 }

@@ -1,6 +1,7 @@
 package transfer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -287,9 +288,8 @@ func (t *Transfer) typeOf(side *kube.Cluster, ref object.Ref, version string) (k
 func isFinal(err error) bool {
 	var f *FinalError
 	switch {
-	case errors.As(err, &f), errors.Is(err, hold.ErrHeld), errors.Is(err, hold.ErrReplaced), errors.Is(err, hold.ErrChanged):
-		return true
-	case errors.Is(err, guard.ErrDenied):
+	case errors.As(err, &f), errors.Is(err, guard.ErrDenied),
+		errors.Is(err, hold.ErrHeld), errors.Is(err, hold.ErrReplaced), errors.Is(err, hold.ErrChanged):
 		return true
 	case kube.IsTransient(err), apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
 		return false
@@ -326,9 +326,4 @@ func clearedAnnotations() map[string]any {
 	return map[string]any{object.MoveAnnotation: nil, object.LogAnnotation: nil, object.OriginAnnotation: nil, object.FoundPausedAnnotation: nil}
 }
 
-func (t *Transfer) workers() int {
-	if t.Workers > 0 {
-		return t.Workers
-	}
-	return 32
-}
+func (t *Transfer) workers() int { return cmp.Or(max(t.Workers, 0), 32) }
