@@ -275,7 +275,7 @@ func (a *Active) revertCancellation() {
 	}
 }
 
-// advance advances the remediation to a step. It never returns to an earlier one.
+// advance advances the remediation to a step, but never back to an earlier step.
 func (a *Active) advance(to Step, at time.Time) {
 	order := []Step{requesting, replacing, removing, deleting, settling, cancelling, sparing}
 	if slices.Index(order, to) > slices.Index(order, a.Step) {

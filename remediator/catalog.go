@@ -51,7 +51,7 @@ type links struct {
 	follows []link
 }
 
-// link is a kind of key of events.
+// link is the kind of a key by which an event refers to its cause.
 type link string
 
 const (

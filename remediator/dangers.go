@@ -154,8 +154,8 @@ func (m *Machine) updating() bool {
 }
 
 // blindGracePeriod is how long the observation of a control plane must fail before it is reported.
-// Otherwise one failed attempt, or a cluster that answers every other one, would be reported each
-// time. Nothing is started meanwhile.
+// Otherwise each failed attempt would be reported, also for a cluster that answers every second
+// attempt. Nothing is started meanwhile.
 const blindGracePeriod = 10 * time.Second
 
 // Blind reports whether the observation of a control plane failed: its cluster did not answer, or

@@ -217,8 +217,9 @@ func (d Decision) acts() bool {
 	return slices.Contains([]Verdict{RolloutSurge, Surge, OwnerRemediation, Escalate}, d.Verdict)
 }
 
-// byUrgency orders unhealthy machines: first those whose etcd does not answer, then those with broken components, then
-// the rest; in each group, the longest unhealthy first.
+// byUrgency orders unhealthy machines: first machines whose etcd member does not answer, then
+// machines with broken components, then all others. In each group, the machine that has been
+// unhealthy longest comes first.
 func byUrgency(s *State, f *Facts) []*UnhealthyMachine {
 	list := slices.DeleteFunc(s.unhealthy(), func(u *UnhealthyMachine) bool {
 		m := f.machine(u.Subject)

@@ -51,7 +51,7 @@ type etcdMaintenance struct {
 	Failed  bool
 	// WaitReason is the last recorded reason why a due defragmentation was not started.
 	WaitReason string
-	// DisarmedAt is when scute decided to disarm the present alarm NOSPACE; zero without one.
+	// DisarmedAt is when scute decided to disarm the present alarm NOSPACE, or zero.
 	DisarmedAt time.Time
 }
 

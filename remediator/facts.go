@@ -27,11 +27,10 @@ type Facts struct {
 	Cluster  ClusterFacts
 	Machines []Machine // of this owner, by name
 	// Etcd is nil if it was not asked; see NeedsEtcdProbe.
-	Etcd   *Etcd
-	Policy Policy
-	Ledger Ledger
-	Fleet  Fleet
-	// EtcdRequests contains when etcd was asked before this observation.
+	Etcd         *Etcd
+	Policy       Policy
+	Ledger       Ledger
+	Fleet        Fleet
 	EtcdRequests EtcdRequests
 	Maintenance  MaintenanceFacts
 	// Move is the ID of a move of this cluster that is in progress, from the log.
@@ -229,7 +228,7 @@ type Request struct {
 	OrdersCopied bool // the orders of earlier requests of the machine were copied to it
 }
 
-// Etcd contains the answers of etcd's members, each of which was asked separately.
+// Etcd contains the answers of etcd's members. Each member was asked separately.
 type Etcd struct {
 	// Err is why the members could not be listed; then Members is empty.
 	Err     string
@@ -244,8 +243,8 @@ type Etcd struct {
 // Member is a member of etcd.
 type Member struct {
 	Node string // its name in etcd, which is the name of its node
-	// Namesake is its name in etcd if the present member of the node has the same name, or "". It
-	// belongs to an earlier machine.
+	// Namesake is set for the member of an earlier machine if the node's present member has the
+	// same name in etcd. It is that name, and otherwise "".
 	Namesake string
 	Learner  bool
 	Leader   bool
@@ -253,7 +252,7 @@ type Member struct {
 	Unstarted bool
 	// Answers is True, False (it was reached, and is unhealthy or refuses), or Unknown (it could not be asked).
 	Answers object.ConditionStatus
-	// Reason is the reason why it does not answer, or why it was not asked by a port-forward to its pod.
+	// Reason is why it does not answer, or why it was not asked by a port-forward to its pod.
 	Reason string
 	// Via is how it was asked: PortForward, its client port, or etcdctl in the pod of another member.
 	Via string
@@ -285,8 +284,7 @@ type Policy struct {
 	Hooks    []string
 	Attempts int
 	// Survey is the interval at which etcd is asked although no machine needs it; 0 for never.
-	Survey time.Duration
-	// Defragmentation is the defragmentation of etcd's databases.
+	Survey          time.Duration
 	Defragmentation Defragmentation
 }
 
@@ -349,7 +347,6 @@ func (f *Facts) all() iter.Seq[*Machine] {
 	}
 }
 
-// where returns the machines that fit.
 func (f *Facts) where(fits func(*Machine) bool) (machines []*Machine) {
 	for m := range f.all() {
 		if fits(m) {
@@ -376,7 +373,6 @@ func find[T any](list []T, fits func(*T) bool) *T {
 	return nil
 }
 
-// pick returns the first pointer in a list whose element matches, or nil.
 func pick[T any](list []*T, fits func(*T) bool) *T {
 	if i := slices.IndexFunc(list, fits); i >= 0 {
 		return list[i]

@@ -13,9 +13,9 @@ import (
 	"scute.dev/view"
 )
 
-// Fleet contains the remediations in progress and the machines of all policies as they count for
-// one namespace, and the limits for all of them. Machines are counted by failure domain, machines
-// without one under "".
+// Fleet contains the limits of the whole fleet, and the remediations in progress and the machines of
+// all policies as they count for one namespace. Machines are counted by failure domain. Machines
+// without a failure domain count under "".
 type Fleet struct {
 	Limits FleetLimits
 	// Selected are the numbers of machines that policies select. They must not be changed.
@@ -102,7 +102,6 @@ func (f *Fleet) AddFailing(to map[string]bool) {
 	}
 }
 
-// countOutsideFailing counts the machines that are in no failing failure domain.
 func (f *Fleet) countOutsideFailing() (unhealthy, machines int) {
 	for domain, n := range f.Machines {
 		if !f.Failing(domain) {

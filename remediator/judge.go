@@ -176,7 +176,7 @@ func policyChecks(m *Machine, mark MachineMarked, c Checks, now time.Time) []Hea
 	return all
 }
 
-// checkStartup checks how long a machine takes to get a Node. It returns nothing for a machine that has one.
+// checkStartup checks how long a machine without a Node takes to get one.
 func (c Checks) checkStartup(m *Machine, mark MachineMarked, now time.Time) []Health {
 	if m.Node != "" || c.NodeStartup <= 0 {
 		return nil
@@ -234,16 +234,16 @@ func (mark MachineMarked) failingSince(condition string, since time.Time, timeou
 }
 
 // nodeUnreadable reports whether a condition of the Machine means that Cluster API could not read
-// the node. It says nothing about the node's health.
+// the node. The node's health is then unknown.
 func nodeUnreadable(condition, reason string) bool {
 	return condition == clusterv1.MachineNodeReadyCondition &&
 		(reason == clusterv1.MachineNodeConnectionDownReason || reason == clusterv1.MachineNodeInspectionFailedReason || reason == clusterv1.MachineNodeInternalErrorReason)
 }
 
 // brokenComponents returns the components of a control plane machine that are not known to be
-// healthy. These are all components if the node is unreachable: its owner reports that for every
-// pod, but only at its next reconcile. A decision made before would be for a surge, which the owner
-// then refuses.
+// healthy. If the node is unreachable, these include every component with a pod. Its owner reports
+// the same, but only at its next reconcile. A decision made before that would be for a surge, which
+// the owner then refuses.
 func (m *Machine) brokenComponents(externalEtcd bool) []string {
 	var names []string
 	ready := m.Conditions[clusterv1.MachineNodeReadyCondition]

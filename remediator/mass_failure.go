@@ -55,7 +55,7 @@ type totals struct {
 // sum is the sum of the counts of several namespaces, with the two largest counts.
 type sum struct {
 	all, most, second int
-	largest           string // the namespace with the count most
+	largest           string // the namespace whose count is most
 }
 
 func totalsOf(counts NamespaceCounts) totals {

@@ -215,7 +215,6 @@ func (s *State) merge(e Merged, at time.Time) {
 	a.addRequest(other, at)
 }
 
-// addRequest adds the request of another remediation to this remediation.
 func (a *Active) addRequest(other *Active, at time.Time) {
 	a.Request.Baseline = slices.DeleteFunc(slices.Clone(a.Request.Baseline), func(m Subject) bool {
 		return m == other.Replacement || slices.Contains(other.Extras, m)

@@ -44,9 +44,7 @@ type State struct {
 	MassFailureEnded time.Time
 	Mass             massFailures
 
-	// Etcd is the last recorded report of the members of etcd.
-	Etcd etcdReport
-	// Maintenance is the record of the maintenance of their databases.
+	Etcd        etcdReport
 	Maintenance etcdMaintenance
 
 	Failure      string
@@ -143,7 +141,6 @@ type Active struct {
 // Step is a state of a remediation. The table steps describes each state and its transitions.
 type Step string
 
-// Steps of a remediation.
 const (
 	requesting Step = "requesting"
 	replacing  Step = "replacing"
@@ -154,7 +151,6 @@ const (
 	sparing    Step = "sparing"
 )
 
-// scaleState is the state of the requested replicas.
 type scaleState string
 
 // States of the requested replicas.
@@ -166,7 +162,6 @@ const (
 
 func (a *Active) isCancelling() bool { return a.Step == cancelling || a.Step == sparing }
 
-// outcome is the result of a remediation.
 type outcome string
 
 // Outcomes of a remediation.
@@ -176,7 +171,6 @@ const (
 	EndRecovered outcome = "Recovered" // the mark was removed before anything started; Cause is the reason
 )
 
-// pastRemediation is a remediation that has ended.
 type pastRemediation struct {
 	Victim      Subject
 	Replacement Subject

@@ -9,7 +9,7 @@ import (
 // annotation of the unhealthy machine. A machine that the owner had started to create must appear
 // first, otherwise the owner could delete an older, healthy machine instead. The time is longer
 // than an owner's slowest call, to an etcd behind a dead kubelet. Waiting does no harm, because all
-// machines exist. For as long after that, the owner may not have observed the removal.
+// machines exist. The owner gets the same time to observe the removal.
 const spareAfter = 30 * time.Second
 
 var (

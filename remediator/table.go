@@ -16,7 +16,7 @@ import (
 //	b  maxSurge 0                                             -> the owner deletes first, if the policy accepts that
 //	   the machine never became a Node                        -> as c: the owner creates no machine until it is replaced
 //	   a rollout, or scaling, waits for this machine          -> as c: the owner remediates before it continues
-//	c  the victim's etcd does not answer, or is a learner     -> OwnerRemediation if quorum is kept without it, else Freeze
+//	c  the victim's etcd does not answer, or is a learner     -> OwnerRemediation if quorum is kept, else Freeze
 //	d  it answers, and all components are healthy             -> a surge
 //	e  it answers, but components are broken                  -> a relaxed surge, else OwnerRemediation if quorum is kept
 //	f  external etcd                                          -> a surge, a relaxed one, or nothing: see external
@@ -218,8 +218,8 @@ func (c tableCase) leadsUnreachable() bool {
 }
 
 // isLearner reports whether the machine's own member is a learner. A machine that never joined may
-// have added a learner. If no other machine is joining, the stray learner is assumed to be this
-// machine's. If it belongs to another machine that never joined, that machine is replaced next.
+// have added a learner. If no other machine is joining, the stray learner is assumed to belong to
+// this machine. If the assumption is wrong, the other machine that never joined is replaced next.
 func (c tableCase) isLearner() bool {
 	if c.member != nil || c.m.Node != "" {
 		return c.member != nil && c.member.Learner

@@ -23,7 +23,6 @@ const (
 	Scheduled markState = v1alpha1.UnhealthyScheduled // its replacement has started
 )
 
-// source is what caused the mark of a machine.
 type source string
 
 // Sources of the marks of machines.
@@ -87,7 +86,6 @@ type Evidence struct {
 // stepOutcome is how an escalation step ended.
 type stepOutcome string
 
-// Outcomes of an escalation step.
 const (
 	stepFailed    stepOutcome = "Failed"
 	stepTimedOut  stepOutcome = "TimedOut"

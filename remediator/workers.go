@@ -37,7 +37,8 @@ func decideWorker(m *Machine, f *Facts) Decision {
 				ruleScaling, "%s has %s instead of %d, and deletes some first", f.Owner.Name, view.Count(n, "machine"), wanted)
 		}
 		if other := f.firstDeleting(); other != nil && (!remediates || f.Owner.OnDelete) { // a rollout may begin before it is gone
-			// The current MachineSet replaces it, and after a surge the owner would delete machines of this one.
+			// The current MachineSet replaces the deleted machine. After a surge, the owner would
+			// delete machines of the victim's MachineSet.
 			return *waitForDeletion(other)
 		}
 		return Decision{Verdict: Surge, Rule: "worker", Reason: "one more worker first; then " + f.Owner.Name + " deletes this one"}

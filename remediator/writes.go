@@ -269,7 +269,6 @@ func parseNote(annotation string) (n remediationNote, ok bool) {
 	return n, json.Unmarshal([]byte(annotation), &n) == nil && n.Machine != ""
 }
 
-// actionsFor returns an action without a value for each machine that fits.
 func actionsFor(machines iter.Seq[*Machine], do ActionType, fits func(*Machine) bool) (actions []Action) {
 	for m := range machines {
 		if fits(m) {

@@ -166,7 +166,7 @@ func (k Kind) GroupVersionKind() schema.GroupVersionKind {
 }
 
 // TopologyReplicas returns the field in a Cluster's topology with the replicas of an owner of the
-// kind, nil if there is none.
+// kind, or nil if there is none.
 func (k Kind) TopologyReplicas(c *clusterv1.Cluster, entry string) **int32 {
 	switch topology := &c.Spec.Topology; {
 	case !topology.IsDefined():
