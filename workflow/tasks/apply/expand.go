@@ -56,11 +56,9 @@ func expandable(base *v1alpha1.TaskSpec) (*With, []workflow.Problem) {
 	problem := func(field, message, remedy string) []workflow.Problem {
 		return []workflow.Problem{{Task: base.Name, Field: field, Message: message, Remedy: remedy}}
 	}
-	var with With
-	if base.With != nil {
-		if problems := task.DecodeStrict(base.With.Raw, &with); len(problems) > 0 {
-			return nil, problem("with."+problems[0].Field, problems[0].Message, problems[0].Remedy)
-		}
+	with, problems := task.Decode[With](workflow.RawJSON(base.With))
+	if len(problems) > 0 {
+		return nil, problem("with."+problems[0].Field, problems[0].Message, problems[0].Remedy)
 	}
 	switch {
 	case base.Kind != "Apply":

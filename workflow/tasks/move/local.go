@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"scute.dev/aggregate"
 	"scute.dev/eventlog"
 	"scute.dev/kube"
 	"scute.dev/mover"
@@ -24,18 +25,14 @@ func (m *Kind) localBase(c *task.Call) string {
 
 // readState returns the zero State for a missing move.
 func (m *Kind) readState(ctx context.Context, id string) (mover.State, error) {
-	var s mover.State
-	records, err := m.Log.Read(ctx, eventlog.Aggregate{Kind: eventlog.KindMove, ID: id}, 0)
-	if err != nil {
-		return s, err
+	move := aggregate.Root[mover.Event, *mover.State]{
+		Log: m.Log, Catalog: mover.NewCatalog(), Name: eventlog.Aggregate{Kind: eventlog.KindMove, ID: id}, State: new(mover.State),
 	}
-	catalog := mover.NewCatalog()
-	for _, r := range records {
-		if err := catalog.Fold(r, s.Apply); err != nil {
-			return s, task.Final(fmt.Errorf("move %s: %w: run the version of scute that wrote this, or a newer one", id, err))
-		}
+	err := move.Read(ctx)
+	if unreadable := (*aggregate.UnreadableError)(nil); errors.As(err, &unreadable) {
+		err = task.Final(fmt.Errorf("move %s: %w: run the version of scute that wrote this, or a newer one", id, err))
 	}
-	return s, nil
+	return *move.State, err
 }
 
 // current returns the task's first move that is unfinished, has succeeded, or does not exist.
