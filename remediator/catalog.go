@@ -90,7 +90,7 @@ func (l link) key(m Subject) aggregate.Key {
 }
 
 // Links returns the links of an event to other events of the owner. s is the state before the
-// event. The keys of an event do not depend on it.
+// event. The event's own keys do not depend on s.
 func Links(s *State, e Event) aggregate.Links {
 	about, d := SubjectOf(s, e), definitionOf(e).links
 	var l aggregate.Links

@@ -51,7 +51,6 @@ func notifyIf[E Event](reason string, to audience, when string, applies func(s *
 	}}
 }
 
-// definitions has every type of event.
 var definitions = []definition{
 	define("registered", 1, noLinks, func(_ *State, e Registered) view.Line {
 		return view.Line{Detail: fmt.Sprintf("%s %s/%s of cluster %s", e.Owner.Kind, e.Owner.Namespace, e.Owner.Name, e.Owner.Cluster)}
@@ -300,7 +299,7 @@ type Notification struct {
 	Owner   bool
 	Warning bool
 	Reason  string
-	// Note says what happened and what happens next.
+	// Note describes what happened and what happens next.
 	Note string
 }
 
@@ -319,8 +318,8 @@ func NotificationOf(s *State, e Event) (n Notification, ok bool) {
 	}, true
 }
 
-// SubjectOf returns the machine that an event is about: the one in the event, or else the victim of
-// the active remediation. It returns the zero value for an event about no machine.
+// SubjectOf returns the machine that an event is about: the machine in the event, or else the victim
+// of the active remediation. It returns the zero value for an event about no machine.
 func SubjectOf(s *State, e Event) Subject {
 	switch e := e.(type) {
 	case interface{ machine() Subject }:

@@ -62,8 +62,7 @@ type OwnerFacts struct {
 	Sets []string
 	// Moving are the Sets that still have machines to move to another MachineSet, for an in-place update.
 	Moving []string
-	// OnDelete reports whether a MachineDeployment keeps outdated machines. It creates new machines
-	// in the current MachineSet.
+	// OnDelete reports whether a MachineDeployment keeps outdated machines until they are deleted.
 	OnDelete     bool
 	ExternalEtcd bool
 	Version      string // of Kubernetes, in its spec
@@ -72,16 +71,14 @@ type OwnerFacts struct {
 	// Tested reports whether scute was tested with the internal bookkeeping of this minor version
 	// of the owner's controller.
 	Tested bool
-	// CertificateTrigger reports whether the owner rolls out machines whose certificates are about
-	// to expire.
+	// CertificateTrigger reports whether the owner replaces machines before their certificates expire.
 	CertificateTrigger bool
 	// Retry limits a control plane's own remediation of one machine after another.
 	Retry Retry
-	// Uninitialized reports whether the control plane's status does not have
-	// status.initialization.controlPlaneInitialized yet.
+	// Uninitialized reports whether status.initialization.controlPlaneInitialized is not true yet.
 	Uninitialized bool
-	// Refused is the owner's message about why it creates no machine although its replicas require
-	// one: its preflight checks or the API server refuse. "" without a message.
+	// Refused is the owner's message that its preflight checks or the API server prevent it from
+	// creating a machine, or "".
 	Refused string
 	// Relaxed is the value of KubeadmControlPlane's annotation remediation-in-progress, or "".
 	Relaxed string
@@ -111,16 +108,13 @@ type ClusterFacts struct {
 	Entry string
 	// Entries are the replicas in the topology, by entry. They can be read when the owner is gone.
 	Entries map[string]int32
-	// Initialized reports whether its control plane has been initialized (condition
-	// ControlPlaneInitialized).
+	// Initialized reports whether its condition ControlPlaneInitialized is True.
 	Initialized bool
 	// UpgradePending reports whether the topology has a version that the owner does not have yet.
 	UpgradePending bool
-	// Reachable reports whether the workload cluster's API server answers; Absent if it was not
-	// asked.
+	// Reachable is True if the workload cluster's API server answers, and Absent if it was not asked.
 	Reachable object.ConditionStatus
-	// BlindFor is how long all observations up to this one were Blind; 0 for the first of them. The
-	// runner measures it.
+	// BlindFor is how long all observations up to this one were Blind, as measured by the runner.
 	BlindFor time.Duration
 	// FailureDomains are the failure domains for control plane machines.
 	FailureDomains []string
@@ -187,15 +181,12 @@ type Machine struct {
 	// from scute find all of their machines healthy. It is Absent if there are none.
 	HealthChecksPass object.ConditionStatus
 
-	// StepObjects are the escalation steps, from the policy and the log, whose object for this
-	// machine exists.
+	// StepObjects are the escalation steps of the policy and the log that have an object for it.
 	StepObjects []string
-	// FailedSteps maps each of these steps that failed to the field of its object that shows the
-	// failure.
+	// FailedSteps maps each failed step of StepObjects to the field of its object that shows that.
 	FailedSteps map[string]string
 
-	// NodeFacts contains the facts about its Node in the workload cluster. It is nil if they were
-	// not read, because the policy does not need them.
+	// NodeFacts is nil if the Node was not read, because the policy does not need it.
 	NodeFacts *NodeFacts
 
 	// Annotations are the Machine's annotations that the policy's notices name.

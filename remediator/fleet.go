@@ -71,7 +71,7 @@ func (l MassFailure) reached(unhealthy, machines int) bool {
 	return l.Percent > 0 && unhealthy >= l.Floor && unhealthy*100 >= l.Percent*max(machines, unhealthy)
 }
 
-// Failing reports whether a failure domain has a mass failure.
+// Failing reports whether a failure domain has a mass failure. It is false for wholeFleet.
 func (f *Fleet) Failing(domain string) bool {
 	if f.FailingDomains != nil {
 		return domain != wholeFleet && f.FailingDomains[domain]

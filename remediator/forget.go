@@ -38,7 +38,7 @@ func isIdle(s *State) bool {
 		switch {
 		case u.hasOrder(), u.WrongMachineDeleted, len(u.Objects) > 0, u.EscalationStep != "":
 			return false
-		case u.ClearedAt.IsZero() && (u.Attempts > 0 || u.ReplacementTimedOut): // these count until the machine was healthy for some time
+		case u.ClearedAt.IsZero() && (u.Attempts > 0 || u.ReplacementTimedOut): // both count until the machine has been healthy for provenAfter
 			return false
 		}
 	}

@@ -143,7 +143,7 @@ func (n Notice) readValue(m *Machine, mark MachineMarked) (value string, there b
 	return value, there
 }
 
-// lastValue returns the value that the reasons in the log contain.
+// lastValue returns the value of the notice from the reasons in the log.
 func (n Notice) lastValue(mark MachineMarked) (value string, there bool) {
 	for _, reason := range slices.Sorted(maps.Keys(mark.FailingSince)) {
 		if reason == n.String() {
@@ -156,7 +156,7 @@ func (n Notice) lastValue(mark MachineMarked) (value string, there bool) {
 	return "", false
 }
 
-// hasNotice reports whether the machine is about to stop.
+// hasNotice reports whether the machine is marked because of a notice.
 func (u *UnhealthyMachine) hasNotice() bool { return u.Mark.Source == FromNotice }
 
 // failed reports whether the machine is marked for another reason than a notice, so that it counts for a mass failure.

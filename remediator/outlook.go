@@ -108,7 +108,7 @@ func (r remediation) deadline() (first time.Time, then string) {
 		}
 	}
 	for i := range suspensions {
-		if by := &suspensions[i]; by == r.by { // the following ones do not apply while this one does
+		if by := &suspensions[i]; by == r.by { // later suspensions do not apply while this one does
 			break
 		} else if by.due != nil {
 			sooner(by.due(r), "it is frozen until the machine is gone; find out what blocks the deletion")
@@ -124,7 +124,7 @@ func (s *State) addOutlook(o *Outlook, u *UnhealthyMachine, f *Facts, now time.T
 	if u.Mark.State == Failing {
 		o.Rule, o.Next = "", "it counts as unhealthy when the timeout of the check has passed"
 		if m != nil {
-			if h := Judge(m, u.Mark, f.Policy.Checks, now); h.State == Failing && h.Remaining > 0 && h.Remaining < idleWait { // otherwise only a change of the object ends it
+			if h := Judge(m, u.Mark, f.Policy.Checks, now); h.State == Failing && h.Remaining > 0 && h.Remaining < idleWait { // otherwise only a change of the object ends the wait
 				o.Until = now.Add(h.Remaining)
 			}
 		}

@@ -28,7 +28,8 @@ func (f *Facts) riskOfStopping(m *Machine) risk {
 	return r
 }
 
-// riskOfRemoval returns the risk of deleting a machine. It is checked again each time an owner is asked to delete one.
+// riskOfRemoval returns the risk of deleting a machine. It is checked again each time an owner is
+// asked to delete a machine.
 func (f *Facts) riskOfRemoval(m *Machine) risk {
 	r := f.riskAlone(m)
 	switch {

@@ -89,7 +89,7 @@ type UnhealthyMachine struct {
 	// WrongMachineDeleted means that its owner deleted a healthy machine instead of this one.
 	WrongMachineDeleted bool
 
-	// EscalationStep is the current escalation step, or "". CompletedSteps are the completed ones.
+	// EscalationStep is the current escalation step, or "".
 	EscalationStep  string
 	EscalationSince time.Time
 	CompletedSteps  []string
@@ -98,9 +98,8 @@ type UnhealthyMachine struct {
 	// Objects are the objects that escalation steps created, by step.
 	Objects map[string]StepObject
 
-	// Attempts is the number of attempts. LastAttempt is the time at which the last attempt started
-	// or ended. ClearedAt is the time of the recovery. Attempts count until the machine has been
-	// healthy for longer than provenAfter.
+	// Attempts count until the machine has been healthy for longer than provenAfter. LastAttempt is
+	// when the last attempt started or ended, and ClearedAt when the machine recovered.
 	Attempts    int
 	LastAttempt time.Time
 	ClearedAt   time.Time
@@ -207,7 +206,7 @@ func (s *State) record(uid types.UID) *UnhealthyMachine {
 	return &UnhealthyMachine{}
 }
 
-// recordOf returns the record of a machine. It adds one if there is none.
+// recordOf returns the record of a machine, and adds it if there is none.
 func (s *State) recordOf(m Subject) *UnhealthyMachine {
 	if s.Unhealthy[m.UID] == nil {
 		put(&s.Unhealthy, m.UID, &UnhealthyMachine{Subject: m})

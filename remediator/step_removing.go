@@ -98,7 +98,6 @@ func (r remediation) waitTimeout(skipped bool, since time.Time, limit time.Durat
 	return dueIf(free && limit > 0 && !since.IsZero(), due)
 }
 
-// skipWaits returns the writes that make the deletion of the victim skip the waits whose timeouts have expired.
 func (r remediation) skipWaits() []Action {
 	var actions []Action
 	if m := r.victim; m != nil && m.Deleting {

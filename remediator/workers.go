@@ -73,7 +73,7 @@ func (f *Facts) firstDeleting() *Machine {
 	return find(f.Machines, func(m *Machine) bool { return m.Deleting })
 }
 
-// shrinkingSet returns the MachineSet that loses a machine at a scale-down: the oldest one with machines.
+// shrinkingSet returns the MachineSet that loses a machine at a scale-down: the oldest with machines.
 func (f *Facts) shrinkingSet() string {
 	for _, set := range f.Owner.Sets {
 		if slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.Set == set }) {
