@@ -2,6 +2,7 @@ package apply
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -141,25 +142,24 @@ func (e *expansion) attributes(part *v1alpha1.TaskSpec, i int) (problems []workf
 		}
 	}
 	if v := annotations[failurePolicyAnnotation]; v != "" {
-		part.FailurePolicy = v1alpha1.FailurePolicy(v) // Build validates it
+		part.FailurePolicy = v1alpha1.FailurePolicy(v)
+		if all := workflow.FailurePolicies(); !slices.Contains(all, v) {
+			wrong(failurePolicyAnnotation, fmt.Errorf("%q is not a failure policy", v), "use one of "+strings.Join(all, ", "))
+		}
 	}
 	if v := annotations[timeoutAnnotation]; v != "" {
-		d, err := time.ParseDuration(v)
-		if err == nil && d <= 0 {
-			err = fmt.Errorf("%s is not positive", v)
-		}
+		part.Timeout, err = parseTimeout(v)
 		if err != nil {
 			wrong(timeoutAnnotation, err, "write a duration, for example 5m")
-		} else {
-			part.Timeout = &v1alpha1.Duration{Duration: d}
 		}
 	}
 	if v := annotations[retryAnnotation]; v != "" {
-		retry, err := parseRetry(v)
+		part.Retry, err = parseRetry(v)
+		if err == nil {
+			err = checkRetry(part.Retry)
+		}
 		if err != nil {
 			wrong(retryAnnotation, err, "write JSON, or max,delay,factor,maxDelay[,recreate], for example 3,2s,2,30s,recreate")
-		} else {
-			part.Retry = retry
 		}
 	}
 	return problems
@@ -181,11 +181,9 @@ func (e *expansion) needs(text string) (needs []v1alpha1.Need, err error) {
 		before, after := strings.HasSuffix(name, "?"), strings.HasSuffix(timeout, "?")
 		n.Optional = before || after
 		if timed {
-			d, err := time.ParseDuration(strings.TrimSuffix(timeout, "?"))
-			if err != nil {
+			if n.Timeout, err = parseTimeout(strings.TrimSuffix(timeout, "?")); err != nil {
 				return nil, fmt.Errorf("%q: %w", word, err)
 			}
-			n.Timeout = &v1alpha1.Duration{Duration: d}
 		}
 		name = strings.TrimSuffix(name, "?")
 		if name == "" {
@@ -266,6 +264,27 @@ func parseRetry(text string) (*v1alpha1.Retry, error) {
 		}
 	}
 	return retry, nil
+}
+
+// checkRetry checks the limits that the schema of WorkflowRun sets for a task's retry.
+func checkRetry(r *v1alpha1.Retry) error {
+	switch {
+	case r.Max < 0 || r.Max > 1000:
+		return fmt.Errorf("%d attempts: it must be 0 to 1000", r.Max)
+	case r.Factor != 0 && !(r.Factor >= 1 && r.Factor <= 100): // also NaN
+		return fmt.Errorf("the factor is %g: it must be 1 to 100", r.Factor)
+	case r.Delay.Or(0) < 0 || r.MaxDelay.Or(0) < 0:
+		return errors.New("a delay is negative")
+	}
+	return nil
+}
+
+func parseTimeout(text string) (*v1alpha1.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err == nil && d <= 0 {
+		err = fmt.Errorf("%s is not positive", text)
+	}
+	return &v1alpha1.Duration{Duration: d}, err
 }
 
 func parseDelay(word string) (*v1alpha1.Duration, error) {

@@ -116,6 +116,14 @@ func TestExpandRefuses(t *testing.T) {
 	if len(problems) != 3 {
 		t.Errorf("problems = %v, want 3", problems)
 	}
+	for _, wrong := range []string{
+		"failure-policy: Nonsense", "retry: '-1'", "retry: '2000'", "retry: '3,1s,0.5'", "retry: '3,1s,NaN'", "retry: '3,-1s'", "retry: '{\"max\": 1001}'", "needs: 'b@-1m'", "needs: 'b@0s'",
+	} {
+		_, problems = apply.Expand(base(`{"files": ["a"]}`), parse(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, annotations: {scute.dev/"+wrong+"}}}"))
+		if len(problems) != 1 {
+			t.Errorf("%s: problems = %v, want 1", wrong, problems)
+		}
+	}
 	twice := append(parse(t, set), parse(t, set)[1])
 	if _, problems = apply.Expand(base(`{"files": ["a"]}`), twice); len(problems) != 2 {
 		t.Errorf("problems = %v, want 2", problems)
