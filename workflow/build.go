@@ -163,6 +163,11 @@ func (b *builder) checkNotInteractive(task, field, kind string) {
 	}
 }
 
+// FailurePolicies returns all failure policies.
+func FailurePolicies() []string {
+	return []string{string(v1alpha1.Abort), string(v1alpha1.Rollback), string(v1alpha1.Ignore), string(v1alpha1.IgnoreChildren), string(v1alpha1.FailurePause)}
+}
+
 func (b *builder) runPolicy() (v1alpha1.FailurePolicy, string) {
 	switch {
 	case b.spec.FailurePolicy != "":

@@ -30,20 +30,16 @@ func (d *deps) defaultPolicy(flag string) (v1alpha1.FailurePolicy, error) {
 	if value == "" {
 		name, value = policyVariable, d.Env.Getenv(policyVariable)
 	}
-	if value != "" && !slices.Contains(policies(), value) {
-		return "", cli.Usagef("%s is %q: it must be one of %s", name, value, strings.Join(policies(), ", "))
+	if value != "" && !slices.Contains(workflow.FailurePolicies(), value) {
+		return "", cli.Usagef("%s is %q: it must be one of %s", name, value, strings.Join(workflow.FailurePolicies(), ", "))
 	}
 	return v1alpha1.FailurePolicy(value), nil
 }
 
-func policies() []string {
-	return []string{string(v1alpha1.Abort), string(v1alpha1.Rollback), string(v1alpha1.Ignore), string(v1alpha1.IgnoreChildren), string(v1alpha1.FailurePause)}
-}
-
 // policyVar adds --default-failure-policy. Its help text ends with more.
 func policyVar(cmd *cobra.Command, policy *string, more string) {
-	cmd.Flags().StringVar(policy, "default-failure-policy", "", "Failure policy if the manifest has none: "+strings.Join(policies(), ", ")+"; "+policyVariable+" or Abort if empty"+more)
-	_ = cmd.RegisterFlagCompletionFunc("default-failure-policy", cobra.FixedCompletions(policies(), cobra.ShellCompDirectiveNoFileComp))
+	cmd.Flags().StringVar(policy, "default-failure-policy", "", "Failure policy if the manifest has none: "+strings.Join(workflow.FailurePolicies(), ", ")+"; "+policyVariable+" or Abort if empty"+more)
+	_ = cmd.RegisterFlagCompletionFunc("default-failure-policy", cobra.FixedCompletions(workflow.FailurePolicies(), cobra.ShellCompDirectiveNoFileComp))
 }
 
 // environment returns the environment of a local run: tasks use the operator's kubeconfig, which is read when

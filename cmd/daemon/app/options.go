@@ -15,9 +15,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"scute.dev/aggregate"
-	"scute.dev/api/v1alpha1"
 	"scute.dev/internal/logaccess"
 	"scute.dev/kube/guard"
+	"scute.dev/workflow"
 )
 
 // Options are the options of the daemon. Start with New, which sets the defaults.
@@ -136,7 +136,7 @@ func (o *Options) Validate() error {
 		return errors.New("--log-access needs --log-dir and --log-listen")
 	case (o.Log.Cert == "") != (o.Log.Key == ""):
 		return errors.New("--nats-cert and --nats-key must be set together")
-	case o.DefaultFailurePolicy != "" && !slices.Contains(policies(), v1alpha1.FailurePolicy(o.DefaultFailurePolicy)):
+	case o.DefaultFailurePolicy != "" && !slices.Contains(workflow.FailurePolicies(), o.DefaultFailurePolicy):
 		return fmt.Errorf("--default-failure-policy or %s is %q: it must be Abort, Rollback, Ignore, IgnoreChildren or Pause", defaultPolicyVariable, o.DefaultFailurePolicy)
 	case o.LogFormat != "json" && o.LogFormat != "text":
 		return fmt.Errorf("--log-format is %q: it must be json or text", o.LogFormat)
@@ -178,10 +178,6 @@ func (o *Options) Validate() error {
 
 func (o Options) shares(namespace string) bool {
 	return slices.Contains(o.ShareCredentialsWith, namespace) || slices.Contains(o.ShareCredentialsWith, "*")
-}
-
-func policies() []v1alpha1.FailurePolicy {
-	return []v1alpha1.FailurePolicy{v1alpha1.Abort, v1alpha1.Rollback, v1alpha1.Ignore, v1alpha1.IgnoreChildren, v1alpha1.FailurePause}
 }
 
 func (o *Options) handler() slog.Handler {
