@@ -13,6 +13,7 @@ import (
 	"scute.dev/eventlog"
 	"scute.dev/export/consume"
 	"scute.dev/export/tracing"
+	"scute.dev/internal/sleep"
 )
 
 const (
@@ -69,10 +70,7 @@ func (d *Delivery) Run(ctx context.Context) {
 			return
 		}
 		d.reportError(err)
-		select {
-		case <-ctx.Done():
-		case <-time.After(waits.NextBackOff()):
-		}
+		_ = sleep.For(ctx, waits.NextBackOff()) // fails when ctx has ended
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"scute.dev/export/consume"
+	"scute.dev/internal/sleep"
 )
 
 // retryInterval is the wait after an error, and the interval at which a stopped delivery checks for
@@ -61,7 +62,7 @@ func (d *Delivery) Run(ctx context.Context) {
 		stopped := errors.Is(err, errRejected) || errors.Is(err, consume.ErrRolledBack)
 		position, _ := d.Store.Load(ctx) // read before Alarm, because an operator may change the position as soon as they are notified
 		d.reportError(stopped, err)
-		for d.wait(ctx) && stopped {
+		for sleep.For(ctx, cmp.Or(d.RetryInterval, retryInterval)) == nil && stopped {
 			if d.operatorActed(ctx, token, position) {
 				break
 			}
@@ -75,16 +76,6 @@ func (d *Delivery) operatorActed(ctx context.Context, token string, at consume.P
 	}
 	now, err := d.Store.Load(ctx)
 	return err == nil && now != at
-}
-
-// wait returns false if ctx has ended.
-func (d *Delivery) wait(ctx context.Context) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(cmp.Or(d.RetryInterval, retryInterval)):
-		return true
-	}
 }
 
 // recordDelivered records the sequence up to which all events were accepted. The first call has the

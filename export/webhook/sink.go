@@ -18,6 +18,7 @@ import (
 	"github.com/cenkalti/backoff/v4"
 
 	"scute.dev/eventlog"
+	"scute.dev/internal/sleep"
 )
 
 const (
@@ -57,7 +58,7 @@ type Sink struct {
 // all other responses except 2xx it returns errRejected. No error contains the URL, the token or
 // the receiver's response. It is not safe for concurrent use.
 func (s *Sink) Send(ctx context.Context, e eventlog.CloudEvent) error {
-	if err := waitUntil(ctx, s.notBefore); err != nil {
+	if err := sleep.For(ctx, time.Until(s.notBefore)); err != nil {
 		return err
 	}
 	waits := &retryBackOff{ExponentialBackOff: backoff.NewExponentialBackOff(
@@ -78,15 +79,6 @@ func (s *Sink) Send(ctx context.Context, e eventlog.CloudEvent) error {
 		return err
 	}
 	return fmt.Errorf("%w: %w", errUnavailable, err)
-}
-
-func waitUntil(ctx context.Context, t time.Time) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(time.Until(t)):
-		return nil
-	}
 }
 
 // retryBackOff waits with jitter, at least as long as the receiver requests.

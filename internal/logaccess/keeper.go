@@ -16,6 +16,7 @@ import (
 	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"scute.dev/eventlog/embedded"
+	"scute.dev/internal/sleep"
 )
 
 const (
@@ -66,10 +67,7 @@ func (k *Keeper) syncRole(ctx context.Context, role embedded.Role) {
 			continue
 		}
 		k.Logger.Warn("updating the token of the listener of the event log failed; retrying", "role", role, "error", err)
-		select {
-		case <-ctx.Done():
-		case <-time.After(retryInterval):
-		}
+		_ = sleep.For(ctx, retryInterval) // fails when ctx has ended
 	}
 }
 
@@ -106,10 +104,7 @@ func (k *Keeper) waitForChange(ctx context.Context, secret *corev1.Secret) error
 			return nil
 		}
 		// The watch has ended, or the API server no longer has the resource version.
-		select {
-		case <-ctx.Done():
-		case <-time.After(watchInterval):
-		}
+		_ = sleep.For(ctx, watchInterval) // fails when ctx has ended
 	}
 	return nil
 }

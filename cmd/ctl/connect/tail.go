@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"scute.dev/eventlog"
+	"scute.dev/internal/sleep"
 )
 
 // pollInterval is the interval between checks of a folder for changes.
@@ -62,10 +63,8 @@ func (f *Flags) tailFolder(ctx context.Context, w io.Writer, caughtUp func(), fn
 				return err
 			}
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(pollInterval):
+		if err := sleep.For(ctx, pollInterval); err != nil {
+			return err
 		}
 	}
 }

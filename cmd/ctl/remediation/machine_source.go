@@ -13,6 +13,7 @@ import (
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
 	"scute.dev/eventlog"
+	"scute.dev/internal/sleep"
 	"scute.dev/remediator"
 )
 
@@ -128,10 +129,8 @@ func (s *machineSource) poll(ctx context.Context, read func() (enough bool, err 
 		case err != nil:
 			s.session.ReportBroken(err)
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(pollInterval):
+		if err := sleep.For(ctx, pollInterval); err != nil {
+			return err
 		}
 	}
 }

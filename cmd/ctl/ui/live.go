@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"scute.dev/internal/sleep"
 	"scute.dev/ui/page"
 )
 
@@ -75,12 +76,7 @@ func (s *stream) wait(r *http.Request, more <-chan struct{}) bool {
 		return s.send([]byte(": lives\n\n")) == nil
 	case <-more:
 	}
-	select {
-	case <-r.Context().Done():
-		return false
-	case <-time.After(minInterval):
-		return true
-	}
+	return sleep.For(r.Context(), minInterval) == nil
 }
 
 // message sends a part of a page, unless it equals the last one.

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"scute.dev/internal/redact"
+	"scute.dev/internal/sleep"
 	"scute.dev/kube"
 	"scute.dev/workflow/task"
 )
@@ -47,7 +48,7 @@ func Poll(ctx context.Context, c *task.Call, look func(context.Context) (waitsFo
 		if waitsFor != last {
 			last, since = waitsFor, time.Now()
 		}
-		if err := Sleep(ctx, max(pause, min(time.Since(since)/pollShare, pollLongest))); err != nil {
+		if err := sleep.For(ctx, max(pause, min(time.Since(since)/pollShare, pollLongest))); err != nil {
 			if last == "" {
 				return err
 			}
@@ -60,18 +61,6 @@ func Poll(ctx context.Context, c *task.Call, look func(context.Context) (waitsFo
 // NewBackoff returns the backoff for polling a cluster: it starts with short intervals and never ends.
 func NewBackoff() *backoff.ExponentialBackOff {
 	return backoff.NewExponentialBackOff(backoff.WithInitialInterval(200*time.Millisecond), backoff.WithMaxInterval(2*time.Second), backoff.WithMaxElapsedTime(0))
-}
-
-// Sleep waits for a duration, or until ctx ends.
-func Sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }
 
 // isTransient accepts kube.IsTransient, Unauthorized, and the end of a request's context.

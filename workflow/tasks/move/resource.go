@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/internal/sleep"
 	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
@@ -162,7 +163,7 @@ func waitForMove(ctx context.Context, own *access.Cluster, c *task.Call, name st
 		case ctx.Err() == nil:
 			return nil, resourceError(err)
 		}
-		if err := access.Sleep(ctx, pace.NextBackOff()); err != nil {
+		if err := sleep.For(ctx, pace.NextBackOff()); err != nil {
 			return nil, fmt.Errorf("Move %s continues; the next attempt waits for it again: %w", name, err) //nolint:staticcheck // Move is the name of a kind
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"scute.dev/internal/sleep"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/mover/transfer"
@@ -176,7 +177,7 @@ func (h *pauser) awaitAcks(ctx context.Context, s *pause.State, out *output, lim
 			h.call.Progress(fmt.Sprintf("waiting until every object has acknowledged the pause: %d have, %d have not: %s",
 				len(s.Acks), len(look.Pending), mover.Summary(look.Pending)))
 		}
-		if sleepErr := access.Sleep(ctx, pace.NextBackOff()); sleepErr != nil {
+		if sleepErr := sleep.For(ctx, pace.NextBackOff()); sleepErr != nil {
 			return fmt.Errorf("not every controller acknowledged the pause within %s: %s: check the controllers of these objects, or raise "+
 				"with.acknowledge if they are only slow: %w",
 				view.Duration(limit), mover.Summary(look.Pending), sleepErr)
@@ -209,7 +210,7 @@ func (h *pauser) restore(ctx context.Context) error {
 		if err == nil {
 			h.call.Progress(fmt.Sprintf("the pause has ended; %d objects are not reconciled yet: %s", len(asleep), mover.Summary(asleep)))
 		}
-		if access.Sleep(ctx, pace.NextBackOff()) != nil {
+		if sleep.For(ctx, pace.NextBackOff()) != nil {
 			return nil // the state is restored; the controllers resume later
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"scute.dev/internal/sleep"
 	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/pause"
@@ -143,7 +144,7 @@ func (h *pauser) waitSettled(ctx context.Context, limit time.Duration) error {
 			return nil
 		}
 		h.call.Progress("waiting until the controllers have finished: " + mover.Summary(busy))
-		if err := access.Sleep(ctx, pace.NextBackOff()); err != nil {
+		if err := sleep.For(ctx, pace.NextBackOff()); err != nil {
 			return fmt.Errorf("not every object settled within %s: %s: check the controllers of these objects, or raise with.acknowledge: %w",
 				view.Duration(limit), mover.Summary(busy), err)
 		}

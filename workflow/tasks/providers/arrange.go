@@ -17,6 +17,7 @@ import (
 	clusterctl "sigs.k8s.io/cluster-api/cmd/clusterctl/client"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/internal/sleep"
 	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/workflow/task"
@@ -199,7 +200,7 @@ func (a *providerManager) waitAvailable(ctx context.Context, wanted []provider) 
 			return nil
 		}
 		a.call.Progress("waiting until Deployments are available: " + strings.Join(waiting, ", "))
-		if err := access.Sleep(ctx, pace.NextBackOff()); err != nil {
+		if err := sleep.For(ctx, pace.NextBackOff()); err != nil {
 			return fmt.Errorf("Deployments are not available: %s: check their pods: %w", strings.Join(waiting, ", "), err) //nolint:staticcheck // the name of a kind
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"scute.dev/internal/sleep"
 	"scute.dev/kube"
 	"scute.dev/kube/object"
 	"scute.dev/workflow/task/access"
@@ -119,7 +120,7 @@ func (a *providerManager) removeOne(ctx context.Context, p installRecord, shared
 			}
 		}
 		a.call.YieldSlot()
-		if err := access.Sleep(ctx, pace.NextBackOff()); err != nil {
+		if err := sleep.For(ctx, pace.NextBackOff()); err != nil {
 			return fmt.Errorf("%d objects still exist, for example %s: %w", len(left), object.Observe(&left[0]).Ref, err)
 		}
 	}
