@@ -138,20 +138,20 @@ func (l *Log) explainNoResponse(ctx context.Context, why error) error {
 	return &unresolvedError{errors.Join(why, err)}
 }
 
-func (l *Log) handleAPIError(ctx context.Context, c Commit, handleAPIError *jetstream.APIError) (Receipt, error) {
-	switch handleAPIError.ErrorCode {
+func (l *Log) handleAPIError(ctx context.Context, c Commit, refused *jetstream.APIError) (Receipt, error) {
+	switch refused.ErrorCode {
 	case codeWrongLast, codeWrongLastInFlight, codeDuplicateInFlight, codeDuplicateInBatch:
 		return l.resolve(ctx, c, errInFlight)
 	case codeStoreFailed, codeResources, codeAccountLimit:
 		// The log may be full with this commit, which an earlier attempt stored.
-		return l.resolve(ctx, c, fmt.Errorf("%w: %w; raise its limit; no commits were lost", ErrFull, handleAPIError))
+		return l.resolve(ctx, c, fmt.Errorf("%w: %w; raise its limit; no commits were lost", ErrFull, refused))
 	case codeTooLarge:
-		return Receipt{}, fmt.Errorf("%w: %w", ErrTooLarge, handleAPIError)
+		return Receipt{}, fmt.Errorf("%w: %w", ErrTooLarge, refused)
 	default:
-		if handleAPIError.Code == 403 { // from the listener of an embedded log
-			return Receipt{}, fmt.Errorf("%w: %w", ErrPermission, handleAPIError)
+		if refused.Code == 403 { // from the listener of an embedded log
+			return Receipt{}, fmt.Errorf("%w: %w", ErrPermission, refused)
 		}
-		return Receipt{}, fmt.Errorf("%w: %w", ErrUnavailable, handleAPIError)
+		return Receipt{}, fmt.Errorf("%w: %w", ErrUnavailable, refused)
 	}
 }
 

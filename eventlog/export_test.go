@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -28,7 +29,7 @@ func ConnectTo(ctx context.Context, o ExternalOptions, name string) (*Log, error
 	defer nc.Close()
 	spec := o.spec()
 	spec.name = name
-	return open(ctx, nc, spec, discardIfNil(nil))
+	return open(ctx, nc, spec, slog.New(slog.DiscardHandler))
 }
 
 // JetStream returns the JetStream client of a log.
@@ -40,7 +41,7 @@ func (l *Log) Stream() jetstream.Stream { return l.stream }
 // Of returns a log that reads another stream of the same server.
 func (l *Log) Of(stream jetstream.Stream) *Log {
 	info := stream.CachedInfo()
-	return &Log{nc: l.nc, js: l.js, logger: discardIfNil(nil), spec: streamSpec{name: info.Config.Name}, stream: stream, created: info.Created}
+	return &Log{nc: l.nc, js: l.js, logger: slog.New(slog.DiscardHandler), spec: streamSpec{name: info.Config.Name}, stream: stream, created: info.Created}
 }
 
 // DeliverFrom delivers once, without retries.

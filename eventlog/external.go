@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,7 +54,7 @@ func Connect(ctx context.Context, o ExternalOptions) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := open(ctx, nc, o.spec(), discardIfNil(o.Logger))
+	l, err := open(ctx, nc, o.spec(), cmp.Or(o.Logger, slog.New(slog.DiscardHandler)))
 	if err != nil {
 		nc.Close()
 		return nil, fmt.Errorf("%w (at %s)", err, RedactURL(o.URL))
@@ -72,7 +73,7 @@ func (o ExternalOptions) spec() streamSpec {
 }
 
 func dial(ctx context.Context, o ExternalOptions) (*nats.Conn, error) {
-	opts := connectionOptions(discardIfNil(o.Logger))
+	opts := connectionOptions(cmp.Or(o.Logger, slog.New(slog.DiscardHandler)))
 	if o.CredsFile != "" {
 		opts = append(opts, nats.UserCredentials(o.CredsFile))
 	}

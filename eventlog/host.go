@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,7 +50,7 @@ const HostTimeout = 30 * time.Second
 // OpenHosted opens the log of a host; closing the log closes the host. Programs call embedded.Open.
 // It fails with ErrConfig, ErrGap, ErrMissing or ErrUnavailable, and keeps the host open then.
 func OpenHosted(ctx context.Context, h Host, o HostedOptions) (*Log, error) {
-	logger := discardIfNil(o.Logger)
+	logger := cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	// The inbox has a prefix that no user of a listener may subscribe to.
 	options := append(connectionOptions(logger), nats.InProcessServer(h), nats.Timeout(HostTimeout), nats.CustomInboxPrefix("_SCUTE"))
 	if o.Token != "" {

@@ -143,13 +143,6 @@ func translateError(stream string, err error) error {
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
-func discardIfNil(l *slog.Logger) *slog.Logger {
-	if l == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return l
-}
-
 // minPayload is the smallest message limit that a server may have: the largest commits of scute fit into it.
 const minPayload = 1 << 20
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"slices"
 
@@ -79,7 +80,7 @@ func restoreAt(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, spec 
 	if err != nil {
 		return err
 	}
-	l, err := open(ctx, nc, streamSpec{name: spec.name, allowDamaged: true}, discardIfNil(nil))
+	l, err := open(ctx, nc, streamSpec{name: spec.name, allowDamaged: true}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}

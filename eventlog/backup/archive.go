@@ -21,9 +21,12 @@ import (
 // the several hundred messages of a block, and aborts a restore after five seconds without data.
 const blockBytes = 64 << 10
 
+// eachCommit calls fn with commits, in order. It stops at the first error of fn, and returns it.
+type eachCommit func(ctx context.Context, fn func(eventlog.Record) error) error
+
 // Archive returns a function that writes the commits 1 to last as a snapshot of a stream: the state
 // of the stream, its messages, and an empty entry at the end (nats-server, package archive).
-func Archive(last uint64, each func(ctx context.Context, fn func(eventlog.Record) error) error) func(ctx context.Context, w io.Writer) error {
+func Archive(last uint64, each eachCommit) func(ctx context.Context, w io.Writer) error {
 	return func(ctx context.Context, w io.Writer) error {
 		state := jetstream.StreamState{Msgs: last, FirstSeq: min(last, 1), LastSeq: last}
 		packed := s2.NewWriter(w, s2.WriterBlockSize(blockBytes), s2.WriterConcurrency(1))
@@ -34,7 +37,7 @@ func Archive(last uint64, each func(ctx context.Context, fn func(eventlog.Record
 	}
 }
 
-func pack(ctx context.Context, w io.Writer, state jetstream.StreamState, each func(ctx context.Context, fn func(eventlog.Record) error) error) error {
+func pack(ctx context.Context, w io.Writer, state jetstream.StreamState, each eachCommit) error {
 	out := archive.NewWriter(w)
 	entry := func(h archive.Header, parts ...[]byte) error {
 		if err := out.WriteHeader(&h); err != nil {

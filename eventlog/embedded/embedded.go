@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,9 +42,7 @@ type Options struct {
 // has been synced to disk. It fails with ErrLocked, ErrMoved, ErrConfig, ErrGap, ErrMissing or
 // ErrUnavailable of package eventlog.
 func Open(ctx context.Context, o Options) (*eventlog.Log, error) {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	f, err := acquireFolder(o.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("opening the embedded event log: %w", err)

@@ -78,9 +78,7 @@ func (g *gate) create(m *nats.Msg) {
 	at := strings.Split(m.Subject, ".")
 	answer, err := g.forward(at[1], at[2], m.Data)
 	if err != nil {
-		answer, _ = json.Marshal(map[string]any{ // never fails
-			"type": "io.nats.jetstream.api.v1.consumer_create_response", "error": &jetstream.APIError{Code: 403, Description: err.Error()},
-		})
+		answer = denial(err, "io.nats.jetstream.api.v1.consumer_create_response")
 	}
 	_ = m.Respond(answer) // the client may have disconnected
 }
@@ -138,8 +136,7 @@ func (r *consumerRequest) validate() error {
 func (g *gate) append(m *nats.Msg) {
 	subject := logPrefix + strings.TrimPrefix(m.Subject, appendPrefix)
 	if err := g.check(subject, m); err != nil {
-		answer, _ := json.Marshal(map[string]any{"error": &jetstream.APIError{Code: 403, Description: err.Error()}}) // never fails
-		_ = m.Respond(answer)                                                                                        // the client may have disconnected
+		_ = m.Respond(denial(err, "")) // the client may have disconnected
 		return
 	}
 	answer, err := g.nc.RequestMsg(&nats.Msg{Subject: subject, Header: m.Header, Data: m.Data}, gateTimeout)
@@ -149,6 +146,15 @@ func (g *gate) append(m *nats.Msg) {
 	case err == nil:
 		_ = m.Respond(answer.Data)
 	} // without an answer the client checks whether the commit is stored
+}
+
+// denial returns the answer to a denied request. An answer to a publish has no type.
+func denial(err error, kind string) []byte {
+	answer, _ := json.Marshal(struct { // never fails
+		Error *jetstream.APIError `json:"error"`
+		Type  string              `json:"type,omitempty"`
+	}{&jetstream.APIError{Code: 403, Description: err.Error()}, kind})
+	return answer
 }
 
 func (g *gate) check(subject string, m *nats.Msg) error {

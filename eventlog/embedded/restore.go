@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,9 +87,7 @@ func (f *folder) restore(ctx context.Context, o Options, r eventlog.RestoreSourc
 
 // restoreInto restores the log in an unused folder, and syncs all of its files.
 func restoreInto(ctx context.Context, o Options, work string, r eventlog.RestoreSource) error {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	o.Dir, o.Listen, o.Token, o.Access, o.unsynced = work, "", "", nil, true
 	srv, err := startServer(ctx, o, o.Logger)
 	if err != nil {
