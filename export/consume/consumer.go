@@ -1,6 +1,7 @@
 package consume
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,10 +42,7 @@ type Consumer struct {
 // longer has the last delivered commit: the commits that replaced the lost ones were not delivered,
 // so an operator must decide where to continue.
 func (c *Consumer) Run(ctx context.Context) error {
-	logger := c.Logger
-	if logger == nil {
-		logger = slog.New(slog.DiscardHandler)
-	}
+	logger := cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	s, err := Resume(ctx, c.Log, c.Store, logger)
 	if err != nil {
 		return err

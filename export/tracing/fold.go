@@ -22,13 +22,8 @@ type Fold struct {
 }
 
 type openAggregate struct {
-	since uint64 // the sequence of its first commit
-	converter
-}
-
-type converter interface {
-	// finished reports whether no span is open, so that later events do not depend on earlier ones.
-	finished() bool
+	since     uint64 // the sequence of its first commit
+	converter any    // an eventConverter of the events of its kind
 }
 
 // New returns a Fold for the log with an ID.
@@ -63,9 +58,10 @@ func (f *Fold) Apply(r eventlog.Record) ([]Span, error) {
 }
 
 type eventConverter[E any] interface {
-	converter
 	// apply applies an event and returns the spans that end with it.
 	apply(e E, ev *stored) []Span
+	// finished reports whether no span is open, so that later events do not depend on earlier ones.
+	finished() bool
 }
 
 func applyRecord[E any, S eventConverter[E]](f *Fold, r eventlog.Record, catalog *eventlog.Catalog[E], begin func() S) (ended []Span, err error) {
@@ -76,7 +72,7 @@ func applyRecord[E any, S eventConverter[E]](f *Fold, r eventlog.Record, catalog
 			element = f.byStart.PushBack(&openAggregate{since: r.Seq, converter: begin()})
 			f.open[r.Aggregate] = element
 		}
-		s := element.Value.(*openAggregate).converter.(S) //nolint:errcheck,forcetypeassert // an aggregate has one kind, and a kind has one story
+		s := element.Value.(*openAggregate).converter.(S) //nolint:errcheck,forcetypeassert // an aggregate has one kind, and a kind has one converter
 		ended = append(ended, s.apply(e, ev)...)
 		if s.finished() {
 			f.byStart.Remove(element)

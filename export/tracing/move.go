@@ -12,8 +12,6 @@ type move struct {
 	state mover.State
 }
 
-func (m *move) finished() bool { return len(m.spans) == 0 }
-
 func (m *move) apply(e mover.Event, ev *stored) []Span {
 	if _, requested := e.(mover.Requested); requested && m.finished() {
 		m.traceID = TraceID(ev.logID, ev.aggregate, "")

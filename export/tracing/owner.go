@@ -52,7 +52,7 @@ func (o *owner) apply(e remediator.Event, ev *stored) (ended []Span) {
 	for _, uid := range slices.Sorted(maps.Keys(o.machines)) {
 		m := o.machines[uid]
 		ended = append(ended, m.drain()...)
-		if len(m.spans) == 0 {
+		if m.finished() {
 			delete(o.machines, uid)
 		}
 	}

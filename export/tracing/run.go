@@ -2,7 +2,7 @@ package tracing
 
 import (
 	"cmp"
-	"strconv"
+	"fmt"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/workflow"
@@ -27,8 +27,6 @@ const (
 
 // run is an unfinished run, or a run that continues after its end.
 type run struct{ tree }
-
-func (r *run) finished() bool { return len(r.spans) == 0 }
 
 func (r *run) apply(e workflow.Event, ev *stored) []Span {
 	r.beginRun(e, ev)
@@ -86,7 +84,7 @@ func (r *run) applyTask(e workflow.Event, ev *stored) {
 		r.beginTask(e.Task, ev)
 		r.end(spanDecision+e.Task, outcome{}, ev)
 		r.end(spanAttempt+e.Task, outcome{failed: true, result: resultInterrupted}, ev)
-		r.begin(spanAttempt+e.Task, spanTask+e.Task, r.newTaskSpan(ev, attemptName("attempt", e.Step, e.Attempt), spanAttempt, e.Task, e.Step, e.Attempt))
+		r.begin(spanAttempt+e.Task, spanTask+e.Task, r.newTaskSpan(ev, attemptName(e.Step, e.Attempt), spanAttempt, e.Task, e.Step, e.Attempt))
 	case workflow.AttemptFailed:
 		r.end(spanAttempt+e.Task, outcome{true, resultFailed, string(e.Cause), e.Message}, ev)
 	case workflow.StepSucceeded:
@@ -142,7 +140,7 @@ func (r *run) applyUndo(e workflow.Event, ev *stored) {
 			r.begin(name, spanRun, r.newTaskSpan(ev, what+e.Task, spanUndo, e.Task, e.Step, 0))
 		}
 		r.end(attempt(e.Task, e.Step), outcome{failed: true, result: resultInterrupted}, ev)
-		r.begin(attempt(e.Task, e.Step), name, r.newTaskSpan(ev, attemptName("attempt", e.Step, e.Attempt), spanAttempt+spanUndo, e.Task, e.Step, e.Attempt))
+		r.begin(attempt(e.Task, e.Step), name, r.newTaskSpan(ev, attemptName(e.Step, e.Attempt), spanAttempt+spanUndo, e.Task, e.Step, e.Attempt))
 	case workflow.UndoAttemptFailed:
 		r.end(attempt(e.Task, e.Step), outcome{failed: true, result: resultFailed, message: e.Message}, ev)
 	case workflow.Undone:
@@ -152,11 +150,11 @@ func (r *run) applyUndo(e workflow.Event, ev *stored) {
 	}
 }
 
-func attemptName(what, step string, n int) string {
-	if step != "" {
-		what += " of " + step
+func attemptName(step string, n int) string {
+	if step == "" {
+		return fmt.Sprintf("attempt %d", n)
 	}
-	return what + " " + strconv.Itoa(n)
+	return fmt.Sprintf("attempt of %s %d", step, n)
 }
 
 func resultOf(ok bool) string {

@@ -35,6 +35,9 @@ func (t *tree) begin(name, parent string, s *Span) {
 	t.spans[name] = n
 }
 
+// finished reports whether no span is open, so that later events do not depend on earlier ones.
+func (t *tree) finished() bool { return len(t.spans) == 0 }
+
 func (t *tree) has(name string) bool { return t.spans[name] != nil }
 
 type outcome struct {
