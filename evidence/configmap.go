@@ -90,9 +90,8 @@ func createKey(ctx context.Context, client typed.SecretInterface, name string) (
 	if err != nil {
 		return nil, err
 	}
-	immutable := true
 	return client.Create(ctx, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: name}, Immutable: &immutable, Data: map[string][]byte{keyField: text},
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Immutable: new(true), Data: map[string][]byte{keyField: text},
 	}, metav1.CreateOptions{})
 }
 

@@ -86,8 +86,8 @@ func (p *Publisher) Publish(ctx context.Context) {
 	if !ok {
 		return
 	}
-	for _, place := range p.Destinations {
-		err := publish(ctx, place, publication)
+	for _, destination := range p.Destinations {
+		err := publish(ctx, destination, publication)
 		for tries := 0; tries < maxSeals && errors.Is(err, errInconsistent); tries++ {
 			// A new leader may have published commits that this process had not sealed. The log contains them.
 			again, ok := p.seal(ctx)
@@ -95,13 +95,13 @@ func (p *Publisher) Publish(ctx context.Context) {
 				break
 			}
 			publication = again
-			err = publish(ctx, place, publication)
+			err = publish(ctx, destination, publication)
 		}
 		switch {
 		case err == nil:
-			p.recordState(place.Name(), State{Size: publication.Size, At: publication.At})
+			p.recordState(destination.Name(), State{Size: publication.Size, At: publication.At})
 		case ctx.Err() == nil:
-			p.recordState(place.Name(), State{Violated: errors.Is(err, errInconsistent), Err: fmt.Errorf("publishing a checkpoint to %s: %w", place.Name(), err)})
+			p.recordState(destination.Name(), State{Violated: errors.Is(err, errInconsistent), Err: fmt.Errorf("publishing a checkpoint to %s: %w", destination.Name(), err)})
 		}
 	}
 }
@@ -123,12 +123,12 @@ func (p *Publisher) seal(ctx context.Context) (publication Publication, ok bool)
 
 // publish publishes a checkpoint to one destination, unless the destination has the same one, or
 // one that is not consistent with it.
-func publish(ctx context.Context, place Destination, p Publication) error {
+func publish(ctx context.Context, destination Destination, p Publication) error {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
 	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(200*time.Millisecond), backoff.WithMaxElapsedTime(publishTimeout))
 	return backoff.Retry(func() error {
-		last, err := place.Last(ctx)
+		last, err := destination.Last(ctx)
 		if err != nil {
 			return err
 		}
@@ -139,7 +139,7 @@ func publish(ctx context.Context, place Destination, p Publication) error {
 		if same {
 			return nil
 		}
-		if err = place.Publish(ctx, p); errors.Is(err, errInconsistent) {
+		if err = destination.Publish(ctx, p); errors.Is(err, errInconsistent) {
 			return backoff.Permanent(err)
 		}
 		return err
