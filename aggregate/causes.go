@@ -64,16 +64,16 @@ func (c *Causes) Add(l Links, id string) {
 // setCauses sets the causes of a commit's events, which may be in the same commit. The caller calls
 // done when the commit is stored.
 func (c *Causes) setCauses(commit *eventlog.Commit, links []Links) (done func()) {
-	fresh := make(map[Key]eventRef)
-	for i := range commit.Events {
-		commit.Events[i].Causation = c.find(links[i], fresh)
-		for _, key := range links[i].Keys {
-			fresh[key] = eventRef{commit.EventID(i), c.count + i + 1}
+	fresh, ids := make(map[Key]eventRef), make([]string, len(links))
+	for i, l := range links {
+		commit.Events[i].Causation, ids[i] = c.find(l, fresh), commit.EventID(i)
+		for _, key := range l.Keys {
+			fresh[key] = eventRef{ids[i], c.count + i + 1}
 		}
 	}
 	return func() {
 		for i, l := range links {
-			c.Add(l, commit.EventID(i))
+			c.Add(l, ids[i])
 		}
 	}
 }
