@@ -142,8 +142,7 @@ func (s streamSpec) replace(ctx context.Context, nc *nats.Conn, js jetstream.Jet
 		if err := s.clear(ctx, js); err != nil {
 			return err
 		}
-		all := jetstream.StreamState{Msgs: r.Last, FirstSeq: min(r.Last, 1), LastSeq: r.Last}
-		err := upload{config: config, state: all, archive: r.Archive, onWait: r.OnWait}.create(ctx, nc, js)
+		err := upload(ctx, nc, js, config, r)
 		if !hasCode(err, restoreFailed) || n == attempts || ctx.Err() != nil {
 			return s.addRemedy(err)
 		}

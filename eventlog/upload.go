@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -27,26 +26,18 @@ const (
 // (NATSARC1). Earlier versions restore copies of a server's files.
 const archiveVersion = "v2.15"
 
-type upload struct {
-	config  jetstream.StreamConfig
-	state   jetstream.StreamState
-	archive func(ctx context.Context, w io.Writer) error
-	// onWait is called with what the upload waits for after the last chunk; may be nil.
-	onWait func(what string)
-}
-
-// create creates the stream with the server's restore call, because no other call keeps the
-// sequences and the times. It returns when all replicas have the stream.
-func (u upload) create(ctx context.Context, nc *nats.Conn, js jetstream.JetStream) error {
+// upload creates a stream from a source with the server's restore call, because no other call keeps
+// the sequences and the times. It returns when all replicas have the stream.
+func upload(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, config jetstream.StreamConfig, r RestoreSource) error {
 	if err := checkVersion(nc.ConnectedServerVersion()); err != nil {
 		return err
 	}
-	config, replicas := u.config, u.config.Replicas
+	replicas := config.Replicas
 	config.Replicas = 1
 	request, err := json.Marshal(struct {
 		Config jetstream.StreamConfig `json:"config"`
 		State  jetstream.StreamState  `json:"state"`
-	}{config, u.state})
+	}{config, jetstream.StreamState{Msgs: r.Last, FirstSeq: min(r.Last, 1), LastSeq: r.Last}})
 	if err != nil {
 		return err
 	}
@@ -57,7 +48,7 @@ func (u upload) create(ctx context.Context, nc *nats.Conn, js jetstream.JetStrea
 		return fmt.Errorf("beginning the restore of stream %s: %w", config.Name, err)
 	}
 	chunks := bufio.NewWriterSize(chunkWriter{ctx: ctx, nc: nc, subject: begun.Subject}, uploadChunk)
-	if err := u.archive(ctx, chunks); err != nil {
+	if err := r.Archive(ctx, chunks); err != nil {
 		return err
 	}
 	if err := chunks.Flush(); err != nil {
@@ -67,7 +58,7 @@ func (u upload) create(ctx context.Context, nc *nats.Conn, js jetstream.JetStrea
 		return fmt.Errorf("ending the upload to stream %s: %w", config.Name, err)
 	}
 	if replicas > 1 {
-		return replicate(ctx, nc, js, config.Name, replicas, u.onWait)
+		return replicate(ctx, nc, js, config.Name, replicas, r.OnWait)
 	}
 	return nil
 }
