@@ -35,7 +35,7 @@ func (c *ConfigMap) Last(ctx context.Context) ([]byte, error) {
 	return []byte(found.Data[CheckpointField]), nil
 }
 
-// Publish implements Destination. It fails if another process has written the ConfigMap meanwhile.
+// Publish implements Destination. It fails if another process has written the ConfigMap since it was read.
 func (c *ConfigMap) Publish(ctx context.Context, p Publication) error {
 	data := map[string]string{
 		CheckpointField: string(p.Signed), KeyField: string(p.Key), logField: p.LogID,

@@ -332,9 +332,9 @@ func (r remediation) scaleDown() []Action {
 	return append(actions, r.scaleBack()...)
 }
 
-// retract scales down unless the victim has no delete annotation, because the owner would delete
-// any of its machines. Even before the surge has written anything, users may have set the same
-// number of replicas.
+// retract scales down only if the victim is gone, is being deleted, or has the delete annotation.
+// Otherwise the owner could delete any of its machines. This also holds before the surge has written
+// anything, because users may have set the same number of replicas.
 func (raisedReplicas) retract(r remediation) []Action {
 	if r.victim != nil && r.victim.DeleteAnnotation == "" && !r.victim.Deleting {
 		return nil

@@ -101,7 +101,7 @@ const (
 	logIDAnnotation = "scute.dev/log-id"
 	// sequenceAnnotation on the Lease is Watermark.Sequence.
 	sequenceAnnotation = "scute.dev/log-sequence"
-	// ReconciledAnnotation on the Lease is Watermarks.Reconciled.
+	// ReconciledAnnotation on the Lease contains Watermarks.Reconciled.
 	ReconciledAnnotation = "scute.dev/log-reconciled"
 	// InstallationAnnotation is the namespace of the installation whose daemon holds the Lease.
 	InstallationAnnotation = "scute.dev/installation"

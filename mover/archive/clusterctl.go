@@ -42,8 +42,8 @@ func listClusterctlFiles(dir string) ([]string, error) {
 	return files, nil
 }
 
-// openClusterctl orders the objects by the graph of a Move. The folder does not record whether it
-// is complete, so every reference of its objects must lead to another object in it.
+// openClusterctl reads a folder that clusterctl wrote, and orders its objects as a Move does. The
+// folder does not record whether it is complete, so every reference must be to an object in it.
 func openClusterctl(dir string, files []string) (*Archive, error) {
 	slices.Sort(files)
 	index := &Index{Version: Version, All: true, Program: "clusterctl"}

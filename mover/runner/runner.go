@@ -168,8 +168,8 @@ func (d *drive) conclude(ctx context.Context, step mover.Step, outcome mover.Out
 		if decided > 0 {
 			d.poll.Reset()
 		}
-		// Polls use at most half of the time, because each costs as much as many writes. Two polls
-		// with the same result, which may end a wait, are at least pollFirst apart.
+		// A poll costs as much as a large number of writes, so the wait is at least as long as the
+		// last poll took. Two equal results may end a phase, so they are at least pollFirst apart.
 		wait = max(d.poll.NextBackOff(), pollFirst, min(d.Time().Sub(d.startedAt), maxPollDuration))
 	}
 	d.slot.Release() // a step that only waits does not block others

@@ -112,13 +112,13 @@ func stripHealthCheck(c *clusterv1.MachineHealthCheck) {
 	dropMessages(c.Status.Conditions)
 }
 
-// dropMessages removes the messages of conditions except those of the types in but, because
-// messages are most of a status and change most often. It interns strings that thousands of objects
-// share.
-func dropMessages(conditions []metav1.Condition, but ...string) {
+// dropMessages removes the messages of all conditions except the types in keep, because messages are
+// the largest part of a status and change most often. It also interns the conditions' strings, which
+// thousands of objects share.
+func dropMessages(conditions []metav1.Condition, keep ...string) {
 	for i := range conditions {
 		c := &conditions[i]
-		if !slices.Contains(but, c.Type) {
+		if !slices.Contains(keep, c.Type) {
 			c.Message = ""
 		}
 		c.Type, c.Reason, c.Status = unique.Make(c.Type).Value(), unique.Make(c.Reason).Value(), unique.Make(c.Status).Value()

@@ -60,7 +60,8 @@ type Runner struct {
 }
 
 const (
-	// maxRounds bounds the decisions in one turn. Each records something new, and a remediation has fewer steps.
+	// maxRounds bounds the decisions in one turn. Each decision records an event, and a remediation
+	// has fewer than 64 steps.
 	maxRounds = 64
 	// retryFirst and retryMax are the first and longest delay before a turn with a failed write is repeated.
 	retryFirst = time.Second

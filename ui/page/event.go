@@ -14,7 +14,7 @@ import (
 	"scute.dev/ui/feed"
 )
 
-// maxData is in bytes.
+// maxData is the size of the largest event data that a page shows, in bytes.
 const maxData = 256 << 10
 
 // cause is the event that caused another. Link is "" if it was not found.

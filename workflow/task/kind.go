@@ -80,7 +80,8 @@ type Irreversible interface {
 type Call struct {
 	// Run is the ID of the run in the log. Step is "" for the task's own step.
 	Run, Task, Step string
-	// Undoing is set if the call undoes the step with a kind that the manifest specifies.
+	// Undoing is true if the call runs the undo that the manifest specifies, instead of the Undo
+	// method of the step's kind.
 	Undoing bool
 	// Origin keeps the keys of local runs in different logs apart; see RunKey.
 	Origin  string

@@ -14,7 +14,7 @@ import (
 type providerReport struct {
 	Cluster   string `json:"cluster"`
 	Namespace string `json:"namespace"`
-	// Measured is true if the cluster was paused, that is, not for a dry run.
+	// Measured is true if the cluster was paused for the measurement. A dry run does not pause it.
 	Measured bool `json:"measured"`
 	Passed   bool `json:"passed"`
 	// TimeoutSeconds is how long an object may take to acknowledge.

@@ -209,9 +209,9 @@ func endIf(enough bool) error {
 	return nil
 }
 
-// follow calls fn with each commit after a sequence, of one aggregate or of all if id is "", until
-// fn fails. errEnough ends it without an error. For a folder it fails with an error that begins
-// with what.
+// follow calls fn with each commit after a sequence until fn returns an error. It reads the commits
+// of the aggregate id, or of all aggregates if id is "". If fn returns errEnough, follow returns
+// nil. A log in a folder cannot be followed: the error then begins with the text in what.
 func (l *LogSource[T]) follow(ctx context.Context, what, id string, after uint64, fn func(eventlog.Record) error) error {
 	log := l.session.Log
 	if log.Static {

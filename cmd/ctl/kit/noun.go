@@ -73,7 +73,7 @@ type Noun[T any] struct {
 	Updates     func(T) []Update
 	// Conditions may report that the log is not trusted. It may be nil.
 	Conditions func(T) []metav1.Condition
-	// IsFinished reports whether nothing more happens without a user.
+	// IsFinished reports whether the object no longer changes unless a user acts.
 	IsFinished func(T) bool
 	// HasFailed reports whether a finished object failed: exit status 1.
 	HasFailed func(T) bool

@@ -149,8 +149,8 @@ func ChangedObjects(c *Context, ref access.ClusterRef, namespace string, objects
 	return names, nil
 }
 
-// decisionOf defaults to an upgrade: an operator may have ignored a failure of pre-upgrade, or an
-// earlier version of scute ran it.
+// decisionOf returns the decision that pre-upgrade recorded. Without one it returns an upgrade:
+// pre-upgrade may have failed and been ignored, or an earlier version of scute may have run it.
 func decisionOf(call *task.Call) Decision {
 	d := Decision{Needed: true, UpgradeCluster: true}
 	_ = json.Unmarshal(call.Inputs["pre-upgrade"], &d)

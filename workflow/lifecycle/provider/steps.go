@@ -43,8 +43,8 @@ func CreateStep[A, B any](
 	}
 }
 
-// NetworkStep returns the step that installs the network on a new cluster, and waits on the
-// managing cluster until the new cluster is available.
+// NetworkStep returns the step that installs the network on a new cluster. The step then waits
+// until the Cluster object in the managing cluster is Available.
 func NetworkStep[C any](
 	name hook.Task[C, C], p NetworkInstaller, on, of func(*C) Target,
 ) Step[C, C, None] {

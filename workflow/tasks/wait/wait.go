@@ -15,8 +15,8 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Kind waits until objects are in a state, also while they do not exist or the API server is
-// unreachable. It fails when the timeout has passed, or when an object that must become ready
+// Kind waits until objects reach a state. It keeps waiting while the objects do not exist or the API
+// server is unreachable. It fails when the timeout has passed, or when an object that must become ready
 // reports a failure.
 type Kind struct {
 	Clusters *access.Clusters
