@@ -175,21 +175,19 @@ func (s *sealing) publishFinal() {
 
 // Describe implements prometheus.Collector.
 func (s *sealing) Describe(ch chan<- *prometheus.Desc) {
-	ch <- auditSequence()
-	ch <- auditTime()
-	ch <- auditViolated()
+	sequence, at, violated := auditDescs()
+	ch <- sequence
+	ch <- at
+	ch <- violated
 }
 
-func auditSequence() *prometheus.Desc {
-	return prometheus.NewDesc("scute_audit_sequence", "Sequence up to which the event log is sealed, and published to each place.", []string{"place"}, nil)
-}
-
-func auditTime() *prometheus.Desc {
-	return prometheus.NewDesc("scute_audit_timestamp_seconds", "When the log was last sealed and published to each place, or otherwise when this process began to act.", []string{"place"}, nil)
-}
-
-func auditViolated() *prometheus.Desc {
-	return prometheus.NewDesc("scute_audit_violated", "1 if the event log differs from what was sealed, according to the log itself or to a published place.", []string{"place"}, nil)
+func auditDescs() (sequence, at, violated *prometheus.Desc) {
+	describe := func(name, help string) *prometheus.Desc {
+		return prometheus.NewDesc(name, help, []string{"place"}, nil)
+	}
+	return describe("scute_audit_sequence", "Sequence up to which the event log is sealed, and published to each place."),
+		describe("scute_audit_timestamp_seconds", "When the log was last sealed and published to each place, or otherwise when this process began to act."),
+		describe("scute_audit_violated", "1 if the event log differs from what was sealed, according to the log itself or to a published place.")
 }
 
 // states returns the state of the seal and of each destination, or nothing if this process does not
@@ -221,15 +219,16 @@ func (s *sealing) states() map[string]evidence.State {
 
 // Collect implements prometheus.Collector.
 func (s *sealing) Collect(ch chan<- prometheus.Metric) {
+	sequence, at, violated := auditDescs()
 	for place, state := range s.states() {
-		violated := 0.0
+		differs := 0.0
 		if state.Violated {
-			violated = 1
+			differs = 1
 		}
-		ch <- prometheus.MustNewConstMetric(auditViolated(), prometheus.GaugeValue, violated, place)
+		ch <- prometheus.MustNewConstMetric(violated, prometheus.GaugeValue, differs, place)
 		if !state.At.IsZero() {
-			ch <- prometheus.MustNewConstMetric(auditSequence(), prometheus.GaugeValue, float64(state.Size), place)
-			ch <- prometheus.MustNewConstMetric(auditTime(), prometheus.GaugeValue, float64(state.At.Unix()), place)
+			ch <- prometheus.MustNewConstMetric(sequence, prometheus.GaugeValue, float64(state.Size), place)
+			ch <- prometheus.MustNewConstMetric(at, prometheus.GaugeValue, float64(state.At.Unix()), place)
 		}
 	}
 }
