@@ -70,7 +70,7 @@ func event(v *view) (any, error) {
 	if len(data) == 0 { // the commit cannot be decoded
 		data = r.Data()
 	}
-	if p.Data = indented(data); len(p.Data) > maxData {
+	if p.Data = kit.Indent(data); len(p.Data) > maxData {
 		p.Data, p.Cut = p.Data[:maxData], true
 	}
 	v.Title = fmt.Sprintf("event %d/%d", p.Seq, p.Index)

@@ -1,9 +1,7 @@
 package page
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -189,10 +187,10 @@ func (v *view) panel(r *runs.Run, tasks []workflow.Task, name string) (*panel, e
 	t, s := &tasks[i], r.State.TaskStatus(i)
 	p := &panel{taskRow: v.task(s), Needs: t.Needs, Policy: string(t.Policy), From: t.PolicySource, Return: t.PointOfNoReturn}
 	if _, with, ok := r.State.CurrentInputs(name); ok {
-		p.Input = indented(with)
+		p.Input = kit.Indent(with)
 	}
 	if s.Output != nil {
-		p.Output = indented(s.Output.Raw)
+		p.Output = kit.Indent(s.Output.Raw)
 	}
 	h := r.History.Task(name)
 	for _, step := range t.Steps {
@@ -219,38 +217,4 @@ func tryOf(a runs.Attempt, now time.Time) attemptBar {
 		t.Word = "in progress"
 	}
 	return t
-}
-
-// maxSpaces limits the spaces that indentation may add.
-const maxSpaces = 1 << 20
-
-// indented returns deeply nested JSON unchanged: indentation would grow it quadratically.
-func indented(raw json.RawMessage) string {
-	var out bytes.Buffer
-	if spaces(raw) > maxSpaces || json.Indent(&out, raw, "", "  ") != nil {
-		return string(raw)
-	}
-	return out.String()
-}
-
-func spaces(raw json.RawMessage) (n int) {
-	depth, quoted := 0, false
-	for i := 0; i < len(raw); i++ {
-		switch c := raw[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '[' || c == '{':
-			depth++
-			n += 2 * depth
-		case c == ',':
-			n += 2 * depth
-		case c == ']' || c == '}':
-			depth--
-			n += 2 * depth
-		}
-	}
-	return n
 }

@@ -1,9 +1,7 @@
 package logcmd
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -63,18 +61,9 @@ func details(v kit.View, e kit.Event, stored time.Time) (lines []string) {
 			lines = append(lines, v.Field(f[0], cli.Clean(f[1])))
 		}
 	}
-	return append(append(lines, "Data:"), indented(e.Data)...)
-}
-
-// indented returns data that is not JSON unchanged.
-func indented(data []byte) []string {
-	var out bytes.Buffer
-	if err := json.Indent(&out, data, "  ", "  "); err != nil {
-		return []string{"  " + cli.Clean(string(data))}
-	}
-	lines := strings.Split("  "+out.String(), "\n")
-	for i := range lines {
-		lines[i] = cli.Clean(lines[i])
+	lines = append(lines, "Data:")
+	for line := range strings.SplitSeq(kit.Indent(e.Data), "\n") {
+		lines = append(lines, "  "+cli.Clean(line))
 	}
 	return lines
 }
