@@ -297,6 +297,16 @@ func (v *View[E, S, T]) Read(id string, fn func(e *Entry[S])) {
 	fn(v.entries[id])
 }
 
+// Err returns why an event of an object cannot be read.
+func (v *View[E, S, T]) Err(id string) (err error) {
+	v.Read(id, func(e *Entry[S]) {
+		if e != nil {
+			err = e.Err
+		}
+	})
+	return err
+}
+
 // ReadState calls fn with the state of an object, zero if the view does not have it. fn must not
 // change or retain the state.
 func (v *View[E, S, T]) ReadState(id string, fn func(S)) {

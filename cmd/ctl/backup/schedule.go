@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
 	"scute.dev/backup/runner"
 	"scute.dev/backup/schedule"
@@ -123,14 +122,7 @@ func (f *Fold) Apply(r eventlog.Record) error {
 }
 
 // Err returns why an event cannot be read.
-func (f *Fold) Err() (err error) {
-	f.view.Read(f.id, func(e *aggregate.Entry[*schedule.State]) {
-		if e != nil {
-			err = e.Err
-		}
-	})
-	return err
-}
+func (f *Fold) Err() error { return f.view.Err(f.id) }
 
 // Items returns the schedule, if it is configured. Its next time is relative to the last commit.
 func (f *Fold) Items() (items []*v1alpha1.BackupSchedule) {

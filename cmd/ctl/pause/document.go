@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"scute.dev/aggregate"
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
@@ -140,14 +139,7 @@ func actions(id string, p *v1alpha1.Pause) []kit.Action {
 }
 
 // Err returns why an event cannot be read.
-func (f *Fold) Err() (err error) {
-	f.view.Read(f.id, func(e *aggregate.Entry[*request.State]) {
-		if e != nil {
-			err = e.Err
-		}
-	})
-	return err
-}
+func (f *Fold) Err() error { return f.view.Err(f.id) }
 
 // Object returns the Pause.
 func (f *Fold) Object() (name string, object any) { return "pause", f.resource() }
