@@ -70,7 +70,7 @@ func clusterAPI(ctx context.Context, v *diagnosis) bool {
 		return true
 	}
 	v.types = types
-	i := slices.IndexFunc(types, func(t kube.Type) bool { return t.Group == object.CoreGroup && t.Kind == "Cluster" })
+	i := slices.IndexFunc(types, isCluster)
 	if i < 0 {
 		v.report(problem(subject, "install it: clusterctl init", "Clusters are not served: this is not a management cluster"))
 		return true
@@ -93,6 +93,8 @@ func clusterAPI(ctx context.Context, v *diagnosis) bool {
 	}
 	return true
 }
+
+func isCluster(t kube.Type) bool { return t.Group == object.CoreGroup && t.Kind == "Cluster" }
 
 func checkServed(ctx context.Context, v *diagnosis) bool {
 	const subject = "scute's kinds"

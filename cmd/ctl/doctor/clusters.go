@@ -33,7 +33,7 @@ func movedAway(v *diagnosis, u *unstructured.Unstructured) *v1alpha1.Move {
 // leftoverPauses reports clusters that are paused or annotated although no move works on them.
 func leftoverPauses(ctx context.Context, v *diagnosis) {
 	const subject = "clusters"
-	i := slices.IndexFunc(v.types, func(t kube.Type) bool { return t.Group == object.CoreGroup && t.Kind == "Cluster" })
+	i := slices.IndexFunc(v.types, isCluster)
 	if i < 0 {
 		return
 	}
