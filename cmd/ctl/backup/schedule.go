@@ -37,8 +37,8 @@ func newNoun() *kit.Noun[*v1alpha1.BackupSchedule] {
 		},
 		HasFailed:  func(*v1alpha1.BackupSchedule) bool { return false },
 		IsFinished: func(b *v1alpha1.BackupSchedule) bool { return b.Status.Phase == v1alpha1.BackupEnded },
-	}, "BackupSchedule", func(b *v1alpha1.BackupSchedule) (phase, id string, conditions []metav1.Condition) {
-		return string(b.Status.Phase), b.Status.ScheduleID, b.Status.Conditions
+	}, "BackupSchedule", func(b *v1alpha1.BackupSchedule) kit.Status {
+		return kit.Status{Phase: string(b.Status.Phase), ID: b.Status.ScheduleID, Conditions: b.Status.Conditions}
 	})
 }
 

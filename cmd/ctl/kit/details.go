@@ -1,11 +1,13 @@
 package kit
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/cmd/ctl/cli"
 )
@@ -64,19 +66,23 @@ type Table struct {
 	Note    string
 }
 
-// Status is the part of an object's description that changes.
+// Status is what a description shows of a resource, in addition to its name.
 type Status struct {
-	Phase                    string // colored
+	Phase                    string // "" until a daemon has acted on the resource
+	ID                       string // in the log
 	Since, Started, Finished *metav1.Time
 	Message, Next            string
-	Unseen                   bool // no daemon has acted on it
 	Conditions               []metav1.Condition
 	Details
 }
 
-// Status renders the state of an object.
+// Status renders the part of a description that changes.
 func (v View) Status(s Status) []string {
-	out := []string{v.Phase(s.Phase, s.Since, s.Finished)}
+	phase := v.Word(cmp.Or(s.Phase, "Pending"))
+	if s.Since != nil && s.Finished == nil {
+		phase += " for " + v.Age(s.Since) + v.Paint.Text(cli.Dim, " (since "+cli.Second(s.Since.Time)+")")
+	}
+	out := []string{v.Field("Phase", phase)}
 	if len(s.Stages) > 0 {
 		out = append(out, v.Field("", v.Path(s.Stages)))
 	}
@@ -89,16 +95,17 @@ func (v View) Status(s Status) []string {
 		out = append(out, v.Field(c.Name, v.Bar(as, c.Done, c.Of)))
 	}
 	out = append(out, v.Untrusted(s.Conditions)...)
-	out = append(out, v.Outlook(s.Finished != nil, s.Unseen, s.Message, s.Next)...)
+	out = append(out, v.Outlook(s.Finished != nil, s.Phase == "", s.Message, s.Next)...)
 	return append(out, v.Tables(s.Tables)...)
 }
 
-// Describe renders a description: its head, its fields, and its state.
-func (v View) Describe(head []string, s Status) []string {
+// Describe renders the description of a resource without its timeline.
+func (v View) Describe(kind string, o client.Object, s Status) []string {
+	out := v.Head(kind, o.GetNamespace(), o.GetName(), strings.ToLower(kind), s.ID)
 	for _, f := range s.Fields {
-		head = append(head, v.Field(f.Name, cli.Clean(f.Value)))
+		out = append(out, v.Field(f.Name, cli.Clean(f.Value)))
 	}
-	return slices.Concat(head, []string{""}, v.Status(s))
+	return slices.Concat(out, []string{""}, v.Status(s))
 }
 
 // Tables renders tables below their titles, except those without rows.

@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"context"
 	"strings"
 	"time"
 
@@ -15,23 +16,23 @@ import (
 )
 
 // Resource sets the fields of a noun that follow from its kind in scute's API, for example "Move".
-// status returns an object's phase, its ID in the log, and its conditions.
-func Resource[T client.Object](n *Noun[T], kind string, status func(T) (phase, id string, conditions []metav1.Condition)) *Noun[T] {
+// If the noun describes itself, status needs only the phase, the ID and the conditions.
+func Resource[T client.Object](n *Noun[T], kind string, status func(T) Status) *Noun[T] {
 	n.Resource = strings.ToLower(kind) + "." + v1alpha1.GroupVersion().Group
 	n.Key = func(t T) types.NamespacedName { return Key(t.GetNamespace(), t.GetName()) }
-	n.Phase = func(t T) string {
-		phase, _, _ := status(t)
-		return phase
-	}
-	n.Conditions = func(t T) []metav1.Condition {
-		_, _, conditions := status(t)
-		return conditions
-	}
+	n.Phase = func(t T) string { return status(t).Phase }
+	n.Conditions = func(t T) []metav1.Condition { return status(t).Conditions }
 	if n.Log == nil {
 		n.Log = func(t T) (eventlog.Aggregate, bool) {
-			_, id, _ := status(t)
+			id := status(t).ID
 			return eventlog.Aggregate{Kind: n.Kind, ID: id}, id != ""
 		}
+	}
+	if n.Describe == nil {
+		n.Describe = func(_ context.Context, p *Session[T], t T) ([]string, error) {
+			return p.View().Describe(kind, t, status(t)), nil
+		}
+		n.StatusLines = func(v View, t T) []string { return v.Status(status(t)) }
 	}
 	n.Convert = func(o runtime.Object) T {
 		t, _ := o.(T) // New and NewList return nothing else

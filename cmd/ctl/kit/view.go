@@ -118,14 +118,6 @@ func (v View) Head(kind, namespace, name, aggregate, id string) []string {
 	return out
 }
 
-// Phase renders the phase and, unless the resource has ended, for how long.
-func (v View) Phase(phase string, since, over *metav1.Time) string {
-	if since != nil && over == nil {
-		phase += " for " + v.Age(since) + v.Paint.Text(cli.Dim, " (since "+cli.Second(since.Time)+")")
-	}
-	return v.Field("Phase", phase)
-}
-
 // StatusLine renders a status in one line, for a pipe.
 func StatusLine(phase, message, more, next string) string {
 	if message != "" {

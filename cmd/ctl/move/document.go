@@ -109,4 +109,7 @@ func (f *Fold) Object() (name string, object any) { return "move", f.resource() 
 func (f *Fold) Content() any { return &f.state }
 
 // Describe returns the description of the move.
-func (f *Fold) Describe(v kit.View) []string { return describe(v, f.resource()) }
+func (f *Fold) Describe(v kit.View) []string {
+	m := f.resource()
+	return v.Describe("Move", m, status(m))
+}

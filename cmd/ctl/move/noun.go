@@ -1,11 +1,8 @@
 package move
 
 import (
-	"cmp"
-	"context"
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -40,25 +37,18 @@ func newNoun() *noun {
 			return &viewFold{id: id, view: runner.NewMoves()}
 		},
 		Header: kit.Row{Cells: []string{"NAME", "PHASE", "SINCE", "CLUSTERS", "CREATED", "DELETED", "RESUMED", "AGE"}, Wide: []string{"MESSAGE"}},
-		Row:    row,
-		Describe: func(_ context.Context, p *session, m *v1alpha1.Move) ([]string, error) {
-			return describe(p.View(), m), nil
-		},
-		StatusLines: func(v kit.View, m *v1alpha1.Move) []string { return v.Status(output{v}.status(m)) },
-		Updates:     updates, IsFinished: finished,
+		Row:    row, Updates: updates, IsFinished: finished,
 		HasFailed:  func(m *v1alpha1.Move) bool { return m.Status.Phase != mover.PhaseSucceeded },
 		AfterWatch: "the move continues",
 		WatchLong:  "Exit status: 0 the move succeeded, 1 it failed or was rolled back, 130 interrupted (the move continues).",
-	}, "Move", func(m *v1alpha1.Move) (phase, id string, conditions []metav1.Condition) {
-		return string(m.Status.Phase), m.Status.MoveID, m.Status.Conditions
-	})
+	}, "Move", status)
 }
 
 func key(m *v1alpha1.Move) types.NamespacedName { return kit.Key(m.Namespace, m.Name) }
 
 // updates returns a line for the state, whose counts change often, and one for each finding.
 func updates(m *v1alpha1.Move) []kit.Update {
-	out := []kit.Update{{Text: fact(m), ThrottleKey: string(cmp.Or(m.Status.Phase, mover.PhasePending))}}
+	out := []kit.Update{{Text: fact(m), ThrottleKey: phase(m)}}
 	for i, f := range m.Status.Findings {
 		text := fmt.Sprintf("%s: %s: %s; remedy: %s", f.Severity, f.Field, f.Message, f.Remedy)
 		out = append(out, kit.Update{Part: fmt.Sprint("#", i), Text: text})

@@ -1,7 +1,6 @@
 package move
 
 import (
-	"cmp"
 	"slices"
 
 	"scute.dev/api/v1alpha1"
@@ -44,8 +43,4 @@ func stages(m *v1alpha1.Move) []kit.Stage {
 		out[i].Return = path[i] == mover.PhaseVerified
 	}
 	return out
-}
-
-func (v output) phase(m *v1alpha1.Move) string {
-	return v.Word(string(cmp.Or(m.Status.Phase, mover.PhasePending)))
 }

@@ -12,20 +12,15 @@ import (
 	"scute.dev/mover"
 )
 
-type output struct{ kit.View }
-
-// describe omits the timeline.
-func describe(v kit.View, m *v1alpha1.Move) []string {
-	return v.Describe(v.Head("Move", m.Namespace, m.Name, "move", m.Status.MoveID), output{v}.status(m))
-}
-
-func (v output) status(m *v1alpha1.Move) kit.Status {
+func status(m *v1alpha1.Move) kit.Status {
 	s := m.Status
 	return kit.Status{
-		Phase: v.phase(m), Since: s.PhaseSince, Started: s.StartedAt, Finished: s.FinishedAt, Message: s.Message, Next: s.Next, Unseen: s.Phase == "",
+		Phase: string(s.Phase), ID: s.MoveID, Since: s.PhaseSince, Started: s.StartedAt, Finished: s.FinishedAt, Message: s.Message, Next: s.Next,
 		Conditions: s.Conditions, Details: details(m),
 	}
 }
+
+func phase(m *v1alpha1.Move) string { return string(cmp.Or(m.Status.Phase, mover.PhasePending)) }
 
 func details(m *v1alpha1.Move) kit.Details {
 	d := kit.Details{Fields: []kit.Field{{Name: "Moves", Value: selection(m)}, {Name: "Target", Value: target(m)}}, Stages: stages(m), Counts: counts(m), Tables: tables(m)}
@@ -105,11 +100,11 @@ func options(m *v1alpha1.Move) string {
 	return strings.Join(out, "; ")
 }
 
-func row(of kit.View, m *v1alpha1.Move) kit.Row {
-	v, c := output{of}, m.Status.Counts
+func row(v kit.View, m *v1alpha1.Move) kit.Row {
+	c := m.Status.Counts
 	return kit.Row{
 		Cells: []string{
-			m.Name, v.phase(m), v.Age(m.Status.PhaseSince), fmt.Sprint(c.Clusters),
+			m.Name, v.Word(phase(m)), v.Age(m.Status.PhaseSince), fmt.Sprint(c.Clusters),
 			count(c.Created, c.Objects, m), count(c.Deleted, c.ToDelete, m), count(c.Resumed, c.ToResume, m), v.Age(&m.CreationTimestamp),
 		},
 		Wide: []string{cli.Clean(m.Status.Message)},
@@ -137,7 +132,7 @@ func fact(m *v1alpha1.Move) string {
 			line += fmt.Sprintf(" and %d more", more)
 		}
 	}
-	return kit.StatusLine(string(cmp.Or(s.Phase, mover.PhasePending)), s.Message, line, s.Next)
+	return kit.StatusLine(phase(m), s.Message, line, s.Next)
 }
 
 const namedInLine = 3

@@ -79,8 +79,8 @@ func TestStandingFitsANarrowTerminal(t *testing.T) {
 		"              be reached",
 		"Next:         if the error persists, fix the cause",
 	}
-	v := output{kit.View{Width: 64, Now: now()}}
-	if diff := cmp.Diff(want, v.Status(v.status(m))); diff != "" {
+	v := kit.View{Width: 64, Now: now()}
+	if diff := cmp.Diff(want, v.Status(status(m))); diff != "" {
 		t.Error(diff)
 	}
 }

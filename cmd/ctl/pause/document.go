@@ -153,7 +153,7 @@ func (f *Fold) Content() (state any) {
 // Describe returns the description of the Pause.
 func (f *Fold) Describe(v kit.View) []string {
 	if p := f.resource(); p != nil {
-		return describe(v, p)
+		return v.Describe("Pause", p, status(p))
 	}
 	return nil
 }

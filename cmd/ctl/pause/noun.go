@@ -1,8 +1,6 @@
 package pause
 
 import (
-	"context"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -40,10 +38,6 @@ func newNoun() *noun {
 		NewFold: func(_ *connect.Log, id string) kit.Fold[*v1alpha1.Pause] { return NewFold(id) },
 		Header:  kit.Row{Cells: []string{"NAME", "PHASE", "SINCE", "CLUSTERS", "ACKNOWLEDGED", "AGE", "REASON"}, Wide: []string{"MESSAGE"}},
 		Row:     row,
-		Describe: func(_ context.Context, p *session, o *v1alpha1.Pause) ([]string, error) {
-			return describe(p.View(), o), nil
-		},
-		StatusLines: func(v kit.View, p *v1alpha1.Pause) []string { return v.Status(output{v}.status(p)) },
 		Updates: func(p *v1alpha1.Pause) []kit.Update {
 			return []kit.Update{{Text: fact(p), ThrottleKey: string(p.Status.Phase)}}
 		},
@@ -51,9 +45,7 @@ func newNoun() *noun {
 		HasFailed:  func(p *v1alpha1.Pause) bool { return !settled(p) },
 		AfterWatch: "the clusters stay paused",
 		WatchLong:  "A pause is followed until every object has acknowledged it.",
-	}, "Pause", func(p *v1alpha1.Pause) (phase, id string, conditions []metav1.Condition) {
-		return string(p.Status.Phase), p.Status.PauseID, p.Status.Conditions
-	})
+	}, "Pause", status)
 }
 
 // settled reports whether every object has acknowledged the pause, or the pause has ended.
@@ -92,11 +84,7 @@ func (f *Fold) Items() []*v1alpha1.Pause {
 // resource rebuilds the Pause from its spec in the log, or returns nil if it is not requested yet.
 func (f *Fold) resource() *v1alpha1.Pause {
 	spec, known := request.Spec{}, false
-	f.view.ReadState(f.id, func(s *request.State) {
-		if s != nil {
-			spec, known = s.Spec, true
-		}
-	})
+	f.WithState(func(s *request.State) { spec, known = s.Spec, true })
 	if !known {
 		return nil
 	}

@@ -14,17 +14,10 @@ import (
 	"scute.dev/view"
 )
 
-type output struct{ kit.View }
-
-// describe omits the timeline.
-func describe(v kit.View, p *v1alpha1.Pause) []string {
-	return v.Describe(v.Head("Pause", p.Namespace, p.Name, "pause", p.Status.PauseID), output{v}.status(p))
-}
-
-func (v output) status(p *v1alpha1.Pause) kit.Status {
+func status(p *v1alpha1.Pause) kit.Status {
 	s := p.Status
 	return kit.Status{
-		Phase: v.phase(p), Since: s.PhaseSince, Started: s.StartedAt, Finished: s.FinishedAt, Message: s.Message, Next: s.Next, Unseen: s.Phase == "",
+		Phase: string(s.Phase), ID: s.PauseID, Since: s.PhaseSince, Started: s.StartedAt, Finished: s.FinishedAt, Message: s.Message, Next: s.Next,
 		Conditions: s.Conditions, Details: details(p),
 	}
 }
@@ -51,9 +44,7 @@ func selection(p *v1alpha1.Pause) string {
 	return strings.Join(parts, " and ")
 }
 
-func (v output) phase(p *v1alpha1.Pause) string {
-	return v.Word(string(cmp.Or(p.Status.Phase, v1alpha1.PausePending)))
-}
+func phase(p *v1alpha1.Pause) string { return string(cmp.Or(p.Status.Phase, v1alpha1.PausePending)) }
 
 // tables returns the clusters, the acknowledgements by kind, and the pending objects.
 func tables(p *v1alpha1.Pause) []kit.Table {
@@ -106,17 +97,17 @@ func slowest(k v1alpha1.PauseKind) string {
 	return view.Duration(k.Slowest.Round(100 * time.Millisecond))
 }
 
-func row(of kit.View, p *v1alpha1.Pause) kit.Row {
-	v, c, acked := output{of}, p.Status.Counts, "-"
+func row(v kit.View, p *v1alpha1.Pause) kit.Row {
+	c, acked := p.Status.Counts, "-"
 	if c.Objects > 0 {
 		acked = fmt.Sprintf("%d/%d", c.Acknowledged, c.Objects)
 	}
 	return kit.Row{
-		Cells: []string{p.Name, v.phase(p), v.Age(p.Status.PhaseSince), fmt.Sprint(c.Clusters), acked, v.Age(&p.CreationTimestamp), cli.Clean(p.Spec.Reason)},
+		Cells: []string{p.Name, v.Word(phase(p)), v.Age(p.Status.PhaseSince), fmt.Sprint(c.Clusters), acked, v.Age(&p.CreationTimestamp), cli.Clean(p.Spec.Reason)},
 		Wide:  []string{cli.Clean(p.Status.Message)},
 	}
 }
 
 func fact(p *v1alpha1.Pause) string {
-	return kit.StatusLine(string(cmp.Or(p.Status.Phase, v1alpha1.PausePending)), p.Status.Message, "", p.Status.Next)
+	return kit.StatusLine(phase(p), p.Status.Message, "", p.Status.Next)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -54,8 +53,8 @@ A remediation that has ended is deleted with its machine, and so is one whose ma
 The log keeps them: show one by its name, or list those of a log with --log or --nats.`,
 		DescribeLong: `It shows which rule decided, and on what evidence. Nothing is remediated unless a RepairPolicy selects the cluster.`,
 		WatchLong:    `Exit status: 0 the machine was replaced, or is healthy again; 1 it was not; 130 interrupted (the remediation continues).`,
-	}, "SurgeRemediation", func(r *v1alpha1.SurgeRemediation) (phase, id string, conditions []metav1.Condition) {
-		return string(r.Status.Phase), r.Status.RemediationID, r.Status.Conditions
+	}, "SurgeRemediation", func(r *v1alpha1.SurgeRemediation) kit.Status {
+		return kit.Status{Phase: string(r.Status.Phase), Conditions: r.Status.Conditions}
 	})
 }
 
