@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/cli"
@@ -15,10 +16,10 @@ import (
 
 type abortOptions struct {
 	*kit.Kit
-	noun         *noun
-	Name, Reason string
-	Wait         kit.Wait
-	seen         *kit.Seen
+	noun   *noun
+	Reason string
+	Wait   kit.Wait
+	seen   *kit.Seen
 }
 
 func newCmdAbort(env *cli.Env, n *noun) *cobra.Command {
@@ -32,16 +33,13 @@ The decision is written to the event log, with your name and your reason. If the
 Move is set instead, and the reason is not recorded.`,
 		Example: kit.Examples(env, "$ abort move prod -n fleet --reason 'wrong target'"),
 	}
-	o.Kit = kit.Command(env, n, cmd, func(ctx context.Context, name string) error {
-		o.Name = name
-		return o.run(ctx)
-	})
+	o.Kit = kit.Command(env, n, cmd, o.run)
 	cli.ReasonVar(cmd.Flags(), &o.Reason)
 	o.Wait.AddFlags(cmd.Flags(), 30*time.Second, "for the daemon's answer")
 	return cmd
 }
 
-func (o *abortOptions) run(ctx context.Context) error {
+func (o *abortOptions) run(ctx context.Context, name string) error {
 	if err := o.Wait.Validate(); err != nil {
 		return err
 	}
@@ -50,27 +48,27 @@ func (o *abortOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer p.Close()
-	return o.abortIn(ctx, p)
+	return o.abortIn(ctx, p, p.Key(name))
 }
 
 // Abort runs `abort move` for the seen Move if the user may change it, without waiting.
 func Abort(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string) error {
-	o := &abortOptions{Kit: k, noun: newNoun(), Name: name, Reason: reason, seen: seen}
+	o := &abortOptions{Kit: k, noun: newNoun(), Reason: reason, seen: seen}
 	p, err := kit.InCluster(k, o.noun)
 	if err != nil {
 		return err
 	}
 	defer p.Close()
 	m := &v1alpha1.Move{}
-	id := func() string { return m.Status.MoveID }
-	if err := seen.Permit(ctx, p.Cluster, p.Key(name), m, id, func() { m.Spec.Abort = !m.Spec.Abort }); err != nil {
+	at, id := p.Key(name), func() string { return m.Status.MoveID }
+	if err := seen.Permit(ctx, p.Cluster, at, m, id, func() { m.Spec.Abort = !m.Spec.Abort }); err != nil {
 		return err
 	}
-	return o.abortIn(ctx, p)
+	return o.abortIn(ctx, p, at)
 }
 
-func (o *abortOptions) abortIn(ctx context.Context, p *session) error {
-	m, err := p.GetWithHint(ctx, p.Key(o.Name))
+func (o *abortOptions) abortIn(ctx context.Context, p *session, at types.NamespacedName) error {
+	m, err := p.GetWithHint(ctx, at)
 	if err != nil {
 		return err
 	}

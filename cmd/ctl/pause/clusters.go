@@ -135,7 +135,7 @@ func pausedBy(u *unstructured.Unstructured, pauses []*v1alpha1.Pause) pausedClus
 	add := func(who string, since *metav1.Time) {
 		p.By = append(p.By, pauseHolder{Name: who, Since: since, needsObjects: true})
 	}
-	since := pausedSince(u)
+	since := object.TrueSince(u, clusterv1.PausedCondition) // when the Cluster's controller acknowledged the pause, or nil
 	for _, mark := range slices.Sorted(maps.Keys(o.PauseHolders)) {
 		uid, byPause := strings.CutPrefix(mark, object.PausePrefix)
 		if !byPause {
@@ -161,11 +161,6 @@ func pausedBy(u *unstructured.Unstructured, pauses []*v1alpha1.Pause) pausedClus
 		add(cmp.Or(hold.SwitchOf(o.Ref).Owner(u), "unknown"), since)
 	}
 	return p
-}
-
-// pausedSince returns when the Cluster's controller acknowledged the pause, or nil.
-func pausedSince(u *unstructured.Unstructured) *metav1.Time {
-	return object.TrueSince(u, clusterv1.PausedCondition)
 }
 
 // waitingFor returns the objects of a cluster that a Pause waits for. ask is true if they must be
