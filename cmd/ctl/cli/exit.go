@@ -48,9 +48,6 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// Failed returns an error for exit status 1 without a message.
-func Failed() error { return &ExitError{Code: ExitFailed} }
-
 // SilentExit returns an error for an exit status without a message.
 func SilentExit(code int) error {
 	if code == ExitOK {

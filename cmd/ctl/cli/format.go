@@ -50,16 +50,8 @@ func (f *Format) validate() error {
 	return nil
 }
 
-// Text reports whether the command prints its own text, and whether that is wide.
-func (f *Format) Text() (text, wide bool) {
-	return f.Value == "" || f.Value == "wide", f.Value == "wide"
-}
-
 // Data reports whether the command prints data for programs, other than names.
-func (f *Format) Data() bool {
-	text, _ := f.Text()
-	return !text && f.Value != "name"
-}
+func (f *Format) Data() bool { return f.Value != "" && f.Value != "wide" && f.Value != "name" }
 
 // Print writes a resource, a list of resources with their kind set, or any other value by its JSON.
 func (f *Format) Print(w io.Writer, v any) error {

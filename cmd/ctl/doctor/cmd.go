@@ -61,7 +61,7 @@ func (o *options) run(ctx context.Context) error {
 	switch {
 	case counts[levelProblem] > 0:
 		o.Env.Notef("%s, %s.", view.Count(counts[levelProblem], "problem"), view.Count(counts[levelWarning], "warning"))
-		return cli.Failed()
+		return cli.SilentExit(cli.ExitFailed)
 	case counts[levelWarning] > 0:
 		o.Env.Notef("No problem, %s.", view.Count(counts[levelWarning], "warning"))
 	default:

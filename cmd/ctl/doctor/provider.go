@@ -73,7 +73,7 @@ func (o *providerOptions) run(ctx context.Context) error {
 		return o.print(report)
 	}
 	if !o.yes {
-		if err := o.Confirm(fmt.Sprintf("Pause %s for up to %s, and resume it?", what, view.Duration(o.timeout)), "pause "+what+", and resume it"); err != nil {
+		if err := o.Confirm("--yes", fmt.Sprintf("Pause %s for up to %s, and resume it?", what, view.Duration(o.timeout)), "pause "+what+", and resume it"); err != nil {
 			return err
 		}
 	}
@@ -91,7 +91,7 @@ func (o *providerOptions) run(ctx context.Context) error {
 	}
 	if !report.Passed {
 		o.Env.Notef("%d of %d kinds failed.", failed, len(report.Kinds))
-		return cli.Failed()
+		return cli.SilentExit(cli.ExitFailed)
 	}
 	o.Env.Notef("Every kind passed; the cluster was restored and reconciled again after %s.", seconds(report.ResumeSeconds))
 	return nil

@@ -95,7 +95,6 @@ func (o *listOptions[T]) list(ctx context.Context, p *Session[T], namespace stri
 }
 
 func (o *listOptions[T]) show(list []T, namespace string) error {
-	_, wide := o.Format.Text()
 	switch {
 	case o.Format.Data():
 		return o.Format.Print(o.Env.Out, o.noun.Data(list, len(o.Names) == 1))
@@ -110,5 +109,5 @@ func (o *listOptions[T]) show(list []T, namespace string) error {
 		o.Env.Notef("There are %s.", o.noun.emptyMessage(namespace))
 		return nil
 	}
-	return o.Print(o.noun.Table(o.View(), list, namespace == "", wide))
+	return o.Print(o.noun.Table(o.View(), list, namespace == "", o.Format.Value == "wide"))
 }

@@ -144,14 +144,9 @@ func Key(namespace, name string) types.NamespacedName {
 // YesVar adds the option --yes, which skips the confirmation.
 func YesVar(f *pflag.FlagSet, yes *bool) { f.BoolVarP(yes, "yes", "y", false, "Do not ask") }
 
-// Confirm asks the question on a terminal. Without a terminal it requires --yes, and the error
-// describes with the text without what the command would do.
-func (k *Kit) Confirm(question, without string) error {
-	return k.ConfirmBy("--yes", question, without)
-}
-
-// ConfirmBy works like Confirm, with another flag than --yes.
-func (k *Kit) ConfirmBy(option, question, without string) error {
+// Confirm asks the question on a terminal. Without a terminal it requires the option, for example
+// --yes, and the error describes with the text without what the command would do.
+func (k *Kit) Confirm(option, question, without string) error {
 	if _, _, terminal := k.Env.Size(k.Env.In); !terminal {
 		return cli.Usagef("nothing was changed: add %s to %s", option, without)
 	}

@@ -67,7 +67,7 @@ func (p *Session[T]) finish(ctx context.Context, last []T, one bool, format *cli
 		}
 	}
 	if slices.ContainsFunc(last, p.Noun.HasFailed) {
-		return cli.Failed()
+		return cli.SilentExit(cli.ExitFailed)
 	}
 	return nil
 }

@@ -86,7 +86,7 @@ func (o *exportOptions) run(ctx context.Context) error {
 	}
 	if missing += head - min(last, head); missing > 0 {
 		o.Env.Notef("%d of %d commits cannot be read and are not in the export: %s lists them.", missing, head, o.Hint("", "audit", "verify"))
-		return cli.Failed()
+		return cli.SilentExit(cli.ExitFailed)
 	}
 	return nil
 }

@@ -49,7 +49,7 @@ Exit status: 0 if an event was shown, 1 if none was.`
 			return err
 		}
 		o.Env.Notef("No event matches.")
-		return cli.Failed()
+		return cli.SilentExit(cli.ExitFailed)
 	}
 	return cmd
 }

@@ -150,7 +150,7 @@ func (o *intent) change(r *v1alpha1.SurgeRemediation) (said string, err error) {
 		return "", kit.Refusef("the remediation of %s has ended (%s): there is nothing to %s", key(r), r.Status.Phase, o.verb)
 	case o.verb == abort && !o.yes:
 		question := fmt.Sprintf("%s is %s\nAbort it?", key(r), cli.Clean(kit.StatusLine(string(r.Status.Phase), r.Status.Message, "", "")))
-		if err := o.Confirm(question, "abort the remediation of "+key(r).String()); err != nil {
+		if err := o.Confirm("--yes", question, "abort the remediation of "+key(r).String()); err != nil {
 			return "", err
 		}
 	}

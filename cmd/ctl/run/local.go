@@ -213,7 +213,7 @@ func (d *deps) confirmTrust(ctx context.Context, log *connect.Log) error {
 	if head > 0 && !d.trust {
 		d.Env.Notef("The log in %s was not created by this user, on this machine, at this path. Its runs execute the commands that are stored in it, with your permissions. Review them first: %s",
 			dir, d.Env.Hint("get", "runs", "--log", d.Flags.Dir))
-		if err := d.ConfirmBy("--trust-folder", "Drive its runs?", "drive its runs"); err != nil {
+		if err := d.Confirm("--trust-folder", "Drive its runs?", "drive its runs"); err != nil {
 			return err
 		}
 	}

@@ -105,7 +105,7 @@ func (o *migrateOptions) migrate(ctx context.Context, at *session, f *Fold, w *v
 	case o.File == "-" && !o.Yes:
 		return cli.Usagef("nothing was changed: add --yes to adopt the manifest by this plan")
 	case !o.Yes:
-		if err := o.Confirm("Adopt it?", "adopt the manifest by this plan"); err != nil {
+		if err := o.Confirm("--yes", "Adopt it?", "adopt the manifest by this plan"); err != nil {
 			return err
 		}
 	}
