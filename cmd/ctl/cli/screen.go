@@ -9,14 +9,14 @@ import (
 // Screen is a block of lines at the end of a terminal that is redrawn in place.
 type Screen struct {
 	Out io.Writer
-	// Size is called before each drawing, because the terminal may be resized.
-	Size  func() (width, height int)
+	// Size is Env.Size. It is called before each drawing, because the terminal may be resized.
+	Size  func(stream any) (width, height int, ok bool)
 	drawn int
 }
 
 // Draw replaces the block. It truncates long lines, and omits the last lines if there are too many.
 func (s *Screen) Draw(lines []string) error {
-	width, height := s.Size()
+	width, height, _ := s.Size(s.Out)
 	if height > 2 && len(lines) > height-1 {
 		cut := len(lines) - (height - 2)
 		lines = append(lines[:height-2:height-2], fmt.Sprintf("… %d more lines", cut))

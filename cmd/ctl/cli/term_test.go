@@ -126,7 +126,7 @@ func TestSafeKeepsTheColorsOfPaintAlone(t *testing.T) {
 
 func TestScreenDrawsInPlace(t *testing.T) {
 	var out strings.Builder
-	screen := cli.Screen{Out: &out, Size: func() (int, int) { return 10, 5 }}
+	screen := cli.Screen{Out: &out, Size: func(any) (int, int, bool) { return 10, 5, true }}
 	if err := screen.Draw([]string{"one", "a line that is too long\n"}); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package kit
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -20,50 +21,37 @@ func (k *Kit) Stream(format *cli.Format) io.Writer {
 	return k.Env.Out
 }
 
-// drawer returns a function to call after each change, and every second to update ages.
+// drawer returns a function to call after each change, and every second to update ages. It redraws
+// a block of a terminal in place.
 func (p *Session[T]) drawer(format *cli.Format, single, namespaces bool) func([]T) error {
-	if out := p.Stream(format); p.Env.CanRedraw(out) {
-		return (&display[T]{Session: p, out: out, single: single, namespaces: namespaces, screen: p.Screen(out)}).draw
+	out, n := p.Stream(format), p.Noun
+	if !p.Env.CanRedraw(out) {
+		return p.lines(format).draw
 	}
-	return p.lines(format).draw
+	screen := &cli.Screen{Out: out, Size: p.Env.Size}
+	return func(list []T) error {
+		v := p.ViewOn(out)
+		switch {
+		case len(list) == 0:
+			return nil
+		case single:
+			return screen.Draw(n.Render(v, list[0]))
+		}
+		stalled := "" // once for all objects
+		for _, t := range list {
+			stalled = cmp.Or(stalled, n.stalled(t))
+		}
+		return screen.Draw(append(v.Wrapped("Stalled", stalled, cli.Red), n.Table(v, list, namespaces, false)...))
+	}
 }
 
 func (p *Session[T]) lines(format *cli.Format) *lines[T] {
 	return &lines[T]{Session: p, out: p.Stream(format), printed: make(map[types.NamespacedName]map[string]printedUpdate)}
 }
 
-// display redraws a block of a terminal in place.
-type display[T any] struct {
-	*Session[T]
-	out                io.Writer
-	screen             *cli.Screen
-	single, namespaces bool
-}
-
-func (d *display[T]) draw(list []T) error {
-	if len(list) == 0 {
-		return nil
-	}
-	v := d.ViewOn(d.out)
-	if !d.single {
-		return d.screen.Draw(append(d.stalled(v, list), d.Noun.Table(v, list, d.namespaces, false)...))
-	}
-	return d.screen.Draw(d.Noun.Render(v, list[0]))
-}
-
 // Render returns what a terminal shows for a followed object.
 func (n *Noun[T]) Render(v View, t T) []string {
 	return append([]string{v.Paint.Text(cli.Bold, n.Key(t).String())}, n.StatusLines(v, t)...)
-}
-
-// stalled returns once for all objects why the daemon processes nothing.
-func (d *display[T]) stalled(v View, list []T) (out []string) {
-	for _, t := range list {
-		if why := d.Noun.stalled(t); why != "" {
-			return v.Wrapped("Stalled", why, cli.Red)
-		}
-	}
-	return nil
 }
 
 // lines writes a line for each change.

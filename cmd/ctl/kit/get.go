@@ -80,9 +80,6 @@ func (o *listOptions[T]) run(ctx context.Context) error {
 func (o *listOptions[T]) list(ctx context.Context, p *Session[T], namespace string) (list []T, err error) {
 	if len(o.Names) == 0 {
 		list, err = p.List(ctx, namespace)
-		if err != nil {
-			return nil, err
-		}
 	}
 	for _, name := range o.Names {
 		t, err := p.find(ctx, p.Key(name))
@@ -91,7 +88,7 @@ func (o *listOptions[T]) list(ctx context.Context, p *Session[T], namespace stri
 		}
 		list = append(list, t)
 	}
-	return p.withLogDetails(ctx, list, &o.Format), nil
+	return p.withLogDetails(ctx, list, &o.Format), err
 }
 
 func (o *listOptions[T]) show(list []T, namespace string) error {

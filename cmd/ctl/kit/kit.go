@@ -85,14 +85,6 @@ func (k *Kit) ReportBroken(err error) {
 	}
 }
 
-// Screen returns a screen that is redrawn in place.
-func (k *Kit) Screen(stream io.Writer) *cli.Screen {
-	return &cli.Screen{Out: stream, Size: func() (width, height int) {
-		width, height, _ = k.Env.Size(stream)
-		return width, height
-	}}
-}
-
 // Hint returns a command that can be pasted: words, and the flags that select the same cluster or
 // log. It omits -n default if only a log is read, because names are then found in all namespaces.
 func (k *Kit) Hint(namespace string, words ...string) string {

@@ -62,7 +62,7 @@ const idleTimeout = 30 * time.Second
 func (l *local) follow(ctx context.Context, f *Fold, after uint64, format *cli.Format) (stop func() (*Run, error)) {
 	t := &display{deps: l.deps, out: l.Stream(format), fold: f}
 	if l.Env.CanRedraw(t.out) {
-		t.screen = l.Screen(t.out)
+		t.screen = &cli.Screen{Out: t.out, Size: l.Env.Size}
 	}
 	// The display continues until an interrupted run is idle.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
