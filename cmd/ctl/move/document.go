@@ -3,7 +3,6 @@ package move
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"scute.dev/api/v1alpha1"
 	"scute.dev/cmd/ctl/kit"
@@ -84,16 +83,14 @@ func hints(k *kit.Kit, m *v1alpha1.Move) []string {
 	if m.Status.Phase == mover.PhaseStranded {
 		return append(lines, line("decide", "resolves it"))
 	}
-	if !slices.Contains([]mover.Phase{mover.PhaseVerified, mover.PhaseDeleting, mover.PhaseResuming}, m.Status.Phase) {
+	if !pastPointOfNoReturn(m) {
 		lines = append(lines, line("abort", "rolls it back"))
 	}
 	return lines
 }
 
 func actionsOf(id string, m *v1alpha1.Move) []kit.Action {
-	if m.Status.FinishedAt != nil || slices.Contains([]mover.Phase{
-		mover.PhaseVerified, mover.PhaseDeleting, mover.PhaseResuming, mover.PhaseRollingBack, mover.PhaseStranded,
-	}, m.Status.Phase) {
+	if m.Status.FinishedAt != nil || pastPointOfNoReturn(m) || m.Status.Phase == mover.PhaseRollingBack || m.Status.Phase == mover.PhaseStranded {
 		return nil
 	}
 	return []kit.Action{{Do: "abort", Kind: "move", Namespace: m.Namespace, Name: m.Name, ID: id}}

@@ -2,6 +2,7 @@ package move
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"scute.dev/api/v1alpha1"
+	"scute.dev/cmd/ctl/cli"
 	"scute.dev/cmd/ctl/kit"
 )
 
@@ -30,12 +32,8 @@ func checkAbsent(ctx context.Context, p *session, m *v1alpha1.Move) error {
 	case err != nil:
 		return err
 	}
-	phase := string(there.Status.Phase)
-	if phase == "" {
-		phase = "not started yet"
-	}
 	return fmt.Errorf("move %s/%s already exists, created %s (%s): show it with %s, or choose another name",
-		m.Namespace, m.Name, there.CreationTimestamp.UTC().Format("2006-01-02 15:04:05Z"), phase, p.Hint("describe", key(m)))
+		m.Namespace, m.Name, cli.Second(there.CreationTimestamp.Time), cmp.Or(string(there.Status.Phase), "not started yet"), p.Hint("describe", key(m)))
 }
 
 // create creates the Secret before the Move, because the daemon refuses a Move without its Secret.

@@ -113,7 +113,6 @@ func (o *clusterOptions) pause(ctx context.Context) error {
 		return err
 	}
 	progress := o.Env.Progress()
-	defer progress.Done()
 	var last *v1alpha1.Pause
 	recorded := "the Pause is created: " + p.Hint("describe", key) + " shows what it waits for"
 	err = p.Await(ctx, key, o.Wait.Timeout, recorded, func(now *v1alpha1.Pause) bool {
@@ -146,10 +145,9 @@ func (o *clusterOptions) resume(ctx context.Context) error {
 		return err
 	}
 	if !o.Wait.Wait {
-		return o.Print([]string{releasedMessage(key)})
+		return printDeleting(o.Kit, key)
 	}
 	progress := o.Env.Progress()
-	defer progress.Done()
 	said := ""
 	recorded := "the deletion is recorded: " + p.Hint("describe", key) + " shows what it waits for"
 	err = p.Await(ctx, key, o.Wait.Timeout, recorded, func(now *v1alpha1.Pause) bool {
@@ -180,11 +178,11 @@ func Delete(ctx context.Context, k *kit.Kit, seen *kit.Seen, name string) error 
 	if _, err := remove(ctx, p, key, seen); err != nil {
 		return err
 	}
-	return k.Print([]string{releasedMessage(key)})
+	return printDeleting(k, key)
 }
 
-func releasedMessage(key types.NamespacedName) string {
-	return fmt.Sprintf("pause %s is being deleted", key)
+func printDeleting(k *kit.Kit, key types.NamespacedName) error {
+	return k.Env.Linef("pause %s is being deleted", key)
 }
 
 // remove deletes a Pause, and returns its last state.
