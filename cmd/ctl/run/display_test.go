@@ -15,7 +15,7 @@ func TestARunIsShownFromItsFirstCommit(t *testing.T) {
 	env := cli.System("scutectl", "test")
 	env.Size = func(any) (int, int, bool) { return 80, 24, true }
 	d := &deps{noun: newNoun(), Kit: &kit.Kit{Env: env}}
-	shown := &display{deps: d, out: &out, screen: d.Screen(&out), fold: NewFold("default/new/1")}
+	shown := &display{deps: d, out: &out, screen: &cli.Screen{Out: &out, Size: env.Size}, fold: NewFold("default/new/1")}
 	shown.draw()
 	if out.Len() > 0 {
 		t.Errorf("without a commit: %q", out.String())
