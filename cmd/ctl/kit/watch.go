@@ -33,7 +33,7 @@ func Watch[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 // error.
 func (p *Session[T]) Follow(ctx context.Context, key types.NamespacedName, format *cli.Format) error {
 	n, draw := p.Noun, p.drawer(format, true, false)
-	last, seen, err := followUntil(ctx, func(ctx context.Context, fn func([]T) bool) error {
+	last, err := followUntil(ctx, func(ctx context.Context, fn func([]T) bool) error {
 		each := func(t T) bool { return fn([]T{t}) }
 		err := p.Watch(ctx, key, each)
 		if n.GetEnded == nil || !errors.Is(err, ErrNotFound) || ctx.Err() != nil {
@@ -41,7 +41,7 @@ func (p *Session[T]) Follow(ctx context.Context, key types.NamespacedName, forma
 		}
 		return p.followLog(ctx, key, p.AddHints(ctx, key, err), each)
 	}, func(list []T) bool { return n.IsFinished(list[0]) }, draw)
-	if seen && key.Namespace == "" {
+	if len(last) > 0 && key.Namespace == "" {
 		key = n.Key(last[0])
 	}
 	err = p.AddHints(ctx, key, err)
@@ -50,7 +50,7 @@ func (p *Session[T]) Follow(ctx context.Context, key types.NamespacedName, forma
 		return cli.Interrupted(fmt.Errorf("interrupted: %s; see %s", n.AfterWatch, p.Hint("watch", key)))
 	case errors.Is(err, errNotDriven) && n.ContinueHint != nil:
 		return fmt.Errorf("%w; %s", err, n.ContinueHint(p, key))
-	case err != nil || !seen:
+	case err != nil || len(last) == 0:
 		return err
 	}
 	if n.Finish != nil {
@@ -86,7 +86,7 @@ func (p *Session[T]) followLog(ctx context.Context, key types.NamespacedName, no
 func (p *Session[T]) FollowAll(ctx context.Context, namespace string, format *cli.Format) error {
 	n, draw := p.Noun, p.drawer(format, false, namespace == "")
 	open, told := make(map[types.NamespacedName]bool), false // open: objects that existed and are not known to have ended
-	last, _, err := followUntil(ctx, func(ctx context.Context, fn func([]T) bool) error {
+	last, err := followUntil(ctx, func(ctx context.Context, fn func([]T) bool) error {
 		return p.WatchAll(ctx, namespace, fn)
 	}, func(list []T) bool {
 		over := true
@@ -113,7 +113,7 @@ func (p *Session[T]) FollowAll(ctx context.Context, namespace string, format *cl
 	}
 	if n.GetEnded != nil {
 		for key := range open {
-			ended, _, err := followUntil(ctx, func(ctx context.Context, fn func([]T) bool) error {
+			ended, err := followUntil(ctx, func(ctx context.Context, fn func([]T) bool) error {
 				return p.followLog(ctx, key, ErrGone, func(t T) bool { return fn([]T{t}) })
 			}, func(list []T) bool { return n.IsFinished(list[0]) }, p.lines(format).draw)
 			if err != nil {
@@ -135,11 +135,9 @@ func (p *Session[T]) withLogDetails(ctx context.Context, list []T, format *cli.F
 	return list
 }
 
-type watchFunc[T any] func(ctx context.Context, fn func(T) (enough bool)) error
-
-// followUntil follows a value until it is over, and draws it after each change and every second. It
-// returns the last state; ok is false if there was none.
-func followUntil[T any](ctx context.Context, follow watchFunc[T], over func(T) bool, draw func(T) error) (last T, ok bool, err error) {
+// followUntil follows objects until they are over, and draws them after each change and every
+// second. It returns their last state.
+func followUntil[T any](ctx context.Context, follow func(context.Context, func([]T) (enough bool)) error, over func([]T) bool, draw func([]T) error) (last []T, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var mu sync.Mutex // only one goroutine draws at a time
@@ -152,22 +150,20 @@ func followUntil[T any](ctx context.Context, follow watchFunc[T], over func(T) b
 			case <-ctx.Done():
 			case <-clock.C:
 				mu.Lock()
-				if ok {
-					_ = draw(last)
-				}
+				_ = draw(last)
 				mu.Unlock()
 			}
 		}
 	})
 	var drawErr error
-	err = follow(ctx, func(t T) bool {
+	err = follow(ctx, func(list []T) bool {
 		mu.Lock()
 		defer mu.Unlock()
-		enough := over(t)
-		last, ok, drawErr = t, true, draw(t)
+		enough := over(list)
+		last, drawErr = list, draw(list)
 		return enough || drawErr != nil
 	})
 	stop()
 	ticking.Wait()
-	return last, ok, cmp.Or(drawErr, err)
+	return last, cmp.Or(drawErr, err)
 }
