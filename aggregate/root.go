@@ -145,11 +145,14 @@ func (r *Root[E, S]) CheckClaim(claimant string) error {
 }
 
 // Time returns the current time as the log would return it.
-func (r *Root[E, S]) Time() time.Time {
-	if r.Now != nil {
-		return r.Now().UTC().Round(0)
+func (r *Root[E, S]) Time() time.Time { return Time(r.Now) }
+
+// Time returns the time of a clock as the log would return it. A nil clock is time.Now.
+func Time(clock func() time.Time) time.Time {
+	if clock == nil {
+		clock = time.Now
 	}
-	return time.Now().UTC().Round(0)
+	return clock().UTC().Round(0)
 }
 
 // Append stores events with the current time and applies them. If one of them is too large for the

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"sync"
 	"time"
-	"unicode"
 
 	"scute.dev/aggregate"
 	"scute.dev/eventlog"
@@ -63,9 +61,6 @@ const (
 	// maxRounds bounds the decisions in one turn. Each decision records an event, and a remediation
 	// has fewer than 64 steps.
 	maxRounds = 64
-	// retryFirst and retryMax are the first and longest delay before a turn with a failed write is repeated.
-	retryFirst = time.Second
-	retryMax   = 30 * time.Second
 	// turnTimeout bounds a turn, except a defragmentation, which has its own timeout.
 	turnTimeout = time.Minute
 	// unwatchedDelay is the time until the next turn after a write that no watch reports.
@@ -337,60 +332,7 @@ func (r *Runner) perform(ctx context.Context, e *tracker, f *remediator.Facts, a
 	return slow, errors.Join(errs...)
 }
 
-func (r *Runner) logWrite(e *tracker, a remediator.Action, err error) error {
-	if err != nil {
-		return fmt.Errorf("%s (%s): %w", a.Type, a.Machine.Name, err)
-	}
-	r.Logger.Info("done", "owner", e.agg.Name.ID, "what", a.Type, "machine", a.Machine.Name)
-	return nil
-}
-
-// recordFailure records a failed write in the log, once for each reason, and returns the delay before the retry.
-func (r *Runner) recordFailure(ctx context.Context, e *tracker, f *remediator.Facts, cause error) (time.Duration, error) {
-	if ctx.Err() != nil || errors.Is(cause, aggregate.ErrClaimLost) || errors.Is(cause, eventlog.ErrConflict) {
-		return 0, cause
-	}
-	e.failures++
-	r.Logger.Warn("a write failed; retrying", "owner", e.agg.Name.ID, "error", redact.Message(cause.Error()))
-	message := redact.Message(cause.Error())
-	if state := e.agg.State; state.Active != nil && !similar(state.Failure, message) && e.failures > 1 {
-		if err := e.agg.Append(ctx, remediator.TransientFailure{Message: message}); err != nil {
-			return 0, err
-		}
-	}
-	r.recordUsage(e, f)
-	return min(retryFirst<<min(e.failures-1, 10), retryMax), nil
-}
-
-// similar reports whether two messages differ only in digits, such as the port of a connection.
-func similar(a, b string) bool {
-	wordy := func(text string) string {
-		return strings.Map(func(c rune) rune {
-			if unicode.IsDigit(c) {
-				return -1
-			}
-			return c
-		}, text)
-	}
-	return wordy(a) == wordy(b)
-}
-
-func (r *Runner) logEvents(e *tracker, events []remediator.Event) {
-	for _, event := range events {
-		if d, ok := event.(remediator.Decided); ok {
-			r.Logger.Info("decided", "owner", e.agg.Name.ID, "machine", d.Machine.Name, "verdict", d.Decision.Verdict, "rule", d.Decision.Rule, "reason", d.Decision.Reason)
-		} else {
-			r.Logger.Info("recorded", "owner", e.agg.Name.ID, "what", fmt.Sprintf("%T", event))
-		}
-	}
-}
-
-func (r *Runner) now() time.Time {
-	if r.Now != nil {
-		return r.Now().UTC().Round(0)
-	}
-	return time.Now().UTC().Round(0)
-}
+func (r *Runner) now() time.Time { return aggregate.Time(r.Now) }
 
 // root is the aggregate of an owner or of the turnstile.
 type root = aggregate.Root[remediator.Event, *remediator.State]
