@@ -122,7 +122,7 @@ func (r *requestReconciler) reconcile(ctx context.Context, req ctrl.Request) err
 // with it. A user's request remains, and its status explains why it has no effect. The status of a
 // remediation in the log is kept.
 func (r *requestReconciler) withoutMachine(ctx context.Context, request *v1alpha1.SurgeRemediation) error {
-	if err := resource.RemoveFinalizer(ctx, r.live, request, act.RequestFinalizer); err != nil || !request.DeletionTimestamp.IsZero() || machineUID(request) != "" || request.Status.RemediationID != "" {
+	if err := resource.RemoveFinalizer(ctx, r.live, request, act.RequestFinalizer); err != nil || !request.DeletionTimestamp.IsZero() || observe.MachineUID(request) != "" || request.Status.RemediationID != "" {
 		return err
 	}
 	before := request.DeepCopy()
@@ -178,19 +178,10 @@ func (r *requestReconciler) machine(ctx context.Context, request *v1alpha1.Surge
 	if err != nil {
 		return nil, fmt.Errorf("reading Machine %s: %w", request.Name, err)
 	}
-	if owner := machineUID(request); owner != "" && owner != m.UID {
+	if owner := observe.MachineUID(request); owner != "" && owner != m.UID {
 		return nil, nil // a later Machine with this name
 	}
 	return m, nil
-}
-
-func machineUID(request *v1alpha1.SurgeRemediation) types.UID {
-	for _, ref := range request.OwnerReferences {
-		if ref.Kind == "Machine" {
-			return ref.UID
-		}
-	}
-	return ""
 }
 
 func policyOf(ctx context.Context, cached client.Reader, namespace, cluster, ownerKind string) (*v1alpha1.RepairPolicy, error) {

@@ -102,7 +102,7 @@ func (d *execution) setClonedFrom(ctx context.Context) error {
 		return err
 	}
 	err = change(ctx, d.Executor, types.NamespacedName{Namespace: m.Namespace, Name: infra.Name}, infra, d.patch, func(i *metav1.PartialObjectMetadata) error {
-		if !ownedBy(i, m) {
+		if !ownedBy(i, m.UID) {
 			return preconditionFailed("the %s %s does not belong to the machine", i.Kind, i.Name)
 		}
 		return d.setTrigger(ctx, m, i, clusterv1.TemplateClonedFromNameAnnotation, remediator.TriggerClonedFrom)
@@ -164,6 +164,6 @@ func (d *execution) checkTrigger(ctx context.Context, m *clusterv1.Machine, trig
 	return d.checkAllowed(ctx, m)
 }
 
-func ownedBy(o client.Object, m *clusterv1.Machine) bool {
-	return slices.ContainsFunc(o.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == m.UID })
+func ownedBy(o client.Object, machine types.UID) bool {
+	return slices.ContainsFunc(o.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return ref.UID == machine })
 }

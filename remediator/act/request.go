@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,7 +30,7 @@ func (d *execution) createRequest(ctx context.Context) error {
 	if !m.DeletionTimestamp.IsZero() {
 		return preconditionFailed(gone)
 	}
-	err = d.addFinalizer(ctx, m)
+	err = d.addFinalizer(ctx)
 	if !apierrors.IsNotFound(err) {
 		return err
 	}
@@ -45,15 +44,15 @@ func (d *execution) createRequest(ctx context.Context) error {
 	}
 	err = d.create(ctx, request)
 	if apierrors.IsAlreadyExists(err) { // a MachineHealthCheck was faster, or the response to a first attempt was lost
-		return d.addFinalizer(ctx, m)
+		return d.addFinalizer(ctx)
 	}
 	return err
 }
 
-func (d *execution) addFinalizer(ctx context.Context, m *clusterv1.Machine) error {
+func (d *execution) addFinalizer(ctx context.Context) error {
 	return change(ctx, d.Executor, d.machineKey(), &v1alpha1.SurgeRemediation{}, d.patch, func(r *v1alpha1.SurgeRemediation) error {
 		switch {
-		case !ownedBy(r, m) && len(r.OwnerReferences) > 0:
+		case !d.belongsToMachine(r):
 			return preconditionFailed("the SurgeRemediation %s belongs to another machine of that name", r.Name)
 		case !r.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(r, RequestFinalizer):
 			return preconditionFailed("the SurgeRemediation %s is being deleted", r.Name)
@@ -151,8 +150,7 @@ func hasOrders(r *v1alpha1.SurgeRemediation) bool {
 // belongsToMachine reports whether an object has no owner or belongs to the Machine of the action,
 // not to a later one with its name.
 func (d *execution) belongsToMachine(o client.Object) bool {
-	refs := o.GetOwnerReferences()
-	return len(refs) == 0 || slices.ContainsFunc(refs, func(ref metav1.OwnerReference) bool { return ref.UID == d.Machine.UID })
+	return len(o.GetOwnerReferences()) == 0 || ownedBy(o, d.Machine.UID)
 }
 
 func machineReference(m *clusterv1.Machine) metav1.OwnerReference {

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	kjson "sigs.k8s.io/json"
@@ -40,12 +41,18 @@ func (l *observation) requests(ctx context.Context) error {
 // matchesMachine reports whether a request is for this machine. A request can briefly outlive its
 // machine, so it may be for an earlier machine with the same name.
 func matchesMachine(r *v1alpha1.SurgeRemediation, m *remediator.Machine) bool {
+	uid := MachineUID(r)
+	return uid == "" || uid == m.UID
+}
+
+// MachineUID returns the UID of the Machine that owns a request, or "" if a user created it.
+func MachineUID(r *v1alpha1.SurgeRemediation) types.UID {
 	for _, ref := range r.OwnerReferences {
 		if schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() == clusterv1.GroupVersion.WithKind("Machine").GroupKind() {
-			return ref.UID == m.UID
+			return ref.UID
 		}
 	}
-	return true // created by a user
+	return ""
 }
 
 func request(r *v1alpha1.SurgeRemediation) *remediator.Request {

@@ -351,28 +351,25 @@ const noValue = "(no value)"
 func hooks(annotations map[string]string) []string {
 	var names []string
 	for key := range annotations {
-		if isHook(key) && key != controlplanev1.PreTerminateHookCleanupAnnotation {
-			names = append(names, hookName(key))
+		if name, ok := hookName(key); ok && key != controlplanev1.PreTerminateHookCleanupAnnotation {
+			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
 	return names
 }
 
-func isHook(key string) bool {
-	return strings.HasPrefix(key, clusterv1.PreDrainDeleteHookAnnotationPrefix) || strings.HasPrefix(key, clusterv1.PreTerminateDeleteHookAnnotationPrefix)
-}
-
-// hookName returns a short name with the phase, for example "pre-drain/etcd-backup".
-func hookName(key string) string {
+// hookName returns a short name of a deletion hook with the phase, for example
+// "pre-drain/etcd-backup". It returns false for any other annotation.
+func hookName(key string) (string, bool) {
 	for prefix, phase := range map[string]string{
 		clusterv1.PreDrainDeleteHookAnnotationPrefix: "pre-drain", clusterv1.PreTerminateDeleteHookAnnotationPrefix: "pre-terminate",
 	} {
 		if name, found := strings.CutPrefix(key, prefix); found {
-			return phase + "/" + strings.TrimPrefix(name, "/")
+			return phase + "/" + strings.TrimPrefix(name, "/"), true
 		}
 	}
-	return key
+	return "", false
 }
 
 // suspect reports whether a machine may need facts that cost a request each.

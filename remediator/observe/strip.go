@@ -52,7 +52,8 @@ func neededForFacts(key string) bool {
 		clusterv1.RevisionAnnotation, clusterv1.ClusterTopologyUpgradeStepAnnotation, clusterv1.MachineSetMoveMachinesToMachineSetAnnotation:
 		return true
 	default:
-		return strings.HasPrefix(key, object.OwnPrefix) || isHook(key)
+		_, hook := hookName(key)
+		return hook || strings.HasPrefix(key, object.OwnPrefix)
 	}
 }
 
