@@ -57,7 +57,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		} else if asked, told := r.isRecorded(&b, id); !told {
 			if over := r.Quota.Throttled(b.Namespace); over != (supervise.Throttled{}) {
 				why, again = over, supervise.RecheckInterval
-			} else if err := r.Schedules.Configure(ctx, id, "resource/"+b.Namespace+"/"+b.Name, spec, asked); err != nil {
+			} else if err := r.Schedules.Configure(ctx, id, resource.Actor(client.ObjectKeyFromObject(&b)), spec, asked); err != nil {
 				return ctrl.Result{}, fmt.Errorf("recording the spec: %w", err)
 			}
 		}
@@ -87,7 +87,7 @@ func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, b *v1alpha1.
 	if b.DeletionTimestamp.IsZero() {
 		name.Own = v1alpha1.LogID(b)
 	}
-	return name.End(ctx, r.Live, func(id, reason string) error { return r.Schedules.End(ctx, id, "resource/"+req.String(), reason) })
+	return name.End(ctx, r.Live, r.Schedules.End)
 }
 
 func (r *Reconciler) isRecorded(b *v1alpha1.BackupSchedule, id string) (asked string, isRecorded bool) {

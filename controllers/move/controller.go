@@ -76,12 +76,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, r.request(ctx, &m, id) // the view requeues the Move when it contains the move
 	}
 	if m.Spec.AbandonTarget && known && status.FinishedAt == nil {
-		if err := r.Moves.Abandon(ctx, id, "resource/"+req.String(), "spec.abandonTarget is set"); err != nil {
+		if err := r.Moves.Abandon(ctx, id, resource.Actor(req.NamespacedName), "spec.abandonTarget is set"); err != nil {
 			return ctrl.Result{}, fmt.Errorf("recording that the target was abandoned: %w", err)
 		}
 	}
 	if m.Spec.Abort && known && status.FinishedAt == nil {
-		if err := r.Moves.Abort(ctx, id, "resource/"+req.String(), "spec.abort is set"); err != nil {
+		if err := r.Moves.Abort(ctx, id, resource.Actor(req.NamespacedName), "spec.abort is set"); err != nil {
 			return ctrl.Result{}, fmt.Errorf("recording the abort: %w", err)
 		}
 	}
@@ -94,7 +94,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // orphans aborts the moves in the log whose Move was deleted or replaced by another of the same name.
 func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, m *v1alpha1.Move) error {
 	name := resource.Orphans{Kind: "Move", Key: req.NamespacedName, UID: m.UID, Open: r.Moves.Open(req.Namespace, req.Name), Own: v1alpha1.LogID(m)}
-	return name.End(ctx, r.Live, func(id, reason string) error { return r.Moves.Abort(ctx, id, "resource/"+req.String(), reason) })
+	return name.End(ctx, r.Live, r.Moves.Abort)
 }
 
 // hasStarted reports whether a Move that is not in the log had started.
@@ -106,7 +106,7 @@ func (r *Reconciler) hasStarted(m *v1alpha1.Move) bool {
 // the Move had started or its status has another ID, the log was lost or replaced. request then
 // records that instead of starting the move again.
 func (r *Reconciler) request(ctx context.Context, m *v1alpha1.Move, id string) error {
-	actor := "resource/" + m.Namespace + "/" + m.Name
+	actor := resource.Actor(client.ObjectKeyFromObject(m))
 	if r.hasStarted(m) {
 		lost := mover.LogLost{Log: m.Status.LogID, Phase: m.Status.Phase, Sequence: uint64(max(m.Status.LogSequence, 0))} //nolint:gosec // never negative
 		if err := r.Moves.Recover(ctx, id, actor, Spec(m), lost); err != nil {
@@ -131,13 +131,13 @@ func (r *Reconciler) release(ctx context.Context, m *v1alpha1.Move, id string, s
 		return r.request(ctx, m, id)
 	}
 	if known && status.FinishedAt == nil && m.Spec.AbandonTarget {
-		if err := r.Moves.Abandon(ctx, id, "resource/"+m.Namespace+"/"+m.Name, "spec.abandonTarget is set"); err != nil {
+		if err := r.Moves.Abandon(ctx, id, resource.Actor(client.ObjectKeyFromObject(m)), "spec.abandonTarget is set"); err != nil {
 			return fmt.Errorf("recording that the target was abandoned: %w", err)
 		}
 		return r.publish(ctx, m, status)
 	}
 	if known && status.FinishedAt == nil {
-		if err := r.Moves.Abort(ctx, id, "resource/"+m.Namespace+"/"+m.Name, "the Move was deleted"); err != nil {
+		if err := r.Moves.Abort(ctx, id, resource.Actor(client.ObjectKeyFromObject(m)), "the Move was deleted"); err != nil {
 			return fmt.Errorf("recording the abort: %w", err)
 		}
 		return r.publish(ctx, m, status)

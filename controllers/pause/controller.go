@@ -73,7 +73,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // orphans releases the pauses in the log whose Pause was deleted or replaced by another of the same name.
 func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, p *v1alpha1.Pause) error {
 	name := resource.Orphans{Kind: "Pause", Key: req.NamespacedName, UID: p.UID, Open: r.Pauses.Open(req.Namespace, req.Name), Own: v1alpha1.LogID(p)}
-	return name.End(ctx, r.Live, func(id, reason string) error { return r.Pauses.Release(ctx, id, "resource/"+req.String(), reason) })
+	return name.End(ctx, r.Live, r.Pauses.Release)
 }
 
 func (r *Reconciler) request(ctx context.Context, p *v1alpha1.Pause, id string) error {
@@ -81,7 +81,7 @@ func (r *Reconciler) request(ctx context.Context, p *v1alpha1.Pause, id string) 
 	if err != nil {
 		return r.publish(ctx, p, waitingStatus(p, "spec.selector: "+err.Error(), resource.Remedy))
 	}
-	err = r.Pauses.Request(ctx, id, "resource/"+p.Namespace+"/"+p.Name, spec)
+	err = r.Pauses.Request(ctx, id, resource.Actor(client.ObjectKeyFromObject(p)), spec)
 	return resource.RequestError(err, func(message, next string) error {
 		return r.publish(ctx, p, waitingStatus(p, message, next))
 	})
@@ -105,7 +105,7 @@ func (r *Reconciler) release(ctx context.Context, p *v1alpha1.Pause, id string, 
 		return r.request(ctx, p, id)
 	}
 	if known && status.FinishedAt == nil {
-		if err := r.Pauses.Release(ctx, id, "resource/"+p.Namespace+"/"+p.Name, "the Pause was deleted"); err != nil {
+		if err := r.Pauses.Release(ctx, id, resource.Actor(client.ObjectKeyFromObject(p)), "the Pause was deleted"); err != nil {
 			return fmt.Errorf("recording the release: %w", err)
 		}
 		return r.publish(ctx, p, status)

@@ -86,6 +86,9 @@ func ResourceSource(c *Changes[string]) source.Source {
 	})
 }
 
+// Actor returns the actor name of a resource in the log.
+func Actor(key types.NamespacedName) string { return "resource/" + key.String() }
+
 // Objects are the objects in the log that resources of one kind requested. S is their status.
 type Objects[S any] interface {
 	Status(id string) (S, bool)

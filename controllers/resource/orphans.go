@@ -27,7 +27,7 @@ type Orphans struct {
 // exist. That happens if the finalizer was removed by hand, or before the view contained the
 // request. The cache may lag and an ended object cannot be continued. Therefore End first reads the
 // resource with live, and fails if the API server and the cache have different resources.
-func (n Orphans) End(ctx context.Context, live client.Reader, end func(id, reason string) error) error {
+func (n Orphans) End(ctx context.Context, live client.Reader, end func(ctx context.Context, id, actor, reason string) error) error {
 	checked := false
 	for _, id := range n.Open {
 		if n.UID != "" && id == n.Own {
@@ -39,7 +39,7 @@ func (n Orphans) End(ctx context.Context, live client.Reader, end func(id, reaso
 			}
 			checked = true
 		}
-		if err := end(id, "its "+n.Kind+" was deleted"); err != nil {
+		if err := end(ctx, id, Actor(n.Key), "its "+n.Kind+" was deleted"); err != nil {
 			return fmt.Errorf("ending %s, whose %s was deleted: %w", id, n.Kind, err)
 		}
 	}

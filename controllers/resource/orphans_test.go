@@ -54,9 +54,9 @@ func TestACacheThatLagsEndsNothing(t *testing.T) {
 			}
 			var ended []string
 			name := resource.Orphans{Kind: "Move", Key: key, UID: c.cached, Open: c.open, Own: own}
-			err := name.End(t.Context(), api, func(id, reason string) error {
-				if reason != "its Move was deleted" {
-					t.Errorf("reason = %s", reason)
+			err := name.End(t.Context(), api, func(_ context.Context, id, actor, reason string) error {
+				if reason != "its Move was deleted" || actor != "resource/"+key.String() {
+					t.Errorf("actor %s, reason = %s", actor, reason)
 				}
 				ended = append(ended, id)
 				return nil

@@ -114,14 +114,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // same name. If no resource has the name, it also removes the files of ended runs.
 func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, w *v1alpha1.WorkflowRun, own string) error {
 	name := resource.Orphans{Kind: "WorkflowRun", Key: req.NamespacedName, UID: w.UID, Open: r.Runs.Open(req.Namespace, req.Name), Own: own}
-	err := name.End(ctx, r.Live, func(id, reason string) error {
-		return r.Runs.Command(ctx, id, "resource/"+req.String(), workflow.AbortRun{Reason: reason})
+	err := name.End(ctx, r.Live, func(ctx context.Context, id, actor, reason string) error {
+		return r.Runs.Command(ctx, id, actor, workflow.AbortRun{Reason: reason})
 	})
 	if err != nil || w.UID != "" {
 		return err
 	}
 	name.Open = r.Runs.WithFiles(req.Namespace, req.Name)
-	return name.End(ctx, r.Live, func(id, _ string) error {
+	return name.End(ctx, r.Live, func(ctx context.Context, id, _, _ string) error {
 		s, _, err := r.Runs.State(ctx, id)
 		switch {
 		case err != nil: // for example an event of a later version; a WorkflowRun of the same name must not wait for this run
@@ -239,7 +239,7 @@ func (r *Reconciler) release(ctx context.Context, w *v1alpha1.WorkflowRun, id st
 	return ctrl.Result{}, resource.RemoveFinalizer(ctx, r.Client, w, finalizer)
 }
 
-func actor(w *v1alpha1.WorkflowRun) string { return "resource/" + w.Namespace + "/" + w.Name }
+func actor(w *v1alpha1.WorkflowRun) string { return resource.Actor(client.ObjectKeyFromObject(w)) }
 
 // publishBytes is the largest spec whose status is updated every resource.PublishInterval. For
 // larger ones the interval grows with the size, because each update stores the whole object in etcd
