@@ -205,8 +205,7 @@ func changedNumber(text []byte) string {
 
 // losesContent reports whether a decoder would accept the document but drop or change a part of it.
 func losesContent(err error) bool {
-	var keys *KeyError
-	return errors.Is(err, ErrMultipleDocuments) || errors.As(err, &keys)
+	return errors.Is(err, ErrMultipleDocuments) || errors.As(err, new(*KeyError))
 }
 
 func hasAliases(text []byte) bool {

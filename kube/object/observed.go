@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
@@ -292,12 +293,9 @@ func managedBy(annotations map[string]string) string {
 }
 
 func owner(ref metav1.OwnerReference, namespace string) Owner {
-	group, version, ok := strings.Cut(ref.APIVersion, "/")
-	if !ok {
-		group, version = "", ref.APIVersion
-	}
+	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
 	return Owner{
-		Ref: Ref{Group: group, Kind: ref.Kind, Namespace: namespace, Name: ref.Name}, Version: version, UID: ref.UID,
+		Ref: Ref{Group: kind.Group, Kind: kind.Kind, Namespace: namespace, Name: ref.Name}, Version: kind.Version, UID: ref.UID,
 		Controller: ref.Controller, BlockOwnerDeletion: ref.BlockOwnerDeletion,
 	}
 }

@@ -7,18 +7,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	runtimev1 "sigs.k8s.io/cluster-api/api/runtime/v1beta2"
+	"sigs.k8s.io/cluster-api/util/annotations"
 )
 
 // isUpdating reports whether Cluster API updates machines in place, by the annotations of a Machine
 // or a MachineSet.
-func isUpdating(annotations map[string]string) bool {
+func isUpdating(list map[string]string) bool {
 	domain, _, _ := strings.Cut(clusterv1.UpdateInProgressAnnotation, "/")
-	for name := range annotations {
-		if strings.HasPrefix(name, domain+"/") {
-			return true
-		}
-	}
-	return slices.Contains(strings.Split(annotations[runtimev1.PendingHooksAnnotation], ","), "UpdateMachine")
+	return annotations.HasWithPrefix(domain+"/", list) ||
+		slices.Contains(strings.Split(list[runtimev1.PendingHooksAnnotation], ","), "UpdateMachine")
 }
 
 // pendingVersions returns the remaining versions of an upgrade of Kubernetes, or "". In the last

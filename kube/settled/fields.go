@@ -152,11 +152,6 @@ func controller(u *unstructured.Unstructured, kind string) types.UID {
 	return ""
 }
 
-func isTopologyOwned(u *unstructured.Unstructured) bool {
-	_, owned := u.GetLabels()[clusterv1.ClusterTopologyOwnedLabel]
-	return owned
-}
-
 // unique removes duplicates: a machine in deletion is reported for its owner and for its cluster.
 func unique(lines []string) []string {
 	var list []string

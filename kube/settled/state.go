@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	controlplanev1 "sigs.k8s.io/cluster-api/api/controlplane/kubeadm/v1beta2"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+	"sigs.k8s.io/cluster-api/util/labels"
 
 	"scute.dev/kube/object"
 )
@@ -76,7 +77,7 @@ func (s State) checkCluster() []string {
 			why = append(why, name(u)+" is being deleted")
 		case u.GetKind() == machineKind, u.GetKind() == setKind && controller(u, deploymentKind) != "":
 			// Its owner is checked.
-		case isTopologyOwned(u):
+		case labels.IsTopologyOwned(u):
 			why = append(why, s.checkOwner(u, version)...)
 		default:
 			why = append(why, s.checkOwner(u, "")...)
