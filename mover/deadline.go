@@ -1,6 +1,7 @@
 package mover
 
 import (
+	"slices"
 	"time"
 
 	"scute.dev/kube/object"
@@ -9,11 +10,9 @@ import (
 // transientTimeout limits transient failures of a step before Verified.
 const transientTimeout = 5 * time.Minute
 
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
+// orClaimedAt returns the later of a time and the last claim.
+func (s *State) orClaimedAt(at time.Time) time.Time {
+	return slices.MaxFunc([]time.Time{at, s.ClaimedAt}, time.Time.Compare)
 }
 
 func (s *State) ackTimeout(r object.Ref) time.Duration {
@@ -41,7 +40,7 @@ func (s *State) maxAckTimeout() time.Duration {
 // holder claims the move, because that holder has not read the objects before.
 func (s *State) ackDeadline() time.Time {
 	if len(s.Waiting) == 0 {
-		return later(s.PausedAt, s.ClaimedAt).Add(s.maxAckTimeout())
+		return s.orClaimedAt(s.PausedAt).Add(s.maxAckTimeout())
 	}
 	first := s.maxAckTimeout()
 	for _, w := range s.Waiting {
@@ -52,11 +51,11 @@ func (s *State) ackDeadline() time.Time {
 
 // copyAckDeadline restarts when a new holder claims the move.
 func (s *State) copyAckDeadline() time.Time {
-	return later(s.PhaseSince, s.ClaimedAt).Add(time.Duration(s.Spec.Create))
+	return s.orClaimedAt(s.PhaseSince).Add(time.Duration(s.Spec.Create))
 }
 
 func (s *State) resumeDeadline() time.Time {
-	return later(s.ResumedAt, s.ClaimedAt).Add(time.Duration(s.Spec.Resume))
+	return s.orClaimedAt(s.ResumedAt).Add(time.Duration(s.Spec.Resume))
 }
 
 // retryDeadline returns until when a step that fails now is retried, or zero if there is no limit:

@@ -147,7 +147,7 @@ func (s *State) decideStable(stable bool, now time.Time) []Event {
 	switch {
 	case stable:
 		return []Event{AllAcknowledged{}}
-	case now.After(later(s.PausedAt, s.ClaimedAt).Add(limit)):
+	case now.After(s.orClaimedAt(s.PausedAt).Add(limit)):
 		return s.failureEvents(fmt.Sprintf("selected objects are still being created or deleted %s after the pause", view.Duration(limit)),
 			"find out what creates and deletes these objects while their clusters are paused, then create another Move")
 	default:
@@ -262,21 +262,14 @@ func (s *State) decideResume(o ResumeRead, now time.Time) []Event {
 // in a rollback, it retries forever, except in the last wait.
 func (s *State) decideFailure(o StepFailed, now time.Time) []Event {
 	o.Message = redact.Message(o.Message)
-	again := func() []Event {
+	if s.PausesBack && s.Phase == PhaseResuming && now.After(s.resumeDeadline()) {
+		return []Event{s.unconfirmedSuccess(o.Message)}
+	}
+	if until := s.retryDeadline(now); until.IsZero() || !o.Final && !now.After(until) {
 		if s.TransientFailure.Message == o.Message && s.TransientFailure.Stranded == o.Stranded {
 			return nil
 		}
 		return []Event{TransientFailure{Message: o.Message, Next: redact.Message(o.Next), Stranded: o.Stranded}}
-	}
-	if s.PausesBack && s.Phase == PhaseResuming && now.After(s.resumeDeadline()) {
-		return []Event{s.unconfirmedSuccess(o.Message)}
-	}
-	until := s.retryDeadline(now)
-	if until.IsZero() {
-		return again()
-	}
-	if !o.Final && !now.After(until) {
-		return again()
 	}
 	if s.Phase == PhasePreflight || s.Spec.DryRun {
 		return []Event{Refused{Findings: []Finding{{Error, "spec", o.Message, o.Next}}}}

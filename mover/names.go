@@ -162,18 +162,19 @@ func (g *graph) checkInUse(n *node, found *Findings) {
 	}
 }
 
+var listIndex = regexp.MustCompile(`\[\d+\]`)
+
 // unresolvedReferences combines references to objects that were not found into one warning.
 type unresolvedReferences struct {
-	index  *regexp.Regexp // of a list entry
 	fields []string
 	names  map[string][]string // by field
 }
 
 func (u *unresolvedReferences) add(n *node, r object.Reference) {
-	if u.index == nil {
-		u.index, u.names = regexp.MustCompile(`\[\d+\]`), make(map[string][]string)
+	if u.names == nil {
+		u.names = make(map[string][]string)
 	}
-	field := n.o.Ref.GroupKind() + " " + u.index.ReplaceAllString(r.Field, "[]")
+	field := n.o.Ref.GroupKind() + " " + listIndex.ReplaceAllString(r.Field, "[]")
 	if u.names[field] == nil {
 		u.fields = append(u.fields, field)
 	}

@@ -149,10 +149,7 @@ func NextDue(s *State, now time.Time) Step {
 // or a backup started, in the future: the clock was ahead, and the schedule must not wait until
 // then.
 func lastDue(s *State, now time.Time) time.Time {
-	last := s.Since
-	if s.LastDue.After(last) {
-		last = s.LastDue
-	}
+	last := slices.MaxFunc([]time.Time{s.Since, s.LastDue}, time.Time.Compare)
 	if last.Sub(now) > clockDrift {
 		return now
 	}

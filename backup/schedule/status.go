@@ -122,10 +122,8 @@ func Missed(s *State, now time.Time) time.Time {
 	if err != nil {
 		return time.Time{}
 	}
-	last := lastDue(s, now)
-	if s.LastSuccess.After(last) { // a requested backup replaces a missed one
-		last = s.LastSuccess
-	}
+	// A requested backup replaces a missed one.
+	last := slices.MaxFunc([]time.Time{lastDue(s, now), s.LastSuccess}, time.Time.Compare)
 	if due := times.Next(last.UTC()); !due.IsZero() && due.Add(time.Duration(s.Spec.StartingDeadline)).Before(now) {
 		return due
 	}

@@ -124,14 +124,8 @@ type share struct {
 func newShare(limit int) share { return share{limit: limit, held: make(map[string]int)} }
 
 func (s *share) admits(namespace string) bool {
-	if s.total < s.limit {
-		return true
-	}
 	held := s.held[namespace]
-	if held == 0 {
-		return s.total < 2*s.limit
-	}
-	return s.total < 2*s.limit && held < s.limit/len(s.held)
+	return s.total < s.limit || s.total < 2*s.limit && (held == 0 || held < s.limit/len(s.held))
 }
 
 func (s *share) acquire(namespace string) {

@@ -178,16 +178,12 @@ func (d *drive) conclude(ctx context.Context, step mover.Step, outcome mover.Out
 
 // Request records the request of a move. It is idempotent.
 func (r *Runner) Request(ctx context.Context, id, actor string, spec mover.Spec) error {
-	return r.begin(ctx, id, actor, mover.Requested{Spec: spec, Home: r.Home})
+	return r.root(id, actor).Create(ctx, mover.Requested{Spec: spec, Home: r.Home})
 }
 
 // Recover records a move whose progress this log lacks; see mover.LogLost.
 func (r *Runner) Recover(ctx context.Context, id, actor string, spec mover.Spec, lost mover.LogLost) error {
-	return r.begin(ctx, id, actor, mover.Requested{Spec: spec, Home: r.Home}, lost)
-}
-
-func (r *Runner) begin(ctx context.Context, id, actor string, events ...mover.Event) error {
-	return r.root(id, actor).Create(ctx, events...)
+	return r.root(id, actor).Create(ctx, mover.Requested{Spec: spec, Home: r.Home}, lost)
 }
 
 // ErrNotStranded is returned if a move needs no resolution.

@@ -43,10 +43,8 @@ func (t *Transfer) maxListingAge() time.Duration { return t.listIntervalAfter(0)
 // and only while the source's controllers are paused. Kinds outside of the plan are checked before
 // roots are deleted, and otherwise every listInterval.
 func (t *Transfer) deleteSource(ctx context.Context, s *mover.State, emit Emit) (mover.Outcome, error) {
-	levels := mover.Levels(s.Plan)
-	slices.Reverse(levels)
 	spared := false
-	for _, level := range levels {
+	for _, level := range slices.Backward(mover.Levels(s.Plan)) {
 		todo := byCluster(slices.DeleteFunc(level, func(item mover.Item) bool { return !isRemaining(s, item) }))
 		began := time.Now()
 		there, err := t.checkDeletion(ctx, s, slices.ContainsFunc(todo, func(item mover.Item) bool { return pause.IsRoot(item.Ref) }))
@@ -137,11 +135,10 @@ func (t *Transfer) checkDeletion(ctx context.Context, s *mover.State, everything
 	if err := t.checkRecreated(ctx, s.Plan, look.originals); err != nil {
 		return nil, err
 	}
-	err = strandedError(look.unplanned, "deletion at the source has stopped, because objects that were created after the plan was recorded would be "+
-		"lost",
-		"copy them to the target if they are needed there; then delete them at the source and remove their finalizers, because no controller there acts "+
-			"on them; "+
-			"or remove the owner reference to keep them. The move continues by itself")
+	err = strandedError(look.unplanned,
+		"deletion at the source has stopped, because objects that were created after the plan was recorded would be lost",
+		"copy them to the target if they are needed there; then delete them at the source and remove their finalizers, because no "+
+			"controller there acts on them; or remove the owner reference to keep them. The move continues by itself")
 	if err != nil {
 		return nil, err
 	}

@@ -151,9 +151,7 @@ func (t *Transfer) stillPausedReason(ctx context.Context, w wanted, u *unstructu
 // clearTarget deletes the copies, dependants before owners. They were never resumed, so no
 // infrastructure is affected. Before each level it checks that the source still has all originals.
 func (t *Transfer) clearTarget(ctx context.Context, s *mover.State, emit Emit) (mover.Outcome, error) {
-	levels := mover.Levels(s.Plan)
-	slices.Reverse(levels)
-	for _, level := range levels {
+	for _, level := range slices.Backward(mover.Levels(s.Plan)) {
 		there, err := t.checkCopyRemoval(ctx, s)
 		if err != nil {
 			return nil, err
