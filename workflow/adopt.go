@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// order holds edges only for undos: between tasks that a migration removed and their neighbors.
+// order contains edges that only undos follow. They connect tasks that a migration removed with the
+// tasks before and after them.
 type order struct{ children, parents map[int][]int }
 
 // applyMigrated rebuilds the graph and carries over the state that the plan keeps. A removed task
-// with something to undo stays in the graph, without edges, so that a rollback can undo it.
+// with something to undo stays in the graph, without edges, so that a rollback can undo the task.
 func (s *State) applyMigrated(e Migrated, at time.Time) {
 	old := *s
 	tasks := s.parts
@@ -53,7 +54,7 @@ func (s *State) applyMigrated(e Migrated, at time.Time) {
 			s.startEdges(i, began)
 		}
 	}
-	if s.ended == nil && !s.paused { // a resume does it otherwise
+	if s.ended == nil && !s.paused { // if the run is paused or has ended, the resume reacquires them
 		s.reacquireHolds(at)
 	}
 	s.keepUndoOrder(&old)
@@ -73,7 +74,8 @@ func (s *State) carryHandlers(old *State) {
 	}
 }
 
-// withRemoved adds to t's steps the removed hooks that still have something to undo.
+// withRemoved returns t's steps and those hooks that the new definition lacks but that still have
+// something to undo.
 func (s *State) withRemoved(t *Task) []Step {
 	i, ok := s.index(t.Name)
 	if !ok {
@@ -133,7 +135,7 @@ func (s *State) carryTask(i int, was *Task, old *taskState, c Change, at time.Ti
 		s.setAwaitingApproval(i, old.awaitingApproval, old.expiresAt)
 		s.setPhase(i, phase, old.verdict, at)
 		t.pausedAt = old.pausedAt
-	default: // run all of its steps, or run them again
+	default: // the task runs all of its steps, for the first time or again
 		t.pauseReason, t.message = "", ""
 		for n := range t.steps {
 			t.steps[n].done, t.steps[n].firstAttempt, t.steps[n].with = false, 0, nil
@@ -165,7 +167,8 @@ func (s *State) carryEdges(i int, old *State, from int) {
 	}
 }
 
-// keepUndoOrder keeps the undo order of removed tasks, unless the new graph has the opposite order.
+// keepUndoOrder keeps removed tasks at their places in the order of undos, except where the new
+// graph has the opposite order.
 func (s *State) keepUndoOrder(old *State) {
 	s.removedOrder = order{make(map[int][]int), make(map[int][]int)}
 	add := func(parent, kid string) {
@@ -197,7 +200,7 @@ func (s *State) keepUndoOrder(old *State) {
 	}
 }
 
-// isBelow reports whether the task to comes below the task from in the order of undos.
+// isBelow reports whether the task to is a descendant of the task from in the order of undos.
 func (s *State) isBelow(from, to int) bool {
 	seen := map[int]bool{from: true}
 	for queue := []int{from}; len(queue) > 0; queue = queue[1:] {

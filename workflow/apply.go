@@ -40,15 +40,16 @@ func (s *State) Apply(e Event, at time.Time) {
 	}
 }
 
-// stopClocks excludes the time since the last event from all deadlines if only an operator could
-// make the run continue. A Resumed event carries its own shift.
+// stopClocks moves all deadlines by the time since the last event if only an operator could make
+// the run continue. It ignores a Resumed event, which carries its own shift.
 func (s *State) stopClocks(e Event, at time.Time) {
 	if _, resumed := e.(Resumed); !resumed && s.phaseCounts[taskPaused] > 0 && !s.paused && s.awaitsOperator() {
 		s.shiftDeadlines(at.Sub(s.lastAt))
 	}
 }
 
-// isWellFormed checks what this package relies on, in a log that Build may not have written.
+// isWellFormed checks the properties of tasks on which this package relies, because Build may not
+// have written the log.
 func isWellFormed(tasks []Task) bool {
 	for i := range tasks {
 		if len(tasks[i].Steps) == 0 || tasks[i].Stage < StagePre || tasks[i].Stage > StagePost {
@@ -145,11 +146,11 @@ func (s *State) applyResumed(e Resumed, at time.Time) {
 		case !ok:
 		case s.tasks[i].phase == taskSucceeded && s.def[i].Always:
 			s.reopenAll(i, at)
-		default: // a failed or interrupted task continues with its current step; released holds are acquired, and released at the end, once more
+		default: // continue with the current step; released holds are acquired and released once more
 			s.reopen(i, at)
 		}
 	}
-	for i := range s.holding.all() { // a release that was in progress starts again at the end
+	for i := range s.holding.all() { // the end of the run repeats a release that was in progress
 		s.tasks[i].undoAttempts = 0
 		s.setUndo(i, undoNone)
 	}
@@ -163,8 +164,8 @@ func (s *State) reopenAll(i int, at time.Time) {
 	s.reopen(i, at)
 }
 
-// applyStop keeps the first verdict on the run, except that an aborted run may still be rolled
-// back. Its failure handlers were already called then.
+// applyStop stores the verdict on the run. A later verdict is ignored, except that an aborted run
+// may still be rolled back. The failure handlers were called at the first verdict.
 func (s *State) applyStop(v *stop) {
 	switch {
 	case s.stopping == nil:
@@ -292,7 +293,8 @@ func (s *State) completeStep(t *taskState, output json.RawMessage) {
 	s.outputs = s.outputs || output != nil
 }
 
-// recordOutput keeps the output of an earlier attempt if a failed attempt has none.
+// recordOutput stores the output of a failed attempt. If there is none, the output of an earlier
+// attempt is kept.
 func (s *State) recordOutput(i int, step string, output json.RawMessage) {
 	if output != nil {
 		n := s.stepIndex(i, step)

@@ -22,7 +22,8 @@ type KindInfo struct {
 	Holds    bool
 	// Interactive is set if a step waits for an operator, so it cannot be a failure handler or an undo.
 	Interactive bool
-	// Releases returns the task whose hold a step with these inputs releases, or "". May be nil.
+	// Releases returns the name of the task whose hold is released by a step with these inputs, or "".
+	// May be nil.
 	Releases func(with json.RawMessage) string
 	// Type returns the type of all objects that a step with these inputs applies, as Kind or
 	// Kind.group, or "" if that is not known. It is nil if the kind applies no objects.
@@ -116,7 +117,8 @@ func (b *builder) definition() *Definition {
 	return d
 }
 
-// unusedPolicies warns about unused entries of spec.policies and rejects entries that cannot be a type.
+// unusedPolicies warns about entries of spec.policies that are no task kind and match no object
+// type. It rejects an entry that cannot be either of them.
 func (b *builder) unusedPolicies() {
 	for i, p := range b.spec.Policies {
 		field := fmt.Sprintf("spec.policies[%d].kind", i)
@@ -130,7 +132,8 @@ func (b *builder) unusedPolicies() {
 	}
 }
 
-// policies returns the entries of spec.policies for the type, which takes precedence, and the kind.
+// policies returns the entries of spec.policies for the type of the step's objects and for the
+// step's kind. The first takes precedence.
 func (b *builder) policies(spec *v1alpha1.StepSpec) (ofType, ofKind *v1alpha1.KindPolicy) {
 	if info, ok := b.o.Kind(spec.Kind); ok && info.Type != nil {
 		full := info.Type(RawJSON(spec.With))
@@ -155,7 +158,8 @@ func (b *builder) checkHandler(h *v1alpha1.HookSpec, field string) {
 	}
 }
 
-// checkNotInteractive rejects a kind that waits for an operator, which only tasks and their hooks can do.
+// checkNotInteractive rejects a kind that waits for an operator. Only tasks and their hooks may use
+// such a kind.
 func (b *builder) checkNotInteractive(task, field, kind string) {
 	if info, ok := b.o.Kind(kind); ok && info.Interactive {
 		b.addError(task, field, kind+" waits for an operator, which only tasks and their own hooks can do",
@@ -179,7 +183,7 @@ func (b *builder) runPolicy() (v1alpha1.FailurePolicy, string) {
 	}
 }
 
-// hooks adds run hooks as sequential tasks of a separate stage.
+// hooks adds the hooks of the run to the definition, as sequential tasks of a separate stage.
 func (b *builder) hooks(d *Definition, stage Stage, field, prefix string, hooks []v1alpha1.HookSpec) {
 	for i := range hooks {
 		spec := &v1alpha1.TaskSpec{StepSpec: hooks[i].StepSpec}

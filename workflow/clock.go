@@ -7,7 +7,8 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// alarm is a time at which something about a task is due. It may be stale by then.
+// alarm is a time at which something about a task is due. An alarm may be outdated when its time
+// comes.
 type alarm struct {
 	at   time.Time
 	task int
@@ -79,8 +80,8 @@ func (s *State) dropStale() {
 	}
 }
 
-// clockTime returns the time at which the clocks stopped, or at. Deadlines computed from it are
-// shifted when the clocks start again.
+// clockTime returns the time at which the clocks stopped, or at if they are running. Deadlines
+// computed from this time are shifted when the clocks start again.
 func (s *State) clockTime(at time.Time) time.Time {
 	if s.ended != nil && !s.endedAt.After(at) {
 		at = s.endedAt
@@ -133,12 +134,14 @@ func (s *State) shiftDeadlines(d time.Duration) {
 	}
 }
 
-// clocksRun returns false while the run is stopping, paused, or waits for an operator as a whole.
+// clocksRun reports whether timeouts run. They do not while the run is stopping or paused, or while
+// only an operator can make it continue.
 func (s *State) clocksRun() bool {
 	return s.stopping == nil && !s.paused && !s.awaitsOperator()
 }
 
-// awaitsOperator returns false for an approval: it is part of the plan, so the clocks keep running.
+// awaitsOperator reports whether only an operator can make the run continue. It returns false while
+// an approval is awaited: an approval is part of the plan, so the clocks keep running.
 func (s *State) awaitsOperator() bool {
 	return s.approvals == 0 && CurrentPhase(s) == v1alpha1.RunPaused
 }
@@ -157,7 +160,8 @@ func (s *State) setAwaitingApproval(i int, asking bool, until time.Time) {
 	}
 }
 
-// edgesIdle reports whether no edge timeout runs, except from tasks that wait for an approval.
+// edgesIdle reports whether no edge timeout is running. It ignores edges from tasks that wait for
+// an approval.
 func (s *State) edgesIdle() bool {
 	for _, a := range *s.clock(alarmEdge) {
 		if !s.isStale(a) && !s.tasks[s.tasks[a.task].edges[a.kind].parent].awaitingApproval {
@@ -167,14 +171,15 @@ func (s *State) edgesIdle() bool {
 	return true
 }
 
-// delayPassed returns true also if now is before the time of the failure. Then the clock was set
-// back, or another machine recorded the failure, and the delay must not become longer.
+// delayPassed reports whether the delay before a retry is over. It also returns true if now is
+// before the time of the failure: then the clock was set back, or another machine recorded the
+// failure, and the delay must not become longer.
 func (s *State) delayPassed(a alarm, now time.Time) bool {
 	return !a.at.After(now) || now.Before(s.tasks[a.task].retryFrom)
 }
 
-// deadlineAt returns zero once all tasks have ended: the deadline must not limit the release of
-// holds or roll back tasks that succeeded.
+// deadlineAt returns the deadline of the run, or zero once all tasks have ended: the deadline must
+// not limit the release of holds, nor roll back tasks that succeeded.
 func (s *State) deadlineAt() time.Time {
 	if s.stageRemaining == [3]int{} {
 		return time.Time{}
@@ -182,8 +187,8 @@ func (s *State) deadlineAt() time.Time {
 	return s.deadline
 }
 
-// NextAt returns when Decide will next return events without any other input; zero means never. The
-// time is in the past for an effect that is due but waits for a free slot.
+// NextAt returns when Decide will next return events without any other input; zero means never. If
+// an effect is due but waits for a free slot, the time is in the past.
 func NextAt(s *State) time.Time {
 	var at time.Time
 	sooner := func(t time.Time) {

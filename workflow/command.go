@@ -108,7 +108,8 @@ func (s *State) resume(in ResumeRun, now time.Time) ([]Event, error) {
 	return append(once, e), nil // in this order, so that no task stays interrupted if only a prefix is stored
 }
 
-// rerun returns the tasks that run again on resume. A paused task waits for a decision instead.
+// rerun returns the tasks that run again when the run is resumed. It omits paused tasks, which wait
+// for a decision instead.
 func (s *State) rerun() []int {
 	again := make(map[int]bool)
 	for i := range s.tasks {
@@ -122,7 +123,8 @@ func (s *State) rerun() []int {
 	return slices.Sorted(slices.Values(slices.Concat(slices.Collect(maps.Keys(again)), s.neededHolds(again))))
 }
 
-// holdReleased reports whether the end of the run, and not another task, released the hold or began to.
+// holdReleased reports whether a hold of the task was released, completely or in part, by the end
+// of the run rather than by another task.
 func (s *State) holdReleased(i int) bool {
 	t := &s.tasks[i]
 	for n := range s.def[i].Steps {

@@ -59,7 +59,8 @@ func Decide(s *State, in Input, now time.Time) ([]Event, error) {
 	return nil, nil
 }
 
-// verifiedEvent drops tasks that no longer count as succeeded, and duplicates.
+// verifiedEvent returns the Verified event for these tasks. It drops duplicates, and tasks that no
+// longer count as succeeded.
 func (s *State) verifiedEvent(gone []Gone) Event {
 	var e Verified
 	again := make(map[int]bool, len(gone))
@@ -75,7 +76,7 @@ func (s *State) verifiedEvent(gone []Gone) Event {
 	return e
 }
 
-// runningTask returns the task if exactly this attempt is in flight.
+// runningTask returns the task if this attempt at this step is in flight.
 func (s *State) runningTask(task, step string, attempt int) (int, bool) {
 	i, ok := s.index(task)
 	if !ok || s.tasks[i].phase != taskRunning || s.lost.has(i) || s.tasks[i].attempt() != attempt || s.def[i].Steps[s.tasks[i].step].Name != step {
@@ -131,7 +132,8 @@ func (s *State) actFailed(in ActFailed, now time.Time) []Event {
 	return s.retryOrFail(i, in, now)
 }
 
-// awaitOperator makes a step wait for an operator until the attempt, or all of them, would time out.
+// awaitOperator returns an event that makes a step wait for an operator. The wait ends when the
+// attempt or the total of all attempts would time out.
 func (s *State) awaitOperator(i int, in ActAwaitsOperator, now time.Time) Event {
 	t := &s.tasks[i]
 	until := t.timeoutAt
@@ -165,7 +167,8 @@ func (s *State) retryOrFail(i int, in ActFailed, now time.Time) []Event {
 	return s.failPermanently(i, in, now)
 }
 
-// outcomeUnknown returns a retry that does not count, or a pause if the task may run at most once.
+// outcomeUnknown returns a pause if the task may run at most once. Otherwise it returns a retry
+// that does not count against the limit of retries.
 func (s *State) outcomeUnknown(i int, cause Cause, message string, now time.Time) Event {
 	t, d := &s.tasks[i], &s.def[i]
 	step := d.Steps[t.step].Name
@@ -182,7 +185,8 @@ func atMostOnceMessage(message string) string {
 	return message + "; its outcome is unknown, and the task may run at most once"
 }
 
-// failPermanently expires edges that timed out first, so that the failure cannot satisfy them.
+// failPermanently returns the events of a permanent failure. Edges that have timed out expire
+// first, so that the failure cannot satisfy them.
 func (s *State) failPermanently(i int, in ActFailed, now time.Time) []Event {
 	return append(s.expiredEdges(i, now), s.verdict(i, in, now)...)
 }
@@ -215,8 +219,9 @@ func (s *State) blockingEvent(i int, cause Cause, message string) Event {
 	return Aborted{Task: s.def[i].Name, Cause: cause, Message: message}
 }
 
-// isHandled reports whether a branch handles the failure. A failure policy of the task, kind or
-// type takes precedence, and a branch that was skipped or has timed out does not count.
+// isHandled reports whether a branch handles the task's failure. It returns false if the task, its
+// kind or its type has its own failure policy, which takes precedence. A branch that was skipped or
+// has timed out does not count.
 func (s *State) isHandled(i int, now time.Time) bool {
 	if s.def[i].ownPolicyText() != "" {
 		return false
@@ -233,7 +238,8 @@ func (s *State) isHandled(i int, now time.Time) bool {
 	return false
 }
 
-// rollback returns Aborted instead if a point of no return has been passed.
+// rollback returns the event that starts a rollback, or Aborted if a point of no return has been
+// passed.
 func (s *State) rollback(task string, cause Cause, message string) Event {
 	if passed := s.passedPointOfNoReturn(); passed != "" {
 		return Aborted{Task: task, Cause: cause, Message: fmt.Sprintf("%s; not rolled back: %s is a point of no return", message, passed)}

@@ -25,7 +25,7 @@ type Header struct {
 	Namespace string         `json:"namespace,omitempty"`
 	Name      string         `json:"name"`
 	Workflow  *NamedWorkflow `json:"workflow,omitempty"`
-	// ServiceAccount is the account whose permissions the tasks use in the daemon.
+	// ServiceAccount is the name of the account whose permissions the tasks use in the daemon.
 	ServiceAccount string `json:"serviceAccount,omitempty"`
 	// Policy applies only at the deadline, because tasks have their own resolved policies: Rollback
 	// rolls the run back, any other policy aborts it.
@@ -67,7 +67,8 @@ type Task struct {
 	AtMostOnce      bool `json:"atMostOnce,omitempty"`
 }
 
-// ownPolicyText describes a policy of the task, its kind or type in a sentence; "" for the run's policy.
+// ownPolicyText describes in a sentence the failure policy that the task has of its own, or from
+// its kind or type. It returns "" if the run's policy applies.
 func (t *Task) ownPolicyText() string {
 	switch t.PolicySource {
 	case "task":
@@ -103,16 +104,17 @@ type Step struct {
 	Undo *Undo           `json:"undo,omitempty"` // nil means the kind's built-in inverse
 	// Holds is set if the step holds something, such as a pause, until the run ends in any way.
 	Holds bool `json:"holds,omitempty"`
-	// Releases names the task whose hold this step releases. It is derived from the inputs, so it
-	// is not hashed, and a change of it is no change of the definition.
+	// Releases names the task whose hold this step releases. It is derived from the inputs, so the
+	// hash of the definition does not include it.
 	Releases     string   `json:"releases,omitempty"`
 	Retry        Retry    `json:"retry,omitzero"`
 	Timeout      Duration `json:"timeout,omitzero"`
 	TotalTimeout Duration `json:"totalTimeout,omitzero"`
-	// Default is set on a failure handler that is not from the manifest. It is not hashed either.
+	// Default is set on a failure handler that is not from the manifest. The hash of the definition
+	// does not include it.
 	Default bool `json:"default,omitempty"`
 
-	// removed is set if a migration removed the step: it is kept only for its undo.
+	// removed is set if a migration removed the step, which is then kept only for its undo.
 	removed bool
 }
 

@@ -43,7 +43,7 @@ func (t *taskState) edgeCounts(need Need) *[edgeUnsatisfiable + 1]int {
 	return &t.required
 }
 
-// openStages starts the next stage when all tasks of the current one have ended.
+// openStages makes the next stage the current one when all tasks of the current stage have ended.
 func (s *State) openStages() {
 	for {
 		for i := range s.def {
@@ -58,7 +58,7 @@ func (s *State) openStages() {
 	}
 }
 
-// evaluate updates whether a task is ready, or can never start.
+// evaluate updates whether a task is ready, and whether it can never start.
 func (s *State) evaluate(i int) {
 	t := &s.tasks[i]
 	ready, unmeetable := false, false
@@ -80,7 +80,7 @@ func (s *State) setEdge(c child, to edgeState) {
 	counts := t.edgeCounts(s.def[c.task].Needs[c.need])
 	counts[e.state]--
 	counts[to]++
-	if e.state = to; to == edgeOpen { // its timeout starts again when the parent runs again
+	if e.state = to; to == edgeOpen { // the timeout of the edge starts again when the parent runs again
 		e.expires = time.Time{}
 	}
 	s.evaluate(c.task)
@@ -106,7 +106,8 @@ func edgeStateOf(on v1alpha1.On, t *taskState) edgeState {
 	}
 }
 
-// setPhase updates what is derived from the phase: counts, edges, stages and clocks.
+// setPhase sets the phase of a task and updates everything derived from it: counts, edges, stages
+// and clocks.
 func (s *State) setPhase(i int, to taskPhase, verdict v1alpha1.Verdict, at time.Time) {
 	t := &s.tasks[i]
 	was := t.ended()
@@ -155,12 +156,13 @@ func (t *taskState) awaitsDecision() bool {
 	return t.phase == taskPaused || t.phase == taskInterrupted || t.phase == taskFailed && t.verdict == v1alpha1.VerdictBlocking
 }
 
-// ended returns false for a failure that blocks the run, because the task runs again on resume.
+// ended reports whether the task has ended. A failure that blocks the run does not count, because
+// the task runs again on resume.
 func (t *taskState) ended() bool {
 	return isFinal(t.phase) && t.verdict != v1alpha1.VerdictBlocking
 }
 
-// closeStages makes later stages wait for this stage again.
+// closeStages makes this stage the current one again, so that later stages wait for it.
 func (s *State) closeStages(stage Stage) {
 	if s.stage <= stage {
 		return
@@ -179,7 +181,8 @@ func (s *State) propagate(i int) {
 	}
 }
 
-// startEdges starts the timeouts of outgoing edges. Running timeouts continue.
+// startEdges starts the timeouts of a task's outgoing edges. Timeouts that are already running
+// continue.
 func (s *State) startEdges(i int, at time.Time) {
 	for _, c := range s.children[i] {
 		s.startEdge(c, at)
@@ -211,12 +214,13 @@ func (s *State) renewEdges(i int, at time.Time) {
 	}
 }
 
-// pauseClocks stops or restarts the timeouts of outgoing edges while a task waits for an operator.
+// pauseClocks stops the timeouts of a task's outgoing edges when the task begins to wait for an
+// operator, and restarts them when the wait ends.
 func (s *State) pauseClocks(i int, pause bool, at time.Time) {
 	t := &s.tasks[i]
 	if pause {
 		if t.pausedAt.IsZero() {
-			t.pausedAt = s.clockTime(at) // makes the alarms of its edges stale
+			t.pausedAt = s.clockTime(at) // makes the alarms of these edges stale
 		}
 		return
 	}
@@ -254,7 +258,8 @@ func (s *State) reopen(i int, at time.Time) {
 	}
 }
 
-// firstStep returns the first step that must be performed, or else the last step.
+// firstStep returns the first step that must be performed. If there is none, it returns the last
+// step.
 func (s *State) firstStep(i int) int {
 	last := 0
 	for n := range s.tasks[i].steps {
@@ -268,7 +273,8 @@ func (s *State) firstStep(i int) int {
 	return last
 }
 
-// mustPerform returns true also for a succeeded step whose hold was released, or began to be.
+// mustPerform reports whether a step has yet to be performed. This includes a step that succeeded
+// but whose hold was released, completely or in part.
 func (s *State) mustPerform(i, n int) bool {
 	step := &s.tasks[i].steps[n]
 	if s.def[i].Steps[n].removed {
@@ -277,7 +283,8 @@ func (s *State) mustPerform(i, n int) bool {
 	return !step.done || s.def[i].Steps[n].Holds && step.started && step.undone
 }
 
-// nextStep returns -1 after the last step, and an earlier step if that must be performed again.
+// nextStep returns the next step to perform, or -1 if there is none. It can be an earlier step that
+// must be performed again.
 func (s *State) nextStep(i int) int {
 	for n := range s.tasks[i].steps {
 		if n != s.tasks[i].step && s.mustPerform(i, n) {
@@ -287,7 +294,8 @@ func (s *State) nextStep(i int) int {
 	return -1
 }
 
-// skipReason returns why a task can never start. planned means that the graph intends this.
+// skipReason returns why a task can never start. planned means that the graph intends the task to
+// be skipped.
 func (s *State) skipReason(i int) (reason string, planned bool) {
 	t := &s.tasks[i]
 	planned = true
@@ -328,8 +336,8 @@ func (s *State) edgeReason(need Need, e *edge) (reason string, planned bool) {
 	}
 }
 
-// setRerunning records that an ended task runs again or has ended again. In between no descendant
-// starts, even if all tasks on the path have ended.
+// setRerunning records that an ended task runs again, or that it has ended again. Between the two,
+// no descendant starts, even if all tasks between them have ended.
 func (s *State) setRerunning(i int, again bool) {
 	t := &s.tasks[i]
 	was := t.isBehind()

@@ -42,7 +42,8 @@ type Effect struct {
 	TimeoutAt, TotalAt time.Time
 	Undo               json.RawMessage
 	Output             json.RawMessage
-	// The fields below describe the failure to a handler, the last two only for a failed task.
+	// The fields below describe to a failure handler the failure that it handles. The last two are set
+	// only for the failure of a task.
 	Cause         Cause
 	Message       string
 	FailedKind    string
@@ -50,7 +51,7 @@ type Effect struct {
 }
 
 // Effects returns the effects in flight according to the log. The driver starts those that it does
-// not perform yet, and cancels those that are no longer returned.
+// not yet perform, and cancels those that are no longer returned.
 func Effects(s *State) []Effect {
 	if s.ended != nil || s.Stranded != "" {
 		return nil
@@ -124,8 +125,8 @@ func EachStep(s *State, fn func(e Effect, done bool)) {
 	}
 }
 
-// Output returns the output of a task that has ended. A failed or ignored task has one if it
-// recorded it before the failure.
+// Output returns the output of a task that has ended. A failed or ignored task has an output if the
+// task recorded it before the failure.
 func (s *State) Output(task string) json.RawMessage {
 	i, ok := s.index(task)
 	if !ok {

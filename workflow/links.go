@@ -29,8 +29,9 @@ func runKey(what string) aggregate.Key { return aggregate.Key{Kind: what} }
 
 func keys(of ...aggregate.Key) []aggregate.Key { return of }
 
-// Links returns the links of e to other events of the run; s is the state before e. An operator's
-// request has no cause, nor has the claim of a run that another process had claimed before.
+// Links returns the links of e to other events of the run. s is the state before e. Two events have
+// no cause: a request of an operator, and the claim of a run that another process had claimed
+// before.
 func Links(s *State, e Event) aggregate.Links {
 	task := func(what string) aggregate.Key { return aggregate.Key{Kind: what, Name: e.task()} }
 	switch e := e.(type) {
@@ -96,7 +97,8 @@ func linksOfRun(s *State, e Event) aggregate.Links {
 	}
 }
 
-// linksOfStop links a verdict to a failure, a decision, or the request that set the deadline.
+// linksOfStop links a verdict on the run to its cause: a failure, a decision, or the request that
+// set the deadline.
 func linksOfStop(task string, cause Cause) aggregate.Links {
 	l := aggregate.Links{Keys: keys(runKey(linkStop), runKey(linkEnd))}
 	switch {
@@ -131,8 +133,9 @@ func linksOfUndo(e Event, task func(string) aggregate.Key) aggregate.Links {
 	}
 }
 
-// linksOfStart returns the possible causes of an attempt: for the first one the last satisfied need
-// or the last task of an earlier stage, later the end of the previous attempt, or a decision.
+// linksOfStart returns the possible causes of an attempt. The first attempt is caused by the last
+// satisfied need or by the last task of an earlier stage. A later attempt is caused by the end of
+// the previous attempt, or by a decision.
 func (s *State) linksOfStart(task string) []aggregate.Key {
 	of := keys(runKey(linkRun), aggregate.Key{Kind: linkNext, Name: task})
 	i, ok := s.index(task)
@@ -175,7 +178,7 @@ func (s *State) linksOfSkip(task string) []aggregate.Key {
 	return of
 }
 
-// linksOfPause returns no cause for a hold, which an operator requested.
+// linksOfPause returns the links of a pause. A hold has no cause, because an operator requested it.
 func (s *State) linksOfPause(e TaskPaused) aggregate.Links {
 	l := aggregate.Links{Keys: keys(aggregate.Key{Kind: linkQuestion, Name: e.Task})}
 	if e.Reason == ReasonFailed {

@@ -10,7 +10,7 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// Change is what a migration does to one task.
+// Change describes what a migration does to one task.
 type Change struct {
 	Task   string       `json:"task"`
 	Kind   changeKind   `json:"kind"`
@@ -96,8 +96,8 @@ func Plan(s *State, to *Definition, c Choices) (plan []Change, ok bool) {
 	return plan, ok
 }
 
-// changedKind returns the old kind of a step with something to undo and a new kind, or "". A kind
-// can neither continue nor undo a step of another kind.
+// changedKind returns the old kind of the first step that has something to undo and whose kind
+// changes, or "". A kind can neither continue nor undo a step of another kind.
 func (s *State) changedKind(i int, to *Task) string {
 	for n := range s.def[i].Steps {
 		was, step := &s.tasks[i].steps[n], &s.def[i].Steps[n]
@@ -112,8 +112,8 @@ func (s *State) changedKind(i int, to *Task) string {
 	return ""
 }
 
-// mustRun reports whether a changed task simply runs in its new form. It does not if it may run at
-// most once and its outcome is unknown.
+// mustRun reports whether a changed task runs in its new form without an operator's decision. It
+// returns false if the task may run at most once and its outcome is unknown.
 func (s *State) mustRun(i int) bool {
 	t := &s.tasks[i]
 	if s.def[i].AtMostOnce && (t.phase == taskInterrupted || t.phase == taskPaused && t.pauseReason == ReasonUnknown) && s.def[i].Steps[t.step].Name == "" {
@@ -165,7 +165,8 @@ func sameTask(a, b *Task) bool {
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }
 
-// migrate requires that nothing is in flight, and that no task of the plan is undecided.
+// migrate returns the events of a migration. It fails if an effect is in flight or a task of the
+// plan is undecided.
 func (s *State) migrate(in Migrate) ([]Event, error) {
 	switch {
 	case s.Finished() || s.stopping != nil && s.ended == nil || s.isRollingBack():
@@ -185,10 +186,11 @@ func (s *State) migrate(in Migrate) ([]Event, error) {
 	return append(events, Migrated{Header: in.To.Header, Hash: in.To.Hash(), Plan: in.Plan}), nil
 }
 
-// maxPartBytes limits one Defined event.
+// maxPartBytes limits the tasks of one Defined event, in bytes of JSON.
 const maxPartBytes = 128 << 10
 
-// taskLimit limits a task, and the header, in bytes of JSON: each must fit into one message of the log.
+// taskLimit limits the size of a task, and of the header, in bytes of JSON: each must fit into one
+// message of the log.
 const taskLimit = 512 << 10
 
 func definedParts(d *Definition) []Event {

@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// release is a step that releases the hold of another task. Only the tasks between them need the hold.
+// release is a step that releases the hold of another task. Only tasks between that task and the
+// release need the hold.
 type release struct{ hold, task, step int }
 
-// releases groups the releases of a definition by the task with the hold.
+// releases returns the releases of a definition, grouped by the task that has the hold.
 func releases(tasks []Task, byName map[string]int) map[int][]release {
 	var list map[int][]release
 	for i := range tasks {
@@ -27,7 +28,8 @@ func releases(tasks []Task, byName map[string]int) map[int][]release {
 	return list
 }
 
-// releaseEnded returns true also for a release whose failure was ignored.
+// releaseEnded reports whether a release has ended. A release whose failure was ignored counts as
+// ended.
 func (s *State) releaseEnded(r release) bool {
 	t := &s.tasks[r.task]
 	return t.steps[r.step].done || t.phase == taskIgnored && t.step == r.step
@@ -35,7 +37,7 @@ func (s *State) releaseEnded(r release) bool {
 
 func (s *State) released(hold int) bool { return slices.ContainsFunc(s.releases[hold], s.releaseEnded) }
 
-// endedReleases returns the ended releases whose hold can still be acquired again.
+// endedReleases returns the releases that have ended, if their hold can still be acquired again.
 func (s *State) endedReleases() []release {
 	var list []release
 	for i := 0; len(s.releases) > 0 && i < len(s.tasks); i++ {
@@ -51,8 +53,9 @@ func (s *State) endedReleases() []release {
 	return list
 }
 
-// neededHolds returns further tasks that must rerun: those with a released hold that a task before
-// the release still needs, and all releases of holds that are acquired again.
+// neededHolds returns the tasks that must rerun in addition to those in again. They are tasks whose
+// released hold is still needed by a task before the release, and all releases of holds that are
+// acquired again.
 func (s *State) neededHolds(again map[int]bool) []int {
 	over := s.endedReleases()
 	if len(over) == 0 {
@@ -93,7 +96,7 @@ func (s *State) neededHolds(again map[int]bool) []int {
 			}
 		}
 		for _, c := range s.children[i] {
-			if s.tasks[c.task].phase == taskSkipped { // it is evaluated again
+			if s.tasks[c.task].phase == taskSkipped { // the task is evaluated again
 				run(c.task)
 			}
 		}
@@ -102,7 +105,8 @@ func (s *State) neededHolds(again map[int]bool) []int {
 	return added
 }
 
-// betweenReleases returns, for each task, the releases (indices of list) after it whose hold is before it.
+// betweenReleases returns for each task a set of indices of list. It contains the releases after
+// the task whose hold is before the task.
 func (s *State) betweenReleases(list []release) []big.Int {
 	parents := make([][]int, len(s.tasks))
 	for i := range s.tasks {
@@ -113,7 +117,7 @@ func (s *State) betweenReleases(list []release) []big.Int {
 	order, _ := topologicalOrder(parents)
 	below, above := make([]big.Int, len(s.tasks)), make([]big.Int, len(s.tasks))
 	holds, ends := make([]big.Int, len(s.tasks)), make([]big.Int, len(s.tasks))
-	var gone big.Int // releases that the definition no longer has: all tasks after their hold need it
+	var gone big.Int // releases that the definition no longer has: all tasks after the hold need it
 	for k, r := range list {
 		holds[r.hold].SetBit(&holds[r.hold], k, 1)
 		ends[r.task].SetBit(&ends[r.task], k, 1)
@@ -164,7 +168,7 @@ func (s *State) resetHolds(names []string) {
 	}
 }
 
-// resetStep makes a task perform the step again before it continues.
+// resetStep makes the task perform a step again before the task continues.
 func (s *State) resetStep(i, step int) {
 	t := &s.tasks[i]
 	if t.steps[step].done = false; t.phase == taskPending {
@@ -172,8 +176,8 @@ func (s *State) resetStep(i, step int) {
 	}
 }
 
-// resetReleases resets releases that were in flight when their hold was acquired again: they
-// released the earlier hold.
+// resetReleases makes releases run again that have ended when their hold begins to be acquired
+// again, because they released the earlier hold.
 func (s *State) resetReleases(hold int, at time.Time) {
 	for _, r := range s.releases[hold] {
 		if t := &s.tasks[r.task]; s.releaseEnded(r) && !t.removed {
@@ -184,7 +188,8 @@ func (s *State) resetReleases(hold int, at time.Time) {
 	}
 }
 
-// reacquireHolds resets the holds that tasks still need when a run migrates without a resume.
+// reacquireHolds resets the released holds that tasks still need, for a run that migrates without a
+// resume.
 func (s *State) reacquireHolds(at time.Time) {
 	list := s.neededHolds(nil)
 	names := make([]string, len(list))
@@ -197,7 +202,8 @@ func (s *State) reacquireHolds(at time.Time) {
 	}
 }
 
-// recordReacquired records that undoing a release acquired the hold again, so that it must be released in turn.
+// recordReacquired records that undoing a release acquired the hold again, so the hold must be
+// released again.
 func (s *State) recordReacquired(i, step int) {
 	hold, ok := s.index(s.def[i].Steps[step].Releases)
 	if !ok || !s.def[hold].Steps[s.def[hold].OwnStep()].Holds || s.tasks[hold].settled {
@@ -209,7 +215,8 @@ func (s *State) recordReacquired(i, step int) {
 	}
 }
 
-// disturbs reports whether acquiring the hold again would affect tasks in flight after its release.
+// disturbs reports whether acquiring the task's hold again would affect tasks in flight after the
+// release of the hold.
 func (s *State) disturbs(i int) bool {
 	if !s.tasks[i].rerunning || s.running.n+s.phaseCounts[taskRetrying] == 0 {
 		return false

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// set is a set of task numbers. The summary bits make it cheap to find a few members among a
+// set is a set of task numbers. Its summary bits make it cheap to find a few members among a
 // hundred thousand tasks.
 type set struct {
 	words, summary []uint64
@@ -40,7 +40,7 @@ func (s *set) put(i int, in bool) {
 
 func (s *set) clear() { *s = set{} }
 
-// all iterates in ascending order.
+// all iterates over the members in ascending order.
 func (s *set) all() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for top, some := range s.summary {
@@ -56,7 +56,7 @@ func (s *set) all() iter.Seq[int] {
 	}
 }
 
-// backward iterates in descending order.
+// backward iterates over the members in descending order.
 func (s *set) backward() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for w := len(s.words) - 1; w >= 0; w-- {

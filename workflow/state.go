@@ -21,13 +21,14 @@ const (
 	taskInterrupted = v1alpha1.TaskInterrupted
 )
 
-// undoState is separate from the phase, which stays the result of the task.
+// undoState is the state of a task's undo. It is separate from the phase, which keeps the result of
+// the task.
 type undoState uint8
 
 const (
 	undoNone    undoState = iota
-	undoRunning           // an attempt is in flight
-	undoWaiting           // until the next attempt
+	undoRunning           // until the next attempt
+	undoWaiting           // for the time of the next attempt
 	undoDue               // the next attempt or step can start
 	undoDone
 	undoKept   // there is no undo, so the effect stays
@@ -58,7 +59,7 @@ type stepState struct {
 	started, done      bool
 	attempt            int
 	firstAttempt       int  // the first attempt of the execution; 0 if the next attempt starts a new one
-	undone             bool // by a rollback, or released
+	undone             bool // by a rollback, or because its hold was released
 	adopted            bool
 	undo, output, with json.RawMessage
 	partial            bool // the output is from a failed attempt
@@ -68,7 +69,7 @@ type taskState struct {
 	phase         taskPhase
 	verdict       v1alpha1.Verdict
 	planned       bool // the graph intends the skip
-	removed       bool // by a migration: it is kept only for a rollback
+	removed       bool // by a migration; it is kept only for a rollback
 	skipsChildren bool // failed with IgnoreChildren
 	rerunning     bool // it had ended, and runs again
 	behind        int  // the number of incoming edges from tasks that are rerunning or behind
@@ -79,11 +80,11 @@ type taskState struct {
 	attempts      int // of the task's own step
 	recreate      bool
 	message       string
-	questions     int // how often it began to wait for a decision; also the number of the current question
+	questions     int // how often the task began to wait for a decision; also the number of the current question
 
 	startedAt, endedAt, retryFrom, retryAt, timeoutAt, totalAt, pausedAt time.Time
 
-	awaitingApproval bool      // timeouts keep running meanwhile
+	awaitingApproval bool      // timeouts keep running while it waits
 	expiresAt        time.Time // of the approval; zero means never
 
 	steps []stepState
@@ -100,10 +101,10 @@ type taskState struct {
 	settled      bool
 }
 
-// attempt returns the latest attempt at the current step. A resume does not reset it.
+// attempt returns the number of the latest attempt at the current step. A resume does not reset it.
 func (t *taskState) attempt() int { return t.steps[t.step].attempt }
 
-// child is an edge seen from its parent.
+// child is an edge as stored at its parent.
 type child struct{ task, need int }
 
 // handling is one call of a failure handler.
@@ -115,7 +116,7 @@ type handling struct {
 	attempt int // of the failed task
 	number  int // counts all calls of handlers in the run, from 1
 	running bool
-	lost    int // how often its process died
+	lost    int // how often the process died during this call
 }
 
 type stop struct {
@@ -126,7 +127,8 @@ type stop struct {
 	undoPrepared bool
 }
 
-// State is the state of a run after its events. The zero value is a run without events.
+// State is the state of a run after all events that were applied. The zero value is a run without
+// events.
 type State struct {
 	Header
 	Hash     string
@@ -138,7 +140,8 @@ type State struct {
 	byName   map[string]int
 	children [][]child
 	tasks    []taskState
-	// One clock per kind of alarm: attempts, undos and approvals may wait while edges time out.
+	// There is one clock for each kind of alarm, because attempts, undos and approvals may wait while
+	// edges time out.
 	clocks   [4]clock
 	deadline time.Time
 
@@ -162,7 +165,7 @@ type State struct {
 	ready          set // may start
 	unmeetable     set // can never start
 	running        set // an attempt is in flight
-	lost           set // running, but their process died
+	lost           set // an attempt was in flight when the process died
 	undoable       set // an undo can start or continue
 	undoing        set // an undo is in flight
 	undoRemaining  int // tasks that a rollback has yet to settle
@@ -176,7 +179,7 @@ type State struct {
 	blocking       int // failures that end the run
 	approvals      int // tasks that wait for an approval
 	phaseCounts    map[taskPhase]int
-	undoCounts     [undoFailed + 1]int // tasks by undo state; undoNone is only relative
+	undoCounts     [undoFailed + 1]int // numbers of tasks by undo state; the number for undoNone is only relative
 }
 
 // IsDefined reports whether the log contains the run's whole definition.
@@ -203,7 +206,8 @@ func (s *State) index(name string) (int, bool) {
 	return i, ok
 }
 
-// stepIndex falls back to the task's own step, whose name is "".
+// stepIndex returns the index of a step. For an unknown name it returns the task's own step, whose
+// name is "".
 func (s *State) stepIndex(i int, name string) int {
 	if n := stepNamed(s.def[i].Steps, name); n >= 0 {
 		return n

@@ -14,7 +14,7 @@ import (
 	"scute.dev/view"
 )
 
-// Limits of a status, to keep the resource far below the API server's limit.
+// Limits of a status. They keep the resource far below the size that the API server permits.
 const (
 	maxStatusTasks   = 100
 	maxStatusOutput  = 1 << 10
@@ -79,7 +79,8 @@ func skippedText(output json.RawMessage) string {
 	return "skipped: " + said.Skipped
 }
 
-// taskPhase returns the phase for the status. The phase of an undo takes precedence.
+// taskPhase returns the phase of a task for the status. If an undo of the task has begun, the phase
+// of the undo takes precedence.
 func (s *State) taskPhase(i int) taskPhase {
 	if p := undoPhase(&s.tasks[i]); p != "" {
 		return p
@@ -260,14 +261,15 @@ func colon(s string) string {
 	return ": " + s
 }
 
-// Summary contains the facts about a run that are available in constant time.
+// Summary contains those facts about a run that are available in constant time.
 type Summary struct {
 	Phase        v1alpha1.RunPhase
 	Counts       v1alpha1.TaskCounts
 	InFlight     int
 	Paused       bool
 	PausedReason string
-	// Stopping is set if the run is being aborted or rolled back, or has been.
+	// Stopping is set if the run is being aborted or rolled back, or was aborted or rolled back
+	// before.
 	Stopping bool
 	// Settled is set if nothing more will happen in this log and no hold is left.
 	Settled bool

@@ -15,7 +15,8 @@ const maxFilledBytes = 1 << 20
 // ErrNoOutput means that inputs refer, without a default, to an output that was not recorded.
 var ErrNoOutput = errors.New("has recorded no output, and the reference has no default: write ${tasks.NAME.output.PATH:-DEFAULT}")
 
-// PathError means that inputs refer, without a default, to a path that the output lacks.
+// PathError means that inputs refer, without a default, to a path that does not exist in the
+// output.
 type PathError struct{ Task, Path string }
 
 func (e *PathError) Error() string {
@@ -26,7 +27,7 @@ func (e *PathError) Error() string {
 type Reference struct {
 	// Path is a path into the output of Task, such as ".a.0.b", or "" for the whole output.
 	Task, Path string
-	// Default replaces an output or a path that is missing or null, if HasDefault is set.
+	// Default is used if HasDefault is set and the output or the path is missing or null.
 	Default    string
 	HasDefault bool
 }
@@ -81,9 +82,9 @@ var fieldReference = regexp.MustCompile(`"((?:[^"\\]|\\.)*\$\{tasks\.(?:[^"\\]|\
 var errFilled = fmt.Errorf("the inputs have more than %d bytes after outputs are filled in: refer to smaller outputs, or pass a reference to large data",
 	maxFilledBytes)
 
-// Fill replaces the references in the strings of inputs. A string that is only a reference becomes
-// the referenced value; within other text it is inserted as JSON. Fill fails before it allocates
-// much more than maxFilledBytes.
+// Fill replaces the references in the strings of inputs. A string that consists of one reference
+// becomes the referenced value. Within other text, the value is inserted as JSON. Fill fails before
+// it allocates much more than maxFilledBytes.
 func Fill(with json.RawMessage, output func(task string) json.RawMessage) (json.RawMessage, error) {
 	if !bytes.Contains(with, []byte("${tasks.")) {
 		return with, nil
@@ -104,7 +105,7 @@ func Fill(with json.RawMessage, output func(task string) json.RawMessage) (json.
 	return data, err
 }
 
-// filler decodes each output only once.
+// filler replaces references, and decodes each output only once.
 type filler struct {
 	output  func(task string) json.RawMessage
 	outputs map[string]any // by task
@@ -208,7 +209,8 @@ func lookupPath(v any, path string) (any, bool) {
 	return v, true
 }
 
-// decodeJSON keeps numbers as text, because a float64 cannot represent every integer.
+// decodeJSON decodes JSON. It keeps numbers as text, because a float64 cannot represent every
+// integer.
 func decodeJSON(data json.RawMessage) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -217,7 +219,7 @@ func decodeJSON(data json.RawMessage) (any, error) {
 	return v, err
 }
 
-// encodeJSON does not escape <, > and &, because the result is used inside text.
+// encodeJSON encodes JSON. It does not escape <, > and &, because the result is used inside text.
 func encodeJSON(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

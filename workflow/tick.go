@@ -20,7 +20,7 @@ func (s *State) tick(in Tick, now time.Time) []Event {
 	if s.lost.n > 0 {
 		return s.lostAttempts(now)
 	}
-	if s.blocking > 0 && s.stopping == nil { // a process died before it stored the verdict
+	if s.blocking > 0 && s.stopping == nil { // its process died before it stored the verdict
 		for i := range s.tasks {
 			if t := &s.tasks[i]; t.verdict == v1alpha1.VerdictBlocking {
 				return []Event{s.blockingEvent(i, CauseError, t.message)}
@@ -55,14 +55,16 @@ func (s *State) tick(in Tick, now time.Time) []Event {
 	return nil
 }
 
-// LostLimit is the number of consecutive attempts that may be lost with their processes. Then the
-// task or failure handler fails, because it may be what kills the process.
+// LostLimit is the number of consecutive attempts that may be lost because their process died.
+// After that, the task or failure handler fails, because it may be what kills the process.
 const LostLimit = 3
 
-// lostDelay is the delay from the second consecutive lost attempt on. The first is retried at once.
+// lostDelay is the delay before the retry of a lost attempt, from the second consecutive loss on.
+// The first retry follows at once.
 const lostDelay = 10 * time.Second
 
-// lostAttempts returns retries that do not count against the limit.
+// lostAttempts returns events for attempts whose process died. Their retries do not count against
+// the limit of retries.
 func (s *State) lostAttempts(now time.Time) []Event {
 	var events []Event
 	for i := range s.lost.all() {
@@ -111,17 +113,17 @@ func (s *State) startHandlers(free *int) []Event {
 	return events
 }
 
-// handledBefore reports whether the same handler still handles an earlier failure of the task. The
-// events of the two could not be told apart.
+// handledBefore reports whether the same handler is still handling an earlier failure of the same
+// task. If both ran at once, their events could not be distinguished.
 func (s *State) handledBefore(n int) bool {
 	h := s.handlers[n]
 	return slices.ContainsFunc(s.handlers[:n], func(o handling) bool { return o.handler == h.handler && o.task == h.task })
 }
 
-// stopEvents makes an abort or a rollback proceed.
+// stopEvents returns the next events of an abort or a rollback.
 func (s *State) stopEvents(free int, now time.Time) []Event {
 	if s.running.n > 0 {
-		return nil // they are being cancelled
+		return nil // these attempts are being cancelled
 	}
 	if waiting := s.interruptWaiting(); len(waiting) > 0 {
 		return waiting
@@ -130,7 +132,7 @@ func (s *State) stopEvents(free int, now time.Time) []Event {
 		return s.endEvents(v1alpha1.RunAborted, s.stopReason(), free, now)
 	}
 	if len(s.handlers) > 0 {
-		return nil // they collect evidence that the undos would delete
+		return nil // the handlers collect evidence that the undos would delete
 	}
 	if due := s.undoAlarms(free, now); len(due) > 0 {
 		return due
@@ -181,7 +183,7 @@ func (s *State) undos(free int) []Event {
 	return events
 }
 
-// endEvents releases all holds and then ends the run.
+// endEvents returns events that release all holds, and then the event that ends the run.
 func (s *State) endEvents(phase v1alpha1.RunPhase, message string, free int, now time.Time) []Event {
 	if due := s.undoAlarms(free, now); len(due) > 0 {
 		return due
@@ -289,7 +291,8 @@ func (s *State) finishEvents(free int, now time.Time) []Event {
 	return s.endEvents(v1alpha1.RunSucceeded, "", free, now)
 }
 
-// stopReason adds the first failure to an operator's reason.
+// stopReason returns why the run is stopping. If an operator stopped it, the first failure is
+// added.
 func (s *State) stopReason() string {
 	why := because(s.stopping.task, s.stopping.message)
 	if first := s.firstError; s.stopping.cause == CauseOperator && first != "" && !strings.Contains(why, first) {

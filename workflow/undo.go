@@ -14,7 +14,8 @@ func undoRetry() Retry {
 // UndoTimeout limits one attempt to undo a step.
 const UndoTimeout = 10 * time.Minute
 
-// startUndo returns UndoFailed if the process died during the last permitted attempt.
+// startUndo returns the event that starts an undo of a step. If the process died during the last
+// permitted attempt, it returns UndoFailed.
 func (s *State) startUndo(i, n int, release bool) Event {
 	t, d := &s.tasks[i], &s.def[i]
 	if retry := undoRetry(); t.undoAttempts > retry.Max {
@@ -57,8 +58,8 @@ func (s *State) setUndo(i int, to undoState) {
 	s.undoable.put(i, to == undoDue)
 }
 
-// undoLost restarts a lost undo. A release that a rollback interrupted first waits for the task's
-// descendants, as all undos do.
+// undoLost restarts an undo whose process died. If a rollback interrupted a release, the undo first
+// waits for the task's descendants, as all undos do.
 func (s *State) undoLost(i int) {
 	if !s.isRollingBack() {
 		s.setUndo(i, undoDue)
@@ -75,7 +76,7 @@ func (s *State) stepUndone(i int, kept string) {
 	t.steps[t.undoStep].undone, t.undoAttempts = true, 0
 	s.setUndo(i, undoNone)
 	s.holding.put(i, s.heldStep(i) >= 0)
-	if !s.isRollingBack() { // a hold was released
+	if !s.isRollingBack() { // the run only released a hold
 		return
 	}
 	s.recordReacquired(i, t.undoStep)
@@ -117,7 +118,8 @@ func (s *State) heldStep(i int) int {
 
 func (s *State) isRollingBack() bool { return s.stopping != nil && s.stopping.rollback }
 
-// beginUndo runs when nothing is in flight. It orders the undos: each task after all its descendants.
+// beginUndo starts the undos of a rollback once nothing is in flight. Each task is undone after all
+// its descendants.
 func (s *State) beginUndo() {
 	s.stopping.undoPrepared = true
 	s.undoRemaining, s.undoStage = len(s.tasks), [3]int{}
@@ -137,7 +139,8 @@ func (s *State) beginUndo() {
 	}
 }
 
-// updateUndoable makes a task's undo due once its descendants are settled, or settles the task.
+// updateUndoable makes a task's undo due once the task's descendants are settled. If there is
+// nothing to undo, it settles the task.
 func (s *State) updateUndoable(i int) {
 	t := &s.tasks[i]
 	if t.settled || t.unsettled > 0 || t.undo != undoNone && t.undo != undoDone && t.undo != undoKept {
@@ -190,7 +193,7 @@ func (s *State) isStuck() bool {
 	if s.isRollingBack() {
 		return s.stopping.undoPrepared && s.phaseCounts[taskRetrying] == 0
 	}
-	for i := range s.holding.all() { // holds that are released next
+	for i := range s.holding.all() { // these holds are released next
 		if s.tasks[i].undo == undoNone {
 			return false
 		}
@@ -198,7 +201,7 @@ func (s *State) isStuck() bool {
 	return true
 }
 
-// undoPhase returns "" if no undo of the task has begun.
+// undoPhase returns the phase of a task's undo, or "" if no undo of the task has begun.
 func undoPhase(t *taskState) taskPhase {
 	switch t.undo {
 	case undoRunning, undoWaiting:

@@ -57,7 +57,8 @@ func (b *builder) checkGraph(d *Definition) {
 	b.checkOutputs(d, order)
 }
 
-// topologicalOrder omits tasks on or after a cycle; left counts their remaining parents.
+// topologicalOrder returns the tasks in topological order, without the tasks on or after a cycle.
+// left contains for each task the number of its parents that order lacks.
 func topologicalOrder(parents [][]int) (order, left []int) {
 	order, left = make([]int, 0, len(parents)), make([]int, len(parents))
 	children := make([][]int, len(parents))
@@ -79,7 +80,8 @@ func topologicalOrder(parents [][]int) (order, left []int) {
 	return order, left
 }
 
-// cycle follows remaining parents, of which each remaining task has one, until it finds a cycle.
+// cycle returns the names of the tasks of a cycle. It follows the parents that left counts: each
+// task on or after a cycle has one.
 func (b *builder) cycle(d *Definition, left []int) (names []string) {
 	remains := func(i int) bool { return left[i] > 0 }
 	var walk []int
@@ -171,7 +173,8 @@ func (b *builder) checkPointsOfNoReturn(d *Definition, order []int) {
 
 const wordBits = 64
 
-// reached returns, for each task, the bits of those in few that it needs or, with below, that need it.
+// reached returns a bit set for each task. It contains the tasks in few that the task needs or,
+// with below, the tasks in few that need the task.
 func (b *builder) reached(order, few []int, below bool) []uint64 {
 	set, own := make([]uint64, len(order)), make([]uint64, len(order))
 	for n, p := range few {
@@ -265,7 +268,8 @@ func (b *builder) checkOutputs(d *Definition, order []int) {
 	}
 }
 
-// needed reports for each use whether its task needs the task whose output it uses.
+// needed reports for each use of an output whether the task that uses it needs the task that
+// produces it.
 func (b *builder) needed(order []int, uses []use) []bool {
 	var used []int // in the order of their first use
 	at := make(map[int][]int)

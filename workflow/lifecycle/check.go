@@ -28,7 +28,7 @@ type checker struct {
 	problems []workflow.Problem
 }
 
-// addProblem keeps only the first problem of a field.
+// addProblem adds a problem of a field unless the field already has one.
 func (c *checker) addProblem(field, message, remedy string) {
 	if slices.ContainsFunc(c.problems, func(p workflow.Problem) bool { return p.Field == paramsField+"."+field }) {
 		return
@@ -202,7 +202,7 @@ func (c *checker) checkReadable(ctx context.Context, call *task.Call, made any) 
 	if !c.hasVerb("create") || !c.isManagement() {
 		open("management", cmp.Or(p.Management, &access.ClusterRef{}))
 	}
-	if p.Access != nil && c.name == WorkloadUpgrade { // a creation may have yet to create it
+	if p.Access != nil && c.name == WorkloadUpgrade { // a creation may still have to create this API server
 		open("access", p.Access)
 	}
 	b := p.Bootstrap
@@ -223,7 +223,7 @@ func (c *checker) checkReadable(ctx context.Context, call *task.Call, made any) 
 	return problems, err
 }
 
-// checkFile returns nil for "".
+// checkFile returns an error if the file cannot be read, and nil for an empty path.
 func checkFile(path string) error {
 	if path == "" {
 		return nil

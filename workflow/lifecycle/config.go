@@ -95,7 +95,7 @@ func (w *configWriter) write(c *provider.Context, objects []*unstructured.Unstru
 	})
 }
 
-// encode omits Secrets.
+// encode returns the objects as YAML, without Secrets.
 func encode(objects []*unstructured.Unstructured) ([]byte, error) {
 	var all bytes.Buffer
 	for _, o := range objects {
@@ -119,7 +119,7 @@ func (w *configWriter) writeFile(c *provider.Context, text []byte) error {
 	if err != nil {
 		return err
 	}
-	if !noted { // copy the previous file before recording it: a later attempt finds the new file in its place
+	if !noted { // copy before recording: once the record exists, the file may already have the new content
 		switch old, err := os.ReadFile(w.sink.File); {
 		case err == nil:
 			before.BackupPath = w.sink.File + ".before"
@@ -139,7 +139,8 @@ func (w *configWriter) writeFile(c *provider.Context, text []byte) error {
 	return nil
 }
 
-// restore deletes the ConfigMap only if this run was the last to write it.
+// restore restores the previous file. A ConfigMap is deleted, but only if this run was the last to
+// write it.
 func (w *configWriter) restore(c *provider.Context) error {
 	if w.sink.ConfigMap != "" {
 		return provider.RemoveOwn(c, "ConfigMap", w.sink.ConfigMap, func(annotations map[string]string) bool {

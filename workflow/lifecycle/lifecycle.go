@@ -87,7 +87,7 @@ func New(_ context.Context, name string, params json.RawMessage, deps Deps) (tas
 	return named, append(c.problems, problems...)
 }
 
-// construct returns a problem if the provider does not support the workflow.
+// construct returns the workflow, or a problem if the provider does not support the workflow.
 func construct(c *checker, spec provider.Cluster, made any, boot management.Bootstrap, config *configWriter) (task.NamedWorkflow, []workflow.Problem) {
 	p, deps := c.params, c.deps
 	var manager access.ClusterRef
@@ -129,7 +129,8 @@ func construct(c *checker, spec provider.Cluster, made any, boot management.Boot
 	}}
 }
 
-// kubeconfigDir returns an absolute path: the next process may have another working directory.
+// kubeconfigDir returns the directory as an absolute path, because a later process may have another
+// working directory.
 func (d *Deps) kubeconfigDir() string {
 	folder := filepath.Join(d.Dir, "kubeconfigs")
 	if abs, err := filepath.Abs(folder); err == nil {

@@ -238,8 +238,8 @@ func (p *ManifestProvider) Access(*provider.Context, access.ClusterRef, provider
 	return *p.params.Access, true, nil
 }
 
-// applyComponents applies the components of a creation or, if upgraded is set, an upgrade. upgrade
-// permits upgrading installed providers.
+// applyComponents applies params.components or, if upgraded is set, those of params.upgrade. If
+// upgrade is set, it also upgrades installed providers.
 func (p *ManifestProvider) applyComponents(c *provider.Context, upgraded bool, on access.ClusterRef, upgrade bool) error {
 	field, what := p.params.components(upgraded)
 	if len(what.Providers) > 0 {

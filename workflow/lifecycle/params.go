@@ -29,13 +29,14 @@ type Params struct {
 	// management-delete require it. The workload workflows default to the run's own cluster.
 	Management *access.ClusterRef          `json:"management,omitempty"`
 	Bootstrap  *management.BootstrapParams `json:"bootstrap,omitempty"`
-	// Components of the management cluster, or in the workload workflows of the workload cluster.
+	// Components to install on the management cluster. The workload workflows install them on the
+	// workload cluster.
 	Components Components `json:"components,omitzero"`
 	Networking Manifests  `json:"networking,omitzero"`
 	// Configuration that management-create installs at its end.
 	Configuration Manifests     `json:"configuration,omitzero"`
 	Upgrade       UpgradeParams `json:"upgrade,omitzero"`
-	// Access is the cluster's API server, if not the one in Cluster API's kubeconfig.
+	// Access refers to the cluster's API server. Default: the one in Cluster API's kubeconfig.
 	Access *access.ClusterRef `json:"access,omitempty"`
 	// Pause makes the upgrade workflows pause other controllers on the management cluster, with the
 	// inputs kustomizations, helmReleases, eksa, namespace and acknowledge of kind Pause.
@@ -144,8 +145,8 @@ func (p *Params) eachSource(fn func(field string, s *Source)) {
 	}
 }
 
-// ConfigSink is where a configuration is written: a file for a local run, or a ConfigMap in the
-// run's namespace.
+// ConfigSink selects where a configuration is written: to a file for a local run, or to a ConfigMap
+// in the run's namespace.
 type ConfigSink struct {
 	File      string `json:"file,omitempty"`
 	ConfigMap string `json:"configMap,omitempty"`

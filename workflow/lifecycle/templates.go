@@ -20,7 +20,8 @@ import (
 
 const templateLimit = 8 << 20
 
-// load returns errors that name the parameter but never the content, which may be secret.
+// load reads and renders a template. Its errors name the parameter but never the content, which may
+// be secret.
 func load(c *provider.Context, field string, s *Source, values map[string]string) ([]*unstructured.Unstructured, error) {
 	text, err := read(c, s)
 	var objects []*unstructured.Unstructured

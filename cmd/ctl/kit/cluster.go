@@ -25,8 +25,8 @@ type clusterSource[T any] struct {
 	notice func(error)
 }
 
-// InCluster returns a source that reads the API server. Unless it is nil, notice is called when a
-// watch breaks and restarts.
+// InCluster returns a source that reads from the API server. If notice is not nil, it is called
+// when a watch breaks and is restarted.
 func (n *Noun[T]) InCluster(c *connect.Cluster, notice func(error)) Source[T] {
 	return &clusterSource[T]{Cluster: c, noun: n, notice: notice}
 }
@@ -58,7 +58,7 @@ func (c *clusterSource[T]) List(ctx context.Context, namespace string) ([]T, err
 	return all, err
 }
 
-// list also returns the resource version of the list.
+// list works like List, and also returns the resource version of the list.
 func (c *clusterSource[T]) list(ctx context.Context, namespace string) (all []T, version string, err error) {
 	list := c.noun.NewList()
 	if err := c.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
@@ -167,7 +167,7 @@ func (c *clusterSource[T]) watchOnce(ctx context.Context, key types.NamespacedNa
 			case ev.Type == watch.Bookmark:
 				continue
 			}
-			var o client.Object // nil after a deletion
+			var o client.Object // nil if the object was deleted
 			if ev.Type != watch.Deleted {
 				o, _ = ev.Object.(client.Object)
 			}

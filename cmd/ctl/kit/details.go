@@ -12,7 +12,7 @@ import (
 	"scute.dev/cmd/ctl/cli"
 )
 
-// Details are the parts of an object that its description in a terminal and its page share.
+// Details are the parts of an object that its description in a terminal and its web page share.
 type Details struct {
 	Fields []Field
 	Stages []Stage
@@ -33,7 +33,8 @@ type Stage struct {
 	Return bool
 }
 
-// Stages returns path as stages. The first n are reached; current is the sign of the last of them.
+// Stages converts the phases in path to stages, of which the first n are reached. The last reached
+// stage gets the sign current and the style as.
 func Stages[P ~string](path []P, n int, current string, as cli.Style) (out []Stage) {
 	for i, phase := range path {
 		s := Stage{Name: string(phase), Sign: "✓", Style: cli.Green}
@@ -59,9 +60,10 @@ type Table struct {
 	Title  string
 	Header []string
 	Rows   [][]string
-	// Wrap is how many of the last columns a terminal may wrap.
+	// Wrap is the number of columns, counted from the last one, that a terminal may wrap.
 	Wrap int
-	// Cluster is the column by whose value a page filters rows; 0 if there is none.
+	// Cluster is the index of the column with the name of the cluster, by which a page filters rows. 0
+	// means that there is no such column.
 	Cluster int
 	Note    string
 }
@@ -76,7 +78,7 @@ type Status struct {
 	Details
 }
 
-// Status renders the part of a description that changes.
+// Status renders those parts of a description that change over time.
 func (v View) Status(s Status) []string {
 	phase := v.Word(cmp.Or(s.Phase, "Pending"))
 	if s.Since != nil && s.Finished == nil {
@@ -108,7 +110,7 @@ func (v View) Describe(kind string, o client.Object, s Status) []string {
 	return slices.Concat(out, []string{""}, v.Status(s))
 }
 
-// Tables renders tables below their titles, except those without rows.
+// Tables renders tables below their titles. It omits tables without rows.
 func (v View) Tables(list []Table) (out []string) {
 	for _, t := range list {
 		table := &cli.Table{Wrap: t.Wrap}
@@ -127,7 +129,8 @@ func (v View) Tables(list []Table) (out []string) {
 	return out
 }
 
-// Path renders stages in one line. If it is too long, only signs and the number of reached stages.
+// Path renders stages in one line. If this line is too long, it renders only the signs and the
+// number of reached stages.
 func (v View) Path(stages []Stage) string {
 	var signs, words []string
 	reached := 0

@@ -11,14 +11,15 @@ type Document struct {
 	// Kind is the noun, for example "move". ID is the object's ID in the log.
 	Kind, Namespace, Name, ID      string
 	Phase, Message, Next, Progress string
-	// Began is a word for how the object began, for example "requested". Since is when it began, or
-	// when it ended if State is Ended.
+	// Began is a word for how the object began, for example "requested". Since is the time when it
+	// began. If State is Ended, Since is the time when it ended.
 	Began string
 	Since time.Time
 	State documentState
-	// Details returns what else the page shows; nil if nothing, or if the kind has its own page.
+	// Details returns what else the page shows. It is nil if there is nothing else, or if the kind has
+	// its own page.
 	Details func() Details
-	// Commands are hints with their effect. Actions are what users can do now.
+	// Commands are example commands with their effect. Actions are operations that users can do now.
 	Commands []string
 	Actions  []Action
 }
@@ -38,7 +39,7 @@ const (
 // Action is an operation on an object that users can do now, for example "pause" of a "run".
 type Action struct{ Do, Kind, Namespace, Name, ID string }
 
-// End sets the end of an object. at is nil if the log does not contain it.
+// End records that the object has ended. at is nil if the log does not contain the time.
 func (d *Document) End(at *metav1.Time) {
 	d.State = Ended
 	if at != nil {

@@ -32,7 +32,8 @@ type Domain struct {
 // every command and on every page. The caller must not change the result.
 func Domains() []Domain { return domains() }
 
-// domains builds the catalogs once, because each page lists the kinds.
+// domains returns all domains. It builds their catalogs only once, because each page lists the
+// kinds.
 var domains = sync.OnceValue(func() []Domain { //nolint:gochecknoglobals // immutable
 	return []Domain{
 		define(eventlog.KindRun, workflow.NewCatalog(), workflow.Describe),
@@ -74,8 +75,8 @@ func EventTypes() map[string]reflect.Type {
 	return types
 }
 
-// lineOf describes an event. An unknown event is described by its type, which is also the default
-// name.
+// lineOf describes an event in words. For an unknown event it names the type of the event. The name
+// from the type is also the default for a known event.
 func lineOf(kind eventlog.Kind, ev eventlog.Event) view.Line {
 	unknown := view.Line{Name: name(ev.Type), Detail: fmt.Sprintf("this scutectl does not know the type %s (%d bytes of data)", ev.Type, len(ev.Data))}
 	i := slices.IndexFunc(Domains(), func(d Domain) bool { return d.Kind == kind })
@@ -92,7 +93,8 @@ func lineOf(kind eventlog.Kind, ev eventlog.Event) view.Line {
 	return line
 }
 
-// name returns the name in an event's type: "all created" for "dev.scute.move.all-created.v1".
+// name returns the name contained in an event's type: "all created" for
+// "dev.scute.move.all-created.v1".
 func name(eventType string) string {
 	parts := strings.Split(eventType, ".")
 	if len(parts) < 2 {
@@ -101,7 +103,8 @@ func name(eventType string) string {
 	return strings.ReplaceAll(parts[len(parts)-2], "-", " ")
 }
 
-// factNames returns the names of all lines, by which users can select events.
+// factNames returns the names that a described event can have. Users can select events by these
+// names.
 func factNames() map[string]bool {
 	names := make(map[string]bool)
 	for _, d := range Domains() {
@@ -109,7 +112,7 @@ func factNames() map[string]bool {
 			names[lineOf(d.Kind, eventlog.Event{Type: eventType, Data: json.RawMessage("{}")}).Name] = true
 		}
 	}
-	for _, name := range []string{ // of events with other data
+	for _, name := range []string{ // names of events whose data is not empty
 		"stranded", "handler failed", "releasing hold", "hold released", "extra machine", "transient failure resolved",
 	} {
 		names[name] = true

@@ -12,8 +12,8 @@ import (
 	"scute.dev/cmd/ctl/cli"
 )
 
-// Stream returns the stream of a live display: standard error if the format prints data, because
-// standard output must contain only the data.
+// Stream returns the stream of a live display. If the format prints data, this is standard error,
+// because standard output must contain only the data.
 func (k *Kit) Stream(format *cli.Format) io.Writer {
 	if format.Data() {
 		return k.Env.Err
@@ -21,8 +21,8 @@ func (k *Kit) Stream(format *cli.Format) io.Writer {
 	return k.Env.Out
 }
 
-// drawer returns a function to call after each change, and every second to update ages. It redraws
-// a block of a terminal in place.
+// drawer returns a function that draws objects. The caller calls it after each change, and every
+// second to update ages. On a terminal, the function redraws a block in place.
 func (p *Session[T]) drawer(format *cli.Format, single, namespaces bool) func([]T) error {
 	out, n := p.Stream(format), p.Noun
 	if !p.Env.CanRedraw(out) {
@@ -54,7 +54,7 @@ func (n *Noun[T]) Render(v View, t T) []string {
 	return append([]string{v.Paint.Text(cli.Bold, n.Key(t).String())}, n.StatusLines(v, t)...)
 }
 
-// lines writes a line for each change.
+// lines writes a line for each change, for output that cannot be redrawn.
 type lines[T any] struct {
 	*Session[T]
 	out     io.Writer
@@ -66,8 +66,8 @@ type printedUpdate struct {
 	at time.Time
 }
 
-// draw writes a line for each changed text, but at most once a second if only counts change. The
-// next call writes what was skipped.
+// draw writes a line for each changed text. If only counts have changed, it writes at most one line
+// a second, and a later call writes the change that it skipped.
 func (l *lines[T]) draw(list []T) error {
 	var keys []types.NamespacedName
 	for _, t := range list {

@@ -98,7 +98,7 @@ func (v View) Line(e Event) string {
 
 func fill(s string, columns int) string { return fmt.Sprintf("%-*s", columns, s) }
 
-// timelineMax limits a timeline to its last rows.
+// timelineMax is the number of rows, counted from the last one, that a timeline shows.
 const timelineMax = 60
 
 // EventRow is an event, or consecutive events with the same fact about different objects.
@@ -109,7 +109,8 @@ type EventRow struct {
 	Commits int
 }
 
-// Join adds the next event to the row and returns true if its fact and actor are the same.
+// Join reports whether the next event has the same fact and actor as the row, and if so, adds the
+// event to the row.
 func (r *EventRow) Join(e Event) bool {
 	merged, ok := r.Line.Merge(e.Line)
 	if !ok || r.Actor != e.Actor {
@@ -119,7 +120,8 @@ func (r *EventRow) Join(e Event) bool {
 	return true
 }
 
-// Timeline renders events as a table, and returns how many earlier rows it omitted.
+// Timeline renders events as a table of the latest rows, and returns how many earlier rows it
+// omitted.
 func (v View) Timeline(events []Event) (lines []string, left int) {
 	rows := eventRows(events)
 	left = max(0, len(rows)-timelineMax)
@@ -164,7 +166,7 @@ func (v View) cells(r EventRow, start time.Time) []string {
 	return cells
 }
 
-// withActor adds the actor to the detail, unless it is a daemon.
+// withActor returns detail with the actor appended, unless the actor is a daemon.
 func (e Event) withActor(detail string) string {
 	if strings.HasPrefix(e.Actor, "daemon/") {
 		return detail

@@ -19,7 +19,8 @@ import (
 type Filter struct {
 	// Aggregate is KIND/ID.
 	Aggregate string
-	// Kind is the kind of the aggregate, and Namespace the namespace that it is about.
+	// Kind is the kind of the aggregate. Namespace is the namespace of the object that an event is
+	// about.
 	Kind, Namespace  string
 	Cluster, Machine string
 	// Actor and Type are patterns in which * matches any characters but a slash.
@@ -32,7 +33,8 @@ type Filter struct {
 
 const sinceUsage = "Only events since this time: 10m (before now), 2026-07-30T12:00:00Z or 2026-07-30"
 
-// AddFlags registers the flags and their shell completion, and returns them.
+// AddFlags adds the filter's flags and their shell completion to the command, and returns the
+// flags.
 func (f *Filter) AddFlags(cmd *cobra.Command) *pflag.FlagSet {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.StringVar(&f.Aggregate, "aggregate", "", "Only the events of this aggregate, KIND/ID")
@@ -52,7 +54,8 @@ func (f *Filter) AddFlags(cmd *cobra.Command) *pflag.FlagSet {
 	return flags
 }
 
-// Check rejects flags that are invalid or can match nothing. It resolves relative times.
+// Check rejects flags that are invalid or that can match no event. It converts relative times to
+// absolute ones.
 func (f *Filter) Check(env *cli.Env) error {
 	if f.Kind != "" {
 		if err := checkKind("--kind", f.Kind); err != nil {
@@ -124,7 +127,7 @@ func (f *Filter) matchText(e Event) bool {
 		f.Pattern.Match(e.Data)
 }
 
-// matches expects a pattern that Check has validated.
+// matches reports whether value matches a pattern that Check has validated.
 func matches(pattern, value string) bool {
 	ok, err := path.Match(pattern, value)
 	return ok && err == nil
@@ -143,8 +146,8 @@ var (
 	typePattern    = regexp.MustCompile(`^dev\.scute\.([a-z]+)\.[a-z0-9-]+\.v[1-9][0-9]*$`)
 )
 
-// checkType returns an error for a pattern that matches neither a fact nor a type in any version,
-// and that cannot be a type of a newer scute.
+// checkType checks the value of --type. The pattern must match a fact, or a type in any version, or
+// it can be the type of a newer scute.
 func checkType(env *cli.Env, pattern string) error {
 	types := slices.Sorted(maps.Keys(EventTypes()))
 	names, anyVersion := names(types), versionPattern.ReplaceAllString(pattern, "")
@@ -162,7 +165,8 @@ func checkType(env *cli.Env, pattern string) error {
 		pattern, cmp.Or(cli.DidYouMean(pattern, names), ":"), env.Hint("log", "schema"), env.Hint("log", "grep", "PATTERN"))
 }
 
-// names returns the values that --type can match: the types, and the facts of their events.
+// names returns the values that --type can match: the types, and the facts of events of these
+// types.
 func names(types []string) []string {
 	return slices.Concat(types, slices.Sorted(maps.Keys(factNames())))
 }

@@ -30,7 +30,8 @@ func Get[T any](env *cli.Env, n *Noun[T]) *cobra.Command {
 	return cmd
 }
 
-// newList returns the common part of get and watch. limit is the maximum number of names, or -1.
+// newList returns a command with what get and watch have in common. limit is the maximum number of
+// names; -1 means no limit.
 func newList[T any](env *cli.Env, n *Noun[T], arguments string, limit int) (*listOptions[T], *cobra.Command) {
 	o := &listOptions[T]{noun: n}
 	cmd := &cobra.Command{Use: n.Name + arguments, Aliases: n.Aliases(), Args: Names(limit), RunE: WithNames(&o.Names, o.run)}

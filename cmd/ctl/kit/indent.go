@@ -8,8 +8,8 @@ import (
 // maxSpaces limits the spaces that indentation may add.
 const maxSpaces = 1 << 20
 
-// Indent indents JSON. It returns data that is not JSON unchanged, and deeply nested JSON, which
-// indentation would grow quadratically.
+// Indent indents JSON. It returns data unchanged if the data is not JSON, or if the JSON is so
+// deeply nested that indentation would make it grow quadratically.
 func Indent(raw []byte) string {
 	var out bytes.Buffer
 	if spaces(raw) > maxSpaces || json.Indent(&out, raw, "", "  ") != nil {

@@ -18,7 +18,8 @@ import (
 	"scute.dev/cmd/ctl/connect"
 )
 
-// Kit is what every command needs: the environment, and the flags that select where it reads.
+// Kit contains what every command needs: the environment, and the flags that select the cluster or
+// log to read.
 type Kit struct {
 	Env   *cli.Env
 	Flags *connect.Flags
@@ -29,8 +30,9 @@ type Kit struct {
 	reported time.Time // when a broken connection was last reported
 }
 
-// New adds the flags that select where a command reads. what names the objects of --namespace, for
-// example "moves"; "" omits that flag.
+// New returns a Kit and adds to the command the flags that select the cluster or log to read. what
+// names the objects in the help of --namespace, for example "moves". If what is "", that flag is
+// omitted.
 func New(env *cli.Env, cmd *cobra.Command, what string) *Kit {
 	k := &Kit{Env: env, Flags: connect.New()}
 	f := cmd.Flags()
@@ -50,7 +52,8 @@ func (k *Kit) OpenLog(ctx context.Context) (*connect.Log, error) {
 	return k.Flags.Log(ctx, k.Env.Err)
 }
 
-// View returns the settings for showing objects on standard output, as of --at.
+// View returns the settings for showing objects on standard output. Ages are relative to the time
+// of --at, if that is set.
 func (k *Kit) View() View {
 	v := k.ViewOn(k.Env.Out)
 	if !k.now.IsZero() {
@@ -59,13 +62,13 @@ func (k *Kit) View() View {
 	return v
 }
 
-// ViewOn returns the settings for showing objects on a stream now.
+// ViewOn returns the settings for showing objects on a stream. Ages are relative to the present.
 func (k *Kit) ViewOn(stream io.Writer) View {
 	width, _, _ := k.Env.Size(stream)
 	return View{Paint: cli.Paint{On: k.Env.Colored(stream)}, Width: width, Now: k.Env.Now()}
 }
 
-// Print writes lines. It removes control sequences other than colors.
+// Print writes lines to standard output. It removes control sequences other than colors.
 func (k *Kit) Print(lines []string) error {
 	for _, line := range lines {
 		if _, err := fmt.Fprintln(k.Env.Out, cli.Safe(line)); err != nil {
@@ -85,8 +88,9 @@ func (k *Kit) ReportBroken(err error) {
 	}
 }
 
-// Hint returns a command that can be pasted: words, and the flags that select the same cluster or
-// log. It omits -n default if only a log is read, because names are then found in all namespaces.
+// Hint returns a command that can be pasted. It consists of words, and of the flags that select the
+// same cluster or log. If only a log is read, it omits -n default, because names are then found in
+// all namespaces.
 func (k *Kit) Hint(namespace string, words ...string) string {
 	words = append(words, k.Flags.ConnectArgs()...)
 	if namespace != "" && (namespace != "default" || !k.Flags.LogOnly() || k.Flags.Namespace != "") {
@@ -95,7 +99,8 @@ func (k *Kit) Hint(namespace string, words ...string) string {
 	return k.Env.Hint(words...)
 }
 
-// OneName requires one name. The error describes the missing object as what, for example "a move".
+// OneName returns a check that requires exactly one argument. If there is none, the error says that
+// the command needs the name of what, for example "a move".
 func OneName(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -105,7 +110,7 @@ func OneName(what string) cobra.PositionalArgs {
 	}
 }
 
-// Names accepts at most limit names; -1 is unlimited.
+// Names returns a check that accepts at most limit names. -1 means no limit.
 func Names(limit int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if limit >= 0 && len(args) > limit {
@@ -120,7 +125,7 @@ func Names(limit int) cobra.PositionalArgs {
 	}
 }
 
-// CheckName checks that the API server would accept a name, before any request.
+// CheckName checks, before any request is sent, that the API server would accept a name.
 func CheckName(what, name string) error {
 	for _, problem := range validation.IsDNS1123Subdomain(name) {
 		return cli.Usagef("%s %q is not a valid name in Kubernetes: %s", what, name, problem)
@@ -136,8 +141,9 @@ func Key(namespace, name string) types.NamespacedName {
 // YesVar adds the option --yes, which skips the confirmation.
 func YesVar(f *pflag.FlagSet, yes *bool) { f.BoolVarP(yes, "yes", "y", false, "Do not ask") }
 
-// Confirm asks the question on a terminal. Without a terminal it requires the option, for example
-// --yes, and the error describes with the text without what the command would do.
+// Confirm asks the question on a terminal. Without a terminal it returns an error that tells the
+// user to add the option, for example --yes, and that contains without, a description of the
+// effect.
 func (k *Kit) Confirm(option, question, without string) error {
 	if _, _, terminal := k.Env.Size(k.Env.In); !terminal {
 		return cli.Usagef("nothing was changed: add %s to %s", option, without)

@@ -28,7 +28,8 @@ type Fold[T any] interface {
 	Items() []T
 }
 
-// Find returns the IDs of all aggregates, oldest first, and the last sequence. It decodes nothing.
+// Find returns the IDs of all aggregates of the noun, oldest first, and the last sequence in the
+// log. It decodes no events.
 func (l *LogSource[T]) Find(ctx context.Context) (ids []string, head uint64, err error) {
 	seen, progress := make(map[string]bool), l.session.Env.Progress()
 	defer progress.Done()
@@ -46,7 +47,8 @@ func (l *LogSource[T]) Find(ctx context.Context) (ids []string, head uint64, err
 	return ids, head, nil
 }
 
-// newest returns the last aggregate of each group that may contain the object, oldest first.
+// newest returns the last aggregate of each group, oldest first, if the aggregate may contain the
+// object.
 func (l *LogSource[T]) newest(ids []string, key types.NamespacedName) (latest []string) {
 	n, seen := l.session.Noun, make(map[string]bool)
 	for _, id := range slices.Backward(ids) {
@@ -68,7 +70,8 @@ type loaded[T any] struct {
 	fold Fold[T]
 }
 
-// load reads the aggregates that may contain the object, oldest first. head is the last sequence.
+// load reads those aggregates that may contain the object, oldest first. head is the last sequence
+// in the log.
 func (l *LogSource[T]) load(ctx context.Context, key types.NamespacedName) (all []*loaded[T], head uint64, err error) {
 	ids, head, err := l.Find(ctx)
 	if err != nil {
@@ -122,13 +125,13 @@ func (l *LogSource[T]) lookup(ctx context.Context, key types.NamespacedName) (o 
 	return o, item, head, nil
 }
 
-// Get reads the newest object of a name.
+// Get reads the newest object with this name.
 func (l *LogSource[T]) Get(ctx context.Context, key types.NamespacedName) (T, error) {
 	_, item, _, err := l.lookup(ctx, key)
 	return item, err
 }
 
-// List reads the newest object of each name.
+// List reads the newest object for each name.
 func (l *LogSource[T]) List(ctx context.Context, namespace string) ([]T, error) {
 	all, _, err := l.load(ctx, types.NamespacedName{Namespace: namespace})
 	if err != nil {
@@ -137,7 +140,7 @@ func (l *LogSource[T]) List(ctx context.Context, namespace string) ([]T, error) 
 	return l.values(all, namespace), nil
 }
 
-// values returns the newest object of each name, sorted by namespace and name.
+// values returns the newest object for each name, sorted by namespace and name.
 func (l *LogSource[T]) values(all []*loaded[T], namespace string) []T {
 	latest := make(map[types.NamespacedName]T)
 	for _, o := range all { // newest last
@@ -157,8 +160,8 @@ func (l *LogSource[T]) values(all []*loaded[T], namespace string) []T {
 	return out
 }
 
-// Watch reads an object and follows new commits. A folder cannot be followed: Watch then returns
-// errNotDriven for an unfinished object.
+// Watch reads an object and follows new commits. A log in a folder cannot be followed: for an
+// unfinished object, Watch then returns errNotDriven.
 func (l *LogSource[T]) Watch(ctx context.Context, key types.NamespacedName, fn func(T) bool) error {
 	o, item, head, err := l.lookup(ctx, key)
 	if err != nil || fn(item) {
@@ -179,7 +182,7 @@ func (l *LogSource[T]) Watch(ctx context.Context, key types.NamespacedName, fn f
 	})
 }
 
-// WatchAll reads all objects and follows new commits.
+// WatchAll reads all objects of a namespace and follows new commits.
 func (l *LogSource[T]) WatchAll(ctx context.Context, namespace string, fn func([]T) bool) error {
 	all, head, err := l.load(ctx, types.NamespacedName{Namespace: namespace})
 	if err != nil || fn(l.values(all, namespace)) {
@@ -199,7 +202,7 @@ func (l *LogSource[T]) WatchAll(ctx context.Context, namespace string, fn func([
 	})
 }
 
-// errEnough ends a watch without an error.
+// errEnough is returned by a callback to end a watch without an error.
 var errEnough = errors.New("enough")
 
 func endIf(enough bool) error {
@@ -210,8 +213,9 @@ func endIf(enough bool) error {
 }
 
 // follow calls fn with each commit after a sequence until fn returns an error. It reads the commits
-// of the aggregate id, or of all aggregates if id is "". If fn returns errEnough, follow returns
-// nil. A log in a folder cannot be followed: the error then begins with the text in what.
+// of the aggregate id, or of all aggregates of the noun if id is "". If fn returns errEnough,
+// follow returns nil. For a log in a folder, which cannot be followed, follow returns errNotDriven.
+// The text of this error begins with what.
 func (l *LogSource[T]) follow(ctx context.Context, what, id string, after uint64, fn func(eventlog.Record) error) error {
 	log := l.session.Log
 	if log.Static {

@@ -18,82 +18,100 @@ import (
 
 // Noun describes a type of objects that commands are about. T represents one object.
 type Noun[T any] struct {
-	// Short contains further accepted names.
+	// Short contains other names that commands accept.
 	Name, Plural string
 	Short        []string
-	// WithArticle is for example "a move".
+	// WithArticle is the name with its article, for example "a move".
 	WithArticle string
 	// Resource is the type as -o name prints it, for example "move.scute.dev".
 	Resource string
 
-	// Open returns where the objects are read. If it is nil, that is the cluster or a log.
+	// Open connects to where the objects are read. If it is nil, they are read from the cluster or
+	// from a log.
 	Open func(k *Kit) (*Session[T], error)
-	// Omitted returns what a table counts instead of listing the object, for example "running
-	// worker", or "". If it is nil, all objects are listed.
+	// Omitted returns the words under which a table counts the object instead of listing it, for
+	// example "running worker", or "" to list it. If Omitted is nil, all objects are listed.
 	Omitted func(T) string
-	// New and NewList return an empty resource and list, and Convert the object of a resource.
+	// New returns an empty resource, NewList an empty list, and Convert the object that a resource
+	// represents.
 	New     func() client.Object
 	NewList func() client.ObjectList
 	Convert func(runtime.Object) T
-	// Kind is the kind of the aggregates with the objects, and NewFold returns an empty fold.
+	// Kind is the kind of the aggregates that contain the objects. NewFold returns an empty fold for
+	// such an aggregate.
 	Kind    eventlog.Kind
 	NewFold func(log *connect.Log, id string) Fold[T]
-	// Group returns an aggregate's group, of which only the last one is read; nil reads all.
+	// Group returns the group of an aggregate. Only the last aggregate of each group is read. If it is
+	// nil, all aggregates are read.
 	Group func(id string) string
-	// MayContain reports whether an aggregate may contain the object. If it is nil, each may.
+	// MayContain reports whether an aggregate may contain the object. If it is nil, every aggregate
+	// may.
 	MayContain func(id string, key types.NamespacedName) bool
-	// GetEnded reads an object that no longer exists in the cluster; nil if this is not possible.
+	// GetEnded reads an object that no longer exists in the cluster. It is nil if this is not
+	// possible.
 	GetEnded func(ctx context.Context, p *Session[T], key types.NamespacedName, notFound error) (T, error)
-	// AddLogDetails adds what only the log contains, if it can be reached; nil if there is nothing.
+	// AddLogDetails adds to an object what only the log contains, if the log can be reached. It is nil
+	// if there are no such details.
 	AddLogDetails func(ctx context.Context, p *Session[T], t T) T
 
 	Key   func(T) types.NamespacedName
 	Phase func(T) string
-	// Tasks returns the names of an object's tasks for --task; nil if the noun has none.
+	// Tasks returns the names of an object's tasks, for --task. It is nil if the noun has no tasks.
 	Tasks func(T) []string
 	// Log returns the aggregate of an object. ok is false if the object is not in a log yet.
 	Log func(T) (a eventlog.Aggregate, ok bool)
-	// Events returns a reader for an object's events; nil if these are all of its aggregate.
+	// Events returns a reader that returns the events of one object. If it is nil, all events of the
+	// aggregate are events of the object.
 	Events func(T) func(eventlog.Record) ([]Event, error)
 
-	// PrintOutput writes the output of a task; nil if the noun has no tasks.
+	// PrintOutput writes the output of a task. It is nil if the noun has no tasks.
 	PrintOutput func(ctx context.Context, p *Session[T], t T, task string) error
 
-	// Header and Row are those of the table. Data returns one object or a list, for JSON and YAML.
+	// Header and Row are the header and the rows of the table. Data returns one object or a list, for
+	// JSON and YAML.
 	Header Row
 	Row    func(v View, t T) Row
 	Data   func(list []T, one bool) any
-	// Describe omits the timeline. p.Log is nil if the log could not be reached.
+	// Describe returns the description without the timeline. p.Log is nil if the log could not be
+	// reached.
 	Describe func(ctx context.Context, p *Session[T], t T) ([]string, error)
 	// GetLong, DescribeLong and WatchLong are parts of the help.
 	GetLong, DescribeLong, WatchLong string
 
-	// StatusLines are for a followed object on a terminal, and Updates for a pipe.
+	// StatusLines returns the lines that a terminal shows of a followed object. Updates returns the
+	// texts from which the lines for a pipe are made.
 	StatusLines func(v View, t T) []string
 	Updates     func(T) []Update
-	// Conditions may report that the log is not trusted. It may be nil.
+	// Conditions returns the conditions of an object, which may report that the log is not trusted. It
+	// may be nil.
 	Conditions func(T) []metav1.Condition
 	// IsFinished reports whether the object no longer changes unless a user acts.
 	IsFinished func(T) bool
-	// HasFailed reports whether a finished object failed: exit status 1.
+	// HasFailed reports whether a finished object has failed. The exit status of the command is then
+	// 1.
 	HasFailed func(T) bool
-	// Finish prints the outcome and returns the exit status as an error; nil uses HasFailed.
+	// Finish prints the outcome of an object and returns the exit status as an error. If it is nil,
+	// HasFailed determines the exit status.
 	Finish func(ctx context.Context, p *Session[T], t T, format *cli.Format) error
-	// AfterWatch is what happens after the user stops, for example "the move continues".
+	// AfterWatch describes what happens after the user stops watching, for example "the move
+	// continues".
 	AfterWatch string
-	// ContinueHint returns how to continue an object that no process works on. It may be nil.
+	// ContinueHint returns a hint on how to continue an object that no process works on. It may be
+	// nil.
 	ContinueHint func(p *Session[T], key types.NamespacedName) string
 }
 
-// Update is a text about an object. A pipe prints a line each time the text changes.
+// Update is a text about an object. In a pipe, a line is printed each time the text changes.
 type Update struct {
-	// Part names a part of the object, "" for all of it. A name that begins with # is not printed.
+	// Part names a part of the object; "" is the whole object. A name that begins with # is not
+	// printed.
 	Part, Text string
-	// ThrottleKey limits texts with the same key to one line per second; "" is no limit.
+	// ThrottleKey limits texts with the same key to one line a second. "" means no limit.
 	ThrottleKey string
 }
 
-// stalled returns why the daemon does not trust its log, and so processes nothing, or "".
+// stalled returns why the daemon does not trust its log, and therefore processes nothing. It
+// returns "" if the log is trusted.
 func (n *Noun[T]) stalled(t T) string {
 	if n.Conditions == nil {
 		return ""

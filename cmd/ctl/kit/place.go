@@ -15,16 +15,17 @@ import (
 	"scute.dev/view"
 )
 
-// Session is where a noun's objects are read. It connects to the log when needed.
+// Session is a connection to the cluster or the log from which a noun's objects are read. It
+// connects to the log of a cluster only when that is needed.
 type Session[T any] struct {
 	*Kit
 	Source[T]
 	Noun    *Noun[T]
-	Cluster *connect.Cluster // nil if only a log is read
-	Log     *connect.Log     // nil until it is needed
+	Cluster *connect.Cluster // nil if objects are read only from a log
+	Log     *connect.Log     // nil until the log is needed
 }
 
-// Open opens the log that the user named, by default the cluster.
+// Open connects to the log that the user named or, by default, to the cluster.
 func Open[T any](ctx context.Context, k *Kit, n *Noun[T]) (*Session[T], error) {
 	if err := k.Flags.Check(); err != nil {
 		return nil, err
@@ -52,8 +53,8 @@ func Open[T any](ctx context.Context, k *Kit, n *Noun[T]) (*Session[T], error) {
 	return p, nil
 }
 
-// InCluster opens the management cluster, for commands that write to it. A log that the user names
-// is the log of that cluster.
+// InCluster connects to the management cluster, for commands that write to it. If the user names a
+// log, it must be the log of that cluster.
 func InCluster[T any](k *Kit, n *Noun[T]) (*Session[T], error) {
 	if err := k.Flags.Check(); err != nil {
 		return nil, err
@@ -76,7 +77,8 @@ func (p *Session[T]) Close() {
 	}
 }
 
-// Key returns the key of an object. Without a cluster the namespace is --namespace.
+// Key returns the key of the object with this name. Without a cluster, the namespace is the value
+// of --namespace.
 func (p *Session[T]) Key(name string) types.NamespacedName {
 	if p.Cluster == nil {
 		return Key(p.Flags.Namespace, name)
@@ -84,10 +86,10 @@ func (p *Session[T]) Key(name string) types.NamespacedName {
 	return Key(p.Cluster.Namespace, name)
 }
 
-// ConnectLog connects to the log for reading, unless it is connected.
+// ConnectLog connects to the log for reading, unless it is already connected.
 func (p *Session[T]) ConnectLog(ctx context.Context) error { return p.connectLog(ctx, p.Flags.Log) }
 
-// ConnectLogToAppend works like ConnectLog, for commands that append.
+// ConnectLogToAppend works like ConnectLog, for commands that append to the log.
 func (p *Session[T]) ConnectLogToAppend(ctx context.Context) error {
 	return p.connectLog(ctx, p.Flags.LogToAppend)
 }
@@ -101,13 +103,14 @@ func (p *Session[T]) connectLog(ctx context.Context, open func(context.Context, 
 	return err
 }
 
-// GetWithHint reads an object. AddHints extends its error.
+// GetWithHint reads an object. If the object does not exist, the error contains the hints of
+// AddHints.
 func (p *Session[T]) GetWithHint(ctx context.Context, key types.NamespacedName) (T, error) {
 	t, err := p.Get(ctx, key)
 	return t, p.AddHints(ctx, key, err)
 }
 
-// Hints that AddHints adds to ErrNotFound.
+// The hints that AddHints adds to an ErrNotFound.
 var (
 	errDidYouMean     = errors.New("did you mean")
 	errOtherNamespace = errors.New("one in namespace")
@@ -125,7 +128,7 @@ func (p *Session[T]) AddHints(ctx context.Context, key types.NamespacedName, err
 	}
 	all, unread := p.List(ctx, "")
 	if unread != nil {
-		all, _ = p.List(ctx, key.Namespace) // the user may not read other namespaces
+		all, _ = p.List(ctx, key.Namespace) // fallback for users who may not read other namespaces
 	}
 	var in, names []string
 	for _, other := range all {
@@ -149,7 +152,7 @@ func (p *Session[T]) AddHints(ctx context.Context, key types.NamespacedName, err
 	return fmt.Errorf("%w. There is %w %s%s: `-n %s`", err, errOtherNamespace, first, others, first)
 }
 
-// find also finds objects that have ended.
+// find reads an object, even if it has ended and only the log contains it.
 func (p *Session[T]) find(ctx context.Context, key types.NamespacedName) (T, error) {
 	t, err := p.GetWithHint(ctx, key)
 	if p.Noun.GetEnded != nil && p.Cluster != nil && errors.Is(err, ErrNotFound) {
@@ -158,7 +161,7 @@ func (p *Session[T]) find(ctx context.Context, key types.NamespacedName) (T, err
 	return t, err
 }
 
-// Hint returns a command about an object that can be pasted.
+// Hint returns a command that applies a verb to an object and that can be pasted.
 func (p *Session[T]) Hint(verb string, key types.NamespacedName, more ...string) string {
 	return p.Kit.Hint(key.Namespace, append([]string{verb, p.Noun.Name, key.Name}, more...)...)
 }
@@ -166,8 +169,9 @@ func (p *Session[T]) Hint(verb string, key types.NamespacedName, more ...string)
 // daemonTimeout is how long the daemon may be silent before a hint is printed.
 const daemonTimeout = 15 * time.Second
 
-// Await watches an object until fn returns true. recorded describes the written request if no
-// answer arrives, for example "the abort is recorded".
+// Await watches an object until fn returns true. If no answer arrives before the timeout, the error
+// contains recorded, which describes the request that was written, for example "the abort is
+// recorded".
 func (p *Session[T]) Await(ctx context.Context, key types.NamespacedName, timeout time.Duration, recorded string, fn func(T) (enough bool)) error {
 	waiting, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -197,13 +201,14 @@ func (p *Session[T]) Await(ctx context.Context, key types.NamespacedName, timeou
 	}
 }
 
-// Wait is whether and how long a command waits.
+// Wait configures whether a command waits, and for how long.
 type Wait struct {
 	Wait    bool
 	Timeout time.Duration
 }
 
-// AddFlags adds --wait and --timeout. what completes "Wait ...": "for the daemon's answer".
+// AddFlags adds --wait and --timeout. what completes the help text "Wait ...", for example "for the
+// daemon's answer".
 func (w *Wait) AddFlags(f *pflag.FlagSet, timeout time.Duration, what string) {
 	f.BoolVar(&w.Wait, "wait", true, "Wait "+what)
 	f.DurationVar(&w.Timeout, "timeout", timeout, "How long to wait for it")

@@ -42,7 +42,8 @@ func Resource[T client.Object](n *Noun[T], kind string, status func(T) Status) *
 	return n
 }
 
-// resources returns the first resource, or all in a list. It sets their kinds.
+// resources returns the first resource if one is set, otherwise a list of all resources. It sets
+// their kinds.
 func resources[T client.Object](list client.ObjectList, kind string, all []T, one bool) any {
 	group, items := v1alpha1.GroupVersion(), make([]runtime.Object, len(all))
 	for i, t := range all {
@@ -57,12 +58,12 @@ func resources[T client.Object](list client.ObjectList, kind string, all []T, on
 	return list
 }
 
-// Duration converts a duration of an event to the API's type.
+// Duration converts a duration in an event to the type of the API.
 func Duration[D ~int64](d D) *v1alpha1.Duration {
 	return &v1alpha1.Duration{Duration: time.Duration(d)}
 }
 
-// Durations converts the durations of an event, by kind, to the API's type.
+// Durations converts the durations in an event, by kind, to the type of the API.
 func Durations[D ~int64](of map[string]D) map[string]v1alpha1.Duration {
 	if len(of) == 0 {
 		return nil
@@ -74,7 +75,8 @@ func Durations[D ~int64](of map[string]D) map[string]v1alpha1.Duration {
 	return out
 }
 
-// Selector converts an event's label selector to the API's type. given is false if it has none.
+// Selector converts a label selector in an event to the type of the API. given is false if the
+// event has no selector.
 func Selector(given bool, text string) *metav1.LabelSelector {
 	if !given {
 		return nil

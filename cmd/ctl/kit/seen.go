@@ -23,7 +23,8 @@ func Refusef(format string, a ...any) error { return &RefusedError{fmt.Errorf(fo
 // Unwrap returns the error that the message wraps.
 func (r *RefusedError) Unwrap() error { return errors.Unwrap(r.error) }
 
-// Seen is the state of an object that a user decided about. A nil Seen accepts any state.
+// Seen is the state in which a user saw an object before deciding about it. A nil Seen accepts any
+// state.
 type Seen struct {
 	UID        types.UID
 	Generation int64
@@ -31,7 +32,8 @@ type Seen struct {
 	ID string
 }
 
-// Check returns ErrChanged if the object was recreated or changed. id is its ID in the log.
+// Check returns ErrChanged if the object was recreated or changed after the user saw it. id is the
+// object's present ID in the log.
 func (s *Seen) Check(o client.Object, id string) error {
 	switch {
 	case s == nil:
@@ -49,7 +51,8 @@ func (s *Seen) Check(o client.Object, id string) error {
 	}
 }
 
-// Patch returns the change since before. It fails if the object that a user saw has changed.
+// Patch returns a patch with the change since before. With a Seen, applying the patch fails if the
+// object has changed on the server.
 func (s *Seen) Patch(before client.Object) client.Patch {
 	if s == nil {
 		return client.MergeFrom(before)
@@ -57,9 +60,9 @@ func (s *Seen) Patch(before client.Object) client.Patch {
 	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 }
 
-// Permit checks with a dry run of change whether the user may change the object, which it reads
-// into o. Commands that only append to the log call it, so that they need the permission for the
-// object. id returns the object's ID in the log.
+// Permit checks whether the user may change the object. It reads the object into o, applies change
+// to o, and sends the result as a dry run. Commands that only append to the log call Permit, so
+// that they require the permission to change the object. id returns the object's ID in the log.
 func (s *Seen) Permit(ctx context.Context, c *connect.Cluster, key types.NamespacedName, o client.Object, id func() string, change func()) error {
 	if s == nil {
 		return nil

@@ -9,19 +9,20 @@ import (
 
 type subject struct {
 	Clusters, Machines []string
-	// AnyCluster means all clusters of a namespace, which the log does not name yet.
+	// AnyCluster is set if the event is about all clusters of a namespace, whose names are not in the
+	// log yet.
 	AnyCluster bool
 }
 
-// Subjects determines what events are about. It must receive all events of an aggregate, because
-// most events do not repeat what earlier ones contain.
+// Subjects determines which clusters and machines an event is about. It must receive all events of
+// an aggregate, because most events do not repeat what earlier events contain.
 type Subjects struct {
 	remediations *eventlog.Catalog[remediator.Event]
 	known        map[eventlog.Aggregate]subject
 	owners       map[eventlog.Aggregate]*remediator.State // nil if the owner's first events are unknown
 }
 
-// NewSubjects returns Subjects that have received no event.
+// NewSubjects returns a Subjects that has received no event yet.
 func NewSubjects() *Subjects {
 	return &Subjects{
 		remediations: remediator.NewCatalog(),
@@ -29,8 +30,8 @@ func NewSubjects() *Subjects {
 	}
 }
 
-// Events returns the events of the next commit with their subjects. It also adds the machine to the
-// line of a remediation's event that does not name it.
+// Events returns the events of the next commit with their subjects. If a remediation's event does
+// not name the machine, Events adds the machine to the event's line.
 func (s *Subjects) Events(r eventlog.Record) []Event { return s.addTo(Events(r)) }
 
 func (s *Subjects) addTo(events []Event) []Event {
@@ -44,7 +45,8 @@ func (s *Subjects) addTo(events []Event) []Event {
 	return events
 }
 
-// of returns the subject of the next event, or that of the earlier ones if it cannot be decoded.
+// of returns the subject of the next event. If the event cannot be decoded, it returns the subject
+// of the earlier events.
 func (s *Subjects) of(e Event) subject {
 	switch e.Aggregate.Kind {
 	case eventlog.KindRemediation:
@@ -56,7 +58,7 @@ func (s *Subjects) of(e Event) subject {
 	about := s.known[e.Aggregate]
 	if line := e.Line; line.Clusters != nil || line.AllClusters {
 		clusters := line.Clusters
-		if e.Aggregate.Kind == eventlog.KindPause { // the named Clusters, and those that labels have selected so far
+		if e.Aggregate.Kind == eventlog.KindPause { // the named Clusters, and those that labels have selected until now
 			clusters = slices.Compact(slices.Sorted(slices.Values(slices.Concat(about.Clusters, clusters))))
 		}
 		about = subject{Clusters: clusters, AnyCluster: line.AllClusters && len(clusters) == 0}

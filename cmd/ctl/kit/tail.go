@@ -11,11 +11,11 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Tail prints the events that its filter selects: the last ones, and new ones if Follow is set.
+// Tail prints events that match its filter: the latest ones and, if Follow is set, new ones.
 type Tail struct {
 	Filter
 	Follow bool
-	// Lines is the number of last events, -1 for all.
+	// Lines is the number of the latest events to print; -1 means all.
 	Lines  int
 	Format cli.Format
 }
@@ -28,7 +28,8 @@ func (t *Tail) Check(env *cli.Env) error {
 	return t.Filter.Check(env)
 }
 
-// Run prints the events that read returns for each commit, and returns their number.
+// Run prints events that match the filter, and returns their number. read returns the events of a
+// commit.
 func (t *Tail) Run(ctx context.Context, k *Kit, log *connect.Log, read func(eventlog.Record) ([]Event, error)) (shown int, err error) {
 	head, err := log.Head(ctx)
 	if err != nil {
@@ -69,7 +70,7 @@ func (t *Tail) Run(ctx context.Context, k *Kit, log *connect.Log, read func(even
 	return shown, err
 }
 
-// past calls fn with the commits up to head that may have a selected event.
+// past calls fn with those commits up to head that may contain a selected event.
 func (t *Tail) past(ctx context.Context, k *Kit, log *connect.Log, head uint64, fn func(eventlog.Record) error) error {
 	if t.Aggregate == "" {
 		after, err := t.start(ctx, log, head)
@@ -94,16 +95,17 @@ func (t *Tail) past(ctx context.Context, k *Kit, log *connect.Log, head uint64, 
 	return err
 }
 
-// clockSkew is how much earlier than its own time an event may be stored, by another clock.
+// clockSkew is how much earlier than the event's own time a commit may be stored, because the
+// clocks differ.
 const clockSkew = 5 * time.Minute
 
 // start returns the sequence before the first commit that must be read.
 func (t *Tail) start(ctx context.Context, log *connect.Log, head uint64) (after uint64, err error) {
-	if t.Cluster != "" || t.Machine != "" { // earlier events decide what later ones are about
+	if t.Cluster != "" || t.Machine != "" { // earlier events determine the subjects of later ones
 		return 0, nil
 	}
 	if !t.Since.IsZero() {
-		earlier, err := log.Until(ctx, t.Since.Add(-clockSkew-1)) // the last one before
+		earlier, err := log.Until(ctx, t.Since.Add(-clockSkew-1)) // the last commit before that time
 		if err != nil {
 			return 0, err
 		}

@@ -54,7 +54,7 @@ func WithNames(names *[]string, run func(context.Context) error) func(*cobra.Com
 	}
 }
 
-// Command sets what all commands about one object share. run receives the object's name.
+// Command sets what all commands about one object have in common. run receives the object's name.
 func Command[T any](env *cli.Env, n *Noun[T], cmd *cobra.Command, run func(ctx context.Context, name string) error) *Kit {
 	cmd.Use, cmd.Aliases, cmd.Args = n.Name+" NAME"+cmd.Use, n.Aliases(), OneName(n.WithArticle)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return run(cmd.Context(), args[0]) }
@@ -63,7 +63,8 @@ func Command[T any](env *cli.Env, n *Noun[T], cmd *cobra.Command, run func(ctx c
 	return k
 }
 
-// Examples returns the lines of a help. The program's name replaces a leading $.
+// Examples formats the example lines of a help text. It replaces a leading $ with the program's
+// name.
 func Examples(env *cli.Env, lines ...string) string {
 	out := slices.Clone(lines)
 	for i, line := range out {
@@ -83,7 +84,8 @@ func Group(use, short, long string, below ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// RejectUnknown makes a command print its help, or reject an unknown subcommand.
+// RejectUnknown makes a command print its help if it has no arguments, and reject an unknown
+// subcommand.
 func RejectUnknown(cmd *cobra.Command) {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -94,7 +96,8 @@ func RejectUnknown(cmd *cobra.Command) {
 	}
 }
 
-// Unknown returns an error about an unknown subcommand, or about a noun before its verb.
+// Unknown returns an error for an unknown subcommand, or for a noun that the user wrote before its
+// verb.
 func Unknown(cmd *cobra.Command, args []string) error {
 	for _, verb := range slices.Concat(args[1:min(2, len(args))], []string{"get"}) {
 		if noun, _, err := cmd.Find([]string{verb, args[0]}); err == nil && noun.HasParent() && noun.Parent().Parent() == cmd {
@@ -104,12 +107,13 @@ func Unknown(cmd *cobra.Command, args []string) error {
 	return cli.Usagef("unknown command %q for %q%s", args[0], cmd.CommandPath(), cli.Suggest(args[0], subcommands(cmd)))
 }
 
-// Verbs are the commands of a noun by verb.
+// Verbs contains the commands of a noun by verb.
 type Verbs map[string]*cobra.Command
 
 const completeTimeout = 3 * time.Second
 
-// Complete completes at most limit names (-1 is unlimited), with the phase as the description.
+// Complete returns a shell completion for at most limit names (-1 means no limit). The description
+// of a name is the phase of the object.
 func Complete[T any](k *Kit, n *Noun[T], limit int) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if limit >= 0 && len(args) >= limit {
@@ -130,7 +134,8 @@ func Complete[T any](k *Kit, n *Noun[T], limit int) cobra.CompletionFunc {
 	}
 }
 
-// completeFrom returns the completions of read, or none if the cluster or the log cannot be read.
+// completeFrom returns the completions from read, or none if the cluster or the log cannot be
+// reached.
 func completeFrom[T any](ctx context.Context, k *Kit, n *Noun[T], read func(context.Context, *Session[T]) []string) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(ctx, completeTimeout)
 	defer cancel()
@@ -142,7 +147,8 @@ func completeFrom[T any](ctx context.Context, k *Kit, n *Noun[T], read func(cont
 	return read(ctx, p), cobra.ShellCompDirectiveNoFileComp
 }
 
-// TaskVar adds --task, and completes it with the tasks of the object in the arguments.
+// TaskVar adds --task, and completes its value with the tasks of the object that the arguments
+// name.
 func TaskVar[T any](cmd *cobra.Command, k *Kit, n *Noun[T], task *string, usage string) {
 	cmd.Flags().StringVar(task, "task", "", usage)
 	_ = cmd.RegisterFlagCompletionFunc("task", func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {

@@ -19,7 +19,7 @@ type View struct {
 	Now   time.Time
 }
 
-// At formats a time in words and exactly: "3m12s ago (2026-07-30 12:00:05Z)".
+// At formats a time relative to now and as an exact time: "3m12s ago (2026-07-30 12:00:05Z)".
 func (v View) At(t *metav1.Time) string {
 	if t == nil {
 		return "-"
@@ -37,7 +37,7 @@ func (v View) Age(t *metav1.Time) string {
 
 const label = 14
 
-// Field renders a line of a description.
+// Field renders one line of a description, with a name and a value.
 func (v View) Field(name, value string) string {
 	if name != "" {
 		name += ":"
@@ -45,7 +45,7 @@ func (v View) Field(name, value string) string {
 	return fmt.Sprintf("%-*s%s", label, name, value)
 }
 
-// Wrapped renders a field that may need several lines, or nothing without a value.
+// Wrapped renders a field whose value may need several lines. Without a value it renders nothing.
 func (v View) Wrapped(name, value string, as cli.Style) (out []string) {
 	if value == "" {
 		return nil
@@ -64,7 +64,7 @@ func (v View) Wrapped(name, value string, as cli.Style) (out []string) {
 	return out
 }
 
-// Times renders when something started and ended. span formats how long it took.
+// Times renders when something started and ended, and how long it took. span formats this duration.
 func (v View) Times(started, ended *metav1.Time, span func(time.Duration) string) (out []string) {
 	if started != nil {
 		out = append(out, v.Field("Started", v.At(started)))
@@ -79,7 +79,8 @@ func (v View) Times(started, ended *metav1.Time, span func(time.Duration) string
 	return out
 }
 
-// Untrusted renders why the event log may not be used. The other status is then out of date.
+// Untrusted renders why the daemon does not trust the event log. In that case the rest of the
+// status is out of date.
 func (v View) Untrusted(list []metav1.Condition) []string {
 	if fault := trust.FaultIn(list); fault != nil {
 		return v.Wrapped("Stalled", fault.Message, cli.Red)
@@ -87,8 +88,9 @@ func (v View) Untrusted(list []metav1.Condition) []string {
 	return nil
 }
 
-// Outlook renders what happens now, or the outcome if over is set, and what a user can do. Without
-// a message, unseen means that no daemon has processed the resource.
+// Outlook renders the message as what happens now, or as the outcome if over is set. next is what a
+// user can do. If unseen is set and there is no message, Outlook renders that no daemon has acted
+// on the resource.
 func (v View) Outlook(over, unseen bool, message, next string) []string {
 	name := "Now"
 	if over {
@@ -100,7 +102,7 @@ func (v View) Outlook(over, unseen bool, message, next string) []string {
 	return append(v.Wrapped(name, message, cli.Plain), v.Wrapped("Next", next, cli.Yellow)...)
 }
 
-// Section renders a table below its title, or nothing without rows.
+// Section renders a table below its title. Without rows it renders nothing.
 func (v View) Section(title string, t *cli.Table) []string {
 	if len(t.Rows) == 0 {
 		return nil
@@ -141,7 +143,8 @@ func (v View) Bar(as cli.Style, done, total int) string {
 type Row struct {
 	Namespace   string
 	Cells, Wide []string
-	// Wrap is how many of the last columns may wrap; -o wide adds one. Only the header sets it.
+	// Wrap is the number of columns, counted from the last one, that may wrap. With -o wide it is one
+	// more. Only the header sets it.
 	Wrap int
 }
 
@@ -177,7 +180,7 @@ func Tries(n int) string {
 	return fmt.Sprint(n)
 }
 
-// Tolerance returns the color for the number of members that may still fail.
+// Tolerance returns the color for the number of etcd members that may still fail.
 func Tolerance(tolerates int) cli.Style {
 	switch {
 	case tolerates < 0:
@@ -189,7 +192,7 @@ func Tolerance(tolerates int) cli.Style {
 	}
 }
 
-// Quorum renders etcd's quorum: how many voters respond, and how many of them may still fail.
+// Quorum renders etcd's quorum: how many voters respond, and how many more of them may fail.
 func (v View) Quorum(q *v1alpha1.QuorumStatus) string {
 	if q.External {
 		return "external: its members are not part of the control plane and are not counted"
@@ -208,7 +211,7 @@ func (v View) EachWord(as cli.Style, s string) string {
 	return strings.Join(words, " ")
 }
 
-// ToleranceText returns in words how many members of etcd may still fail.
+// ToleranceText returns in words how many more members of etcd may fail.
 func ToleranceText(tolerates int) string {
 	switch {
 	case tolerates < 0:

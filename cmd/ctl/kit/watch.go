@@ -59,7 +59,8 @@ func (p *Session[T]) Follow(ctx context.Context, key types.NamespacedName, forma
 	return p.finish(ctx, last, true, format)
 }
 
-// finish prints the last states as data if requested. Its error, if one failed, has no message.
+// finish prints the last states of the objects if the format prints data. If an object failed, it
+// returns the exit status as an error without a message.
 func (p *Session[T]) finish(ctx context.Context, last []T, one bool, format *cli.Format) error {
 	if format.Data() {
 		if err := format.Print(p.Env.Out, p.Noun.Data(p.withLogDetails(ctx, last, format), one)); err != nil {
@@ -72,7 +73,7 @@ func (p *Session[T]) finish(ctx context.Context, last []T, one bool, format *cli
 	return nil
 }
 
-// followLog follows an object in the log that is not in the cluster (any longer).
+// followLog follows in the log an object that is not, or no longer, in the cluster.
 func (p *Session[T]) followLog(ctx context.Context, key types.NamespacedName, notFound error, fn func(T) (enough bool)) error {
 	t, err := p.Noun.GetEnded(ctx, p, key, notFound)
 	if err != nil || fn(t) {
@@ -81,8 +82,8 @@ func (p *Session[T]) followLog(ctx context.Context, key types.NamespacedName, no
 	return p.LogSource().Watch(ctx, key, fn)
 }
 
-// FollowAll shows the objects of a namespace, "" for all, until all have ended. It waits for the
-// first one, and fails if one failed.
+// FollowAll shows the objects of a namespace ("" for all) until all have ended. It waits for the
+// first object, and returns an error if an object failed.
 func (p *Session[T]) FollowAll(ctx context.Context, namespace string, format *cli.Format) error {
 	n, draw := p.Noun, p.drawer(format, false, namespace == "")
 	open, told := make(map[types.NamespacedName]bool), false // open: objects that existed and are not known to have ended
@@ -125,7 +126,8 @@ func (p *Session[T]) FollowAll(ctx context.Context, namespace string, format *cl
 	return p.finish(ctx, last, false, format)
 }
 
-// withLogDetails adds what only the log contains. Tables do not show it.
+// withLogDetails adds to the objects what only the log contains, if the format prints data. Tables
+// do not show these details.
 func (p *Session[T]) withLogDetails(ctx context.Context, list []T, format *cli.Format) []T {
 	if format.Data() && p.Noun.AddLogDetails != nil {
 		for i := range list {
@@ -135,8 +137,8 @@ func (p *Session[T]) withLogDetails(ctx context.Context, list []T, format *cli.F
 	return list
 }
 
-// followUntil follows objects until they are over, and draws them after each change and every
-// second. It returns their last state.
+// followUntil follows objects until over returns true. It calls draw after each change and every
+// second, and returns the last state of the objects.
 func followUntil[T any](ctx context.Context, follow func(context.Context, func([]T) (enough bool)) error, over func([]T) bool, draw func([]T) error) (last []T, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -18,7 +18,7 @@ type Handler[C any] func(c *C) error
 // before and after it.
 type Task[Before, After any] string
 
-// Point returns the task with its types as values, for NewBinder.
+// Point returns the name of the task and its two context types as a value, for NewBinder.
 func (t Task[B, A]) Point() Point {
 	return Point{Name: string(t), before: reflect.TypeFor[B](), after: reflect.TypeFor[A]()}
 }
@@ -51,13 +51,14 @@ type Hook struct {
 // NewBinder returns a Binder for hooks of these tasks.
 func NewBinder(points ...Point) *Binder { return &Binder{points: points} }
 
-// SetRegistrar sets the registrar whose hooks are bound next. Their names begin with its name.
+// SetRegistrar sets the registrar of all hooks that are bound from now on. The names of these hooks
+// begin with the registrar's name.
 func (b *Binder) SetRegistrar(registrar string) *Binder {
 	b.registrar = registrar
 	return b
 }
 
-// HooksAt returns the hooks before or after a task in the order of binding.
+// HooksAt returns the hooks before or after a task, in the order in which they were bound.
 func (b *Binder) HooksAt(task string, after bool) []Hook {
 	var found []Hook
 	for _, h := range b.hooks {
@@ -68,12 +69,12 @@ func (b *Binder) HooksAt(task string, after bool) []Hook {
 	return found
 }
 
-// Err returns all errors of binding, whether or not the caller checked them.
+// Err returns all errors of Before, After and OnFailure, whether or not the caller checked them.
 func (b *Binder) Err() error {
 	return errors.Join(b.problems...)
 }
 
-// OnFailure returns the failure handlers in the order of binding.
+// OnFailure returns the failure handlers in the order in which they were bound.
 func (b *Binder) OnFailure() []Hook { return b.HooksAt("", false) }
 
 // Before binds a handler that runs before a task. If it fails, the task fails without having
@@ -125,7 +126,8 @@ func (b *Binder) refuse(format string, args ...any) error {
 	return err
 }
 
-// name numbers failure handlers separately, so that adding one later does not rename hooks.
+// name returns the name of the registrar's next hook. Failure handlers are numbered separately, so
+// adding one later does not rename hooks.
 func (b *Binder) name(task string) string {
 	n := 1
 	for _, h := range b.hooks {
@@ -155,7 +157,7 @@ func Bind[R interface{ Name() string }](registrars []R, provider any, points []P
 	for _, r := range registrars {
 		known := len(b.problems)
 		err := bind(r, b.SetRegistrar(r.Name()))
-		if err != nil && len(b.problems) == known { // Err reports the others
+		if err != nil && len(b.problems) == known { // the Binder recorded all other errors, and Err returns them
 			problems = append(problems, workflow.Problem{Field: "spec.workflow", Message: "hooks of " + r.Name() + ": " + err.Error()})
 		}
 	}

@@ -19,7 +19,8 @@ type Bootstrap interface {
 	Create(c *provider.Context) (access.ClusterRef, error)
 }
 
-// temporaryBootstrap is a Bootstrap that the run creates, and deletes at its end.
+// temporaryBootstrap is a Bootstrap whose cluster the run creates, and deletes when it is no longer
+// needed.
 type temporaryBootstrap interface {
 	Bootstrap
 	// Delete deletes only what Create created. A cluster that does not exist counts as deleted.
@@ -58,13 +59,14 @@ func (e existingCluster) Create(c *provider.Context) (access.ClusterRef, error) 
 
 type clusterRecord struct {
 	Name string `json:"name,omitempty"`
-	// Ready is set once the cluster has responded. Clusters may have been moved to it since.
+	// Ready is set once the cluster has responded. After that, clusters may have been moved to it.
 	Ready bool `json:"ready,omitempty"`
 }
 
 const serverTimeout = time.Minute
 
-// waitForServer requests the version, which every authenticated user may read.
+// waitForServer waits until the API server responds. It requests the version, because every
+// authenticated user may read it.
 func waitForServer(c *provider.Context, ref access.ClusterRef) error {
 	on, err := c.Open(ref)
 	if err != nil {

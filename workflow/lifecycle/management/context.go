@@ -26,7 +26,8 @@ type Managed struct {
 	Management access.ClusterRef
 }
 
-// Paired is the context while both exist. One of them manages the cluster.
+// Paired is the context while both the bootstrap cluster and the management cluster exist. Either
+// may hold the management cluster's Cluster API objects.
 type Paired struct {
 	Managed
 	Bootstrap access.ClusterRef

@@ -137,7 +137,8 @@ func (k *Kind) export(c *provider.Context, name string) error {
 	return err
 }
 
-// run returns the last lines of kind's output in its error. They contain no secret.
+// run runs kind and returns its standard output. An error contains the last lines of kind's
+// standard error, which contain no secret.
 func (k *Kind) run(c *provider.Context, args ...string) (string, error) {
 	program := cmp.Or(k.Program, "kind")
 	path, err := exec.LookPath(program)

@@ -97,8 +97,8 @@ func (d *Deps) createBootstrap(c *provider.Context) (provider.Access, error) {
 	return provider.Access{Cluster: &ref}, err
 }
 
-// deleteBootstrap keeps a bootstrap cluster that still manages the cluster, or that does not
-// respond, because the cluster's objects could be lost with it.
+// deleteBootstrap deletes a temporary bootstrap cluster. It fails if the bootstrap cluster still
+// manages the cluster or does not respond, because the cluster's objects could be lost with it.
 func (d *Deps) deleteBootstrap(t provider.Target) error {
 	boot, temporary := d.Bootstrap.(temporaryBootstrap)
 	if !temporary {
@@ -111,7 +111,7 @@ func (d *Deps) deleteBootstrap(t provider.Target) error {
 	if exists {
 		there, err := t.Exists()
 		switch {
-		case errors.Is(err, settled.ErrVersion): // without its components, which are removed only after all objects
+		case errors.Is(err, settled.ErrVersion): // Cluster API is not installed; it is removed only after all objects
 		case err != nil:
 			return fmt.Errorf("the bootstrap cluster exists, but scute cannot read whether it still manages cluster %s/%s: start it again, or delete it "+
 				"by hand if you do not need its objects: %w", t.Namespace, t.Name, err)
@@ -122,8 +122,9 @@ func (d *Deps) deleteBootstrap(t provider.Target) error {
 	return boot.Delete(t.Context)
 }
 
-// undoBootstrap makes the same check as deleteBootstrap: the bootstrap cluster may have the only
-// copy of the cluster after an operator marked the move back as undone.
+// undoBootstrap deletes the bootstrap cluster. It makes the same check as deleteBootstrap: if an
+// operator marked the move back as undone, the bootstrap cluster may have the only copy of the
+// cluster's objects.
 func (d *Deps) undoBootstrap(c *Specified, made *provider.Access) error {
 	if made != nil && made.Cluster != nil {
 		return d.deleteBootstrap(c.Target(*made.Cluster, c.Cluster))
@@ -134,8 +135,9 @@ func (d *Deps) undoBootstrap(c *Specified, made *provider.Access) error {
 	return nil
 }
 
-// recreateBootstrap recreates the bootstrap cluster for the undos of earlier tasks. One that exists
-// was not deleted and may still manage the cluster, so it is kept.
+// recreateBootstrap creates the bootstrap cluster again, because the undos of earlier tasks need
+// it. It keeps an existing bootstrap cluster, which was not deleted and may still manage the
+// cluster.
 func (d *Deps) recreateBootstrap(t provider.Target, p provider.ComponentInstaller) error {
 	boot, temporary := d.Bootstrap.(temporaryBootstrap)
 	if !temporary {

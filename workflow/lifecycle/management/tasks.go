@@ -88,8 +88,8 @@ const (
 
 // The tasks of the delete workflow.
 const (
-	// PreDelete fails if there are other Clusters, whose machines nothing would manage any more.
-	// Bind hooks before the workflow to it.
+	// PreDelete fails if there are other Clusters, because nothing would manage their machines any
+	// more. Bind hooks before the workflow to it.
 	PreDelete hook.Task[Managed, Managed] = "pre-delete"
 
 	// DeleteCluster repeats the check of PreDelete and deletes the cluster on the bootstrap

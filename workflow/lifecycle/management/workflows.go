@@ -93,7 +93,8 @@ func NewDelete(d Deps, p DeleteProvider, spec provider.Cluster, management acces
 	return provider.Bind(nothing, d.Registrars, p, HookRegistrar.BindManagementDelete)
 }
 
-// checkNoOtherClusters fails if there are other Clusters, whose machines nothing would manage any more.
+// checkNoOtherClusters fails if there are other Clusters, because nothing would manage their
+// machines any more.
 func checkNoOtherClusters(c *Managed) error {
 	others, err := c.onManagement().OtherClusters()
 	if err != nil || len(others) == 0 {
@@ -104,8 +105,8 @@ func checkNoOtherClusters(c *Managed) error {
 		len(others), view.First(others)))
 }
 
-// recheckNoOtherClusters checks again, because hours may pass after pre-delete. It does not check
-// if an operator ignored a failure of pre-delete.
+// recheckNoOtherClusters repeats the check of pre-delete, because hours may have passed. If
+// pre-delete failed and an operator ignored the failure, it does nothing.
 func recheckNoOtherClusters(c *Paired) error {
 	if _, passed := c.Call().Inputs[string(PreDelete)]; !passed {
 		return nil

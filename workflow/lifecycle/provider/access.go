@@ -105,7 +105,8 @@ func (t Target) writeKubeconfigFile(path string, data []byte) error {
 
 func (t Target) secretName() string { return t.Name + "-access" }
 
-// clusterAnnotation identifies a Secret's cluster: several clusters may have the same name.
+// clusterAnnotation identifies the cluster whose kubeconfig a Secret contains, because several
+// clusters may have the same name.
 const clusterAnnotation = "scute.dev/cluster"
 
 func (t Target) clusterAnnotationValue() string {
@@ -133,8 +134,8 @@ func (t Target) writeKubeconfigSecret(data []byte) error {
 	})
 }
 
-// WriteOwn creates an object in the run's namespace, or updates one that a run created.
-// StepKeyAnnotation is set to the key of the run that wrote it last. fill sets the content.
+// WriteOwn creates an object in the run's namespace, or updates an object that some run created. It
+// sets StepKeyAnnotation to the key of this run. fill sets the content.
 func WriteOwn(c *Context, kind string, o client.Object, fill func() error) error {
 	on, err := c.Open(access.ClusterRef{})
 	if err != nil {
@@ -153,8 +154,8 @@ func WriteOwn(c *Context, kind string, o client.Object, fill func() error) error
 	})
 }
 
-// RemoveOwn deletes a core object in the run's namespace if own returns true for its annotations.
-// An object that does not exist counts as deleted.
+// RemoveOwn deletes an object of the core API group in the run's namespace if own returns true for
+// the object's annotations. An object that does not exist counts as deleted.
 func RemoveOwn(c *Context, kind, name string, own func(annotations map[string]string) bool) error {
 	on, err := c.Open(access.ClusterRef{})
 	if err != nil {

@@ -32,8 +32,8 @@ type clusterRecord struct {
 	Existed bool `json:"existed,omitempty"`
 }
 
-// applyObjects does not wait for readiness. A local run also creates a missing namespace, which a
-// run of the daemon may not.
+// applyObjects applies a cluster's objects without waiting until they are ready. In a local run it
+// also creates a missing namespace. A run of the daemon may lack the permission to do that.
 func (t Target) applyObjects(apply task.Kind, objects []*unstructured.Unstructured) error {
 	if err := check(t.Cluster, objects); err != nil {
 		return task.Final(err)
@@ -78,7 +78,8 @@ func (t Target) removeObjects(apply task.Kind) (made bool, err error) {
 	return made, t.Revert(objectsPart, apply, ApplyWith{Cluster: t.Manager, Namespace: t.Namespace})
 }
 
-// removeOwnCluster fails if another Cluster has this name, because it may use the same objects.
+// removeOwnCluster deletes the Cluster that this run created. It fails if another Cluster has the
+// same name, because that Cluster may use the same objects.
 func (t Target) removeOwnCluster() error {
 	on, err := t.open()
 	if err != nil {
@@ -105,8 +106,9 @@ func (t Target) removeOwnCluster() error {
 	return t.checkNameFree(on)
 }
 
-// isOwn reports whether a Cluster has the run's annotation or, once all objects were applied, the
-// recorded UID. Another client may have created any other one after the run first looked.
+// isOwn reports whether this run created a Cluster: it has the run's annotation or, once all
+// objects were applied, the recorded UID. Another client may have created a Cluster with this name
+// after the run found none.
 func (t Target) isOwn(u *unstructured.Unstructured) (bool, error) {
 	marked, err := t.Created(objectsPart, u)
 	if err != nil {
@@ -134,7 +136,7 @@ func (t Target) isOwn(u *unstructured.Unstructured) (bool, error) {
 	return marked, nil
 }
 
-// RestoreAnnotation sets the run's annotation on a Cluster that was moved back, for the task that
+// RestoreAnnotation sets on a Cluster that was moved back the annotation of the task by, which
 // created it. A moved copy has neither the annotation nor the recorded UID.
 func (t Target) RestoreAnnotation(by string) error {
 	on, err := t.open()
@@ -145,7 +147,8 @@ func (t Target) RestoreAnnotation(by string) error {
 	return on.Merge(t, ref, map[string]any{"metadata": map[string]any{"annotations": map[string]any{access.StepKeyAnnotation: t.StepKeyOf(by, objectsPart)}}})
 }
 
-// check fails if the objects lack the specified Cluster. It sets missing namespaces.
+// check fails if the specified Cluster is not among the objects. It sets the namespace of objects
+// that have none.
 func check(spec Cluster, objects []*unstructured.Unstructured) error {
 	var names []string
 	for _, o := range objects {

@@ -57,8 +57,9 @@ func checksum(objects []*unstructured.Unstructured) (string, error) {
 	return fmt.Sprintf("%x", sha256.Sum256(data)), err
 }
 
-// WaitUnchanged waits until a cluster without an upgrade is settled: upgraded components may have
-// replaced its machines. It fails if the template or the version has changed since pre-upgrade.
+// WaitUnchanged waits until a cluster that is not upgraded is settled, because upgraded components
+// may have replaced its machines. It fails if the template or the version has changed since
+// pre-upgrade.
 func (t Target) WaitUnchanged(p Upgrader) error {
 	objects, _, err := t.upgradeObjects(p)
 	if err != nil {
@@ -81,7 +82,7 @@ func (t Target) WaitUnchanged(p Upgrader) error {
 	return t.waitUpToDate()
 }
 
-// Compare adds the components on the cluster that the provider will change.
+// Compare adds to the decision the components that the provider will change on the cluster.
 func (d *Decision) Compare(c *Context, p any, on access.ClusterRef) error {
 	comparer, ok := p.(Comparer)
 	if !ok {
@@ -96,7 +97,8 @@ func (d *Decision) Compare(c *Context, p any, on access.ClusterRef) error {
 	return err
 }
 
-// oldVersion returns a version, of a machine or the topology, that differs from the new one, or "".
+// oldVersion returns the version of a machine or of the topology that differs from the new version,
+// or "" if there is none.
 func oldVersion(s settled.State, version string) string {
 	for _, m := range machines(s) {
 		if have, _, _ := unstructured.NestedString(m.Object, "spec", "version"); have != "" && have != version {
@@ -109,7 +111,7 @@ func oldVersion(s settled.State, version string) string {
 	return ""
 }
 
-// ChangedObjects finds out with dry runs which objects applying them would create or change.
+// ChangedObjects returns the objects that an apply would create or change, found with dry runs.
 func ChangedObjects(c *Context, ref access.ClusterRef, namespace string, objects []*unstructured.Unstructured) (names []string, err error) {
 	on, err := c.Open(ref)
 	if err != nil {
@@ -131,7 +133,7 @@ func ChangedObjects(c *Context, ref access.ClusterRef, namespace string, objects
 		want := o.DeepCopy()
 		want.SetNamespace(ref.Namespace)
 		want.SetUID(live.GetUID())
-		if mark := access.StepKeyOf(live); mark != "" { // as Apply does
+		if mark := access.StepKeyOf(live); mark != "" { // keep the annotation, as kind Apply does
 			annotations.AddAnnotations(want, map[string]string{access.StepKeyAnnotation: mark})
 		}
 		err = on.Kube.Do(c, "compare "+ref.String(), func(ctx context.Context) error {
@@ -157,7 +159,7 @@ func decisionOf(call *task.Call) Decision {
 	return d
 }
 
-// IfNeeded returns the step with a replacement that runs if the cluster does not change.
+// IfNeeded returns the step with skip as its replacement if the cluster does not change.
 func IfNeeded[A, B, O any](s Step[A, B, O], skip func(c *A, reason string) (O, error)) Step[A, B, O] {
 	s.Skip = skip
 	return s

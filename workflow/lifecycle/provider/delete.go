@@ -29,9 +29,9 @@ type deletionRecord struct {
 	UID types.UID `json:"uid,omitempty"`
 }
 
-// Delete deletes the cluster, waits until it and its machines are gone, and then deletes what a
-// Cleaner returns. A cluster that does not exist counts as deleted. allowed is called only before
-// the deletion begins.
+// Delete deletes the cluster, waits until the Cluster and its machines are gone, and then deletes
+// the objects that a Cleaner returns. A cluster that does not exist counts as deleted. allowed is
+// called only before the deletion begins.
 func (t Target) Delete(p any, allowed func() error) error {
 	var objects []*unstructured.Unstructured
 	if p, ok := p.(Cleaner); ok {
@@ -85,12 +85,12 @@ func (t Target) Delete(p any, allowed func() error) error {
 	}
 	for _, o := range slices.Backward(objects) {
 		if o.GetKind() == "Namespace" && o.GroupVersionKind().Group == "" {
-			continue // it may contain other objects
+			continue // the namespace may contain other objects
 		}
 		if shared[object.Observe(o).Ref] {
 			continue
 		}
-		if err := t.ReacquireSlot(); err != nil { // the deletions so far may have yielded it
+		if err := t.ReacquireSlot(); err != nil { // an earlier deletion may have yielded the slot
 			return err
 		}
 		if err := t.removeObject(on, o); err != nil {
@@ -100,8 +100,8 @@ func (t Target) Delete(p any, allowed func() error) error {
 	return nil
 }
 
-// usedByOthers returns the ClusterClasses among the objects that other Clusters use, and their
-// templates. Cluster API denies the deletion of such a class, but not of its templates.
+// usedByOthers returns those ClusterClasses in objects that other Clusters use, and the templates
+// of these classes. Cluster API denies the deletion of a class in use, but not of its templates.
 func usedByOthers(c *Context, on *access.Cluster, objects []*unstructured.Unstructured) (map[object.Ref]bool, error) {
 	shared := make(map[object.Ref]bool)
 	for _, o := range objects {
@@ -133,8 +133,8 @@ func usedByOthers(c *Context, on *access.Cluster, objects []*unstructured.Unstru
 }
 
 // usageReason returns why a ClusterClass must be kept, or "". If the Clusters of all namespaces
-// cannot be listed, it tries a dry-run deletion: Cluster API's webhook sees all Clusters and denies
-// it for a class in use.
+// cannot be listed, it tries to delete the class in a dry run: Cluster API's webhook sees all
+// Clusters, and denies the deletion of a class in use.
 func usageReason(ctx context.Context, on *access.Cluster, class *unstructured.Unstructured) (why string, err error) {
 	users, all, err := usersOf(ctx, on, class)
 	switch {
@@ -157,8 +157,8 @@ func clusterType() kube.Type {
 	return kube.Type{Group: object.CoreGroup, Kind: "Cluster", Plural: "clusters", Versions: []string{clusterv1.GroupVersion.Version}, Namespaced: true}
 }
 
-// usersOf returns a ClusterClass's Clusters. If not all namespaces can be listed, it lists only the
-// class's own, and all is false.
+// usersOf returns the Clusters that use a ClusterClass. If the Clusters of all namespaces cannot be
+// listed, it returns only those in the namespace of the class, and all is false.
 func usersOf(ctx context.Context, on *access.Cluster, class *unstructured.Unstructured) (names []string, all bool, err error) {
 	for _, namespace := range []string{"", class.GetNamespace()} {
 		names, all = nil, namespace == ""
@@ -175,7 +175,8 @@ func usersOf(ctx context.Context, on *access.Cluster, class *unstructured.Unstru
 	return names, all, err
 }
 
-// checkNameFree fails if another Cluster has the deleted one's name: it may use the same objects.
+// checkNameFree fails if another Cluster has the name of the deleted Cluster, because it may use
+// the same objects.
 func (t Target) checkNameFree(on *access.Cluster) error {
 	s, err := t.readFrom(on)
 	if err != nil || s.Object == nil {
@@ -202,7 +203,7 @@ func (t Target) remove(uid types.UID) error {
 	return t.poll("cluster "+t.fullName()+" to be deleted", func() ([]string, error) {
 		s, err := t.readFrom(on)
 		switch {
-		case err != nil || s.Object == nil || s.Object.GetUID() != uid: // another Cluster may have the name
+		case err != nil || s.Object == nil || s.Object.GetUID() != uid: // another Cluster may have this name
 			return nil, err
 		case s.Object.GetDeletionTimestamp() != nil:
 			return deletionProgress(s), nil
@@ -211,8 +212,8 @@ func (t Target) remove(uid types.UID) error {
 	})
 }
 
-// requestDeletion returns what to wait for next. A webhook's denial is not final, because the
-// webhook may not know yet that the Cluster is gone.
+// requestDeletion requests the deletion and returns what to wait for next. A webhook's denial is
+// not final, because the webhook may not know yet that the Cluster is gone.
 func (t Target) requestDeletion(on *access.Cluster, ref access.ObjectRef, uid types.UID) ([]string, error) {
 	err := on.Delete(t, ref, uid, metav1.DeletePropagationBackground)
 	if err != nil && !strings.Contains(err.Error(), "denied the request") {

@@ -37,7 +37,7 @@ func (r *record) index(name string) int {
 	return slices.IndexFunc(r.Parts, func(p part) bool { return p.Name == name })
 }
 
-// putPart marks the step as adopted if all its parts so far are adopted.
+// putPart stores a part. It marks the step as adopted if all parts stored so far are adopted.
 func (c *Context) putPart(p part) error {
 	r, err := task.Recorded[record](c.call)
 	if err != nil {
@@ -62,7 +62,8 @@ func (c *Context) Record(name string, value any, adopted bool) error {
 	return c.putPart(part{Name: name, Adopted: adopted, Undo: data})
 }
 
-// Recorded reads what Record stored in this attempt or an earlier one. It returns false if there is no record.
+// Recorded reads into value what Record stored in this attempt or an earlier one. It returns false
+// if there is no record.
 func (c *Context) Recorded(name string, value any) (bool, error) {
 	p, found, err := c.findPart(name)
 	if !found {
@@ -109,7 +110,7 @@ func (c *Context) Created(name string, u *unstructured.Unstructured) (bool, erro
 	return access.StepKeyOf(u) == call.StepKey(), nil
 }
 
-// StepKeyOf returns the annotation's value for a part of another task of the run.
+// StepKeyOf returns the step key that objects of a part of another task have in their annotation.
 func (c *Context) StepKeyOf(task, name string) string {
 	call := *c.call
 	call.Task, call.Step = task, name
@@ -156,8 +157,8 @@ func (c *Context) part(name string, with any) (*task.Call, error) {
 	return &call, nil
 }
 
-// Started reports whether a part has recorded that it is about to change something. It returns true
-// if the record cannot be read.
+// Started reports whether a part has recorded that it is about to change something. If the record
+// cannot be read, Started returns true.
 func (c *Context) Started(name string) bool {
 	p, found, err := c.findPart(name)
 	return err != nil || found && !p.Adopted

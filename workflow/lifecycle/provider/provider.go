@@ -15,8 +15,9 @@ type Cluster struct {
 	Name      string `json:"name"`
 	// Version of Kubernetes, for example v1.36.0. In an upgrade: the new version.
 	Version string `json:"version,omitempty"`
-	// ControlPlaneReplicas and WorkerReplicas default to 1 and 0, in an upgrade to what the cluster
-	// has, or nil if its worker objects have different numbers.
+	// ControlPlaneReplicas and WorkerReplicas default to 1 and 0. In an upgrade they default to the
+	// cluster's current numbers. WorkerReplicas is then nil if the cluster's worker objects have
+	// different numbers.
 	ControlPlaneReplicas *int              `json:"controlPlaneReplicas,omitempty"`
 	WorkerReplicas       *int              `json:"workerReplicas,omitempty"`
 	Variables            map[string]string `json:"variables,omitempty"`
@@ -95,8 +96,8 @@ type Cleaner interface {
 	RemainingObjects(c *Context, cluster Cluster) ([]*unstructured.Unstructured, error)
 }
 
-// Accessor returns the API server of a new cluster. Without it, the workflow uses the kubeconfig
-// that Cluster API writes to the Secret NAME-kubeconfig on the managing cluster.
+// Accessor returns the API server of a new cluster. Without it, the workflow uses the kubeconfig in
+// the Secret NAME-kubeconfig, which Cluster API creates on the managing cluster.
 type Accessor interface {
 	// Access is called when the control plane is initialized. If ok is false, the Secret is used.
 	Access(c *Context, manager access.ClusterRef, cluster Cluster) (ref access.ClusterRef, ok bool, err error)
@@ -106,7 +107,7 @@ type Accessor interface {
 // never contains the kubeconfig.
 type Access struct {
 	Cluster *access.ClusterRef `json:"cluster"`
-	// Skipped is why no cluster was created. Cluster is then an existing cluster.
+	// Skipped is the reason why no cluster was created. Cluster then refers to an existing cluster.
 	Skipped string `json:"skipped,omitempty"`
 }
 

@@ -52,8 +52,9 @@ func Begin[C any](clusters *access.Clusters, start C) Sequence[C] {
 	return Sequence[C]{plan: p, restore: restore}
 }
 
-// Then adds a step that needs the success of the previous one. Hooks after a step that extends the
-// context run as hooks before the next step, because their context needs the output in the log.
+// Then adds a step that starts only after the previous step succeeded. If the step extends the
+// context, hooks after it run as hooks before the next step, because their context needs the step's
+// output, which is then in the log.
 func Then[A, B, O any](s Sequence[A], step Step[A, B, O]) Sequence[B] {
 	p, name, i := s.plan, string(step.Task), len(s.plan.named.Tasks)
 	k := &kind[A, B, O]{step: step, restore: s.restore}
@@ -104,7 +105,8 @@ func WithPause[C any](s Sequence[C], with json.RawMessage) Sequence[C] {
 	return s
 }
 
-// Bind returns the workflow with the hooks of all registrars, and of the provider if it is one.
+// Bind returns the workflow with the hooks of all registrars, and of the provider if the provider
+// is a registrar.
 func Bind[C any, R interface{ Name() string }](
 	s Sequence[C], registrars []R, provider any, bind func(R, *hook.Binder) error,
 ) (task.NamedWorkflow, []workflow.Problem) {
@@ -136,12 +138,13 @@ func (p *plan) problem(task, message string) {
 	p.problems = append(p.problems, workflow.Problem{Task: task, Field: "spec.workflow", Message: message})
 }
 
-// hooks is the task kind of hooks and failure handlers. Neither runs as the other.
+// hooks is the task kind of hooks and failure handlers. A failure handler cannot run as a hook, nor
+// a hook as a failure handler.
 type hooks map[hookKey]boundHook
 
 type hookKey struct {
 	name    string
-	handler bool // of failures
+	handler bool // whether it is a failure handler
 }
 
 type boundHook struct {
@@ -152,13 +155,13 @@ type hookWith struct {
 	Hook string `json:"hook"`
 }
 
-// hookSpecs returns the steps for hooks, or for failure handlers if name is "". A failure handler
-// gets the first context of the workflow.
+// hookSpecs returns the manifest steps of hooks, or of failure handlers if name is "". A failure
+// handler receives the first context of the workflow.
 func hookSpecs[C any](p *plan, name string, list []hook.Hook, restore restore[C]) []v1alpha1.HookSpec {
 	var specs []v1alpha1.HookSpec
 	for _, h := range list {
 		run, ok := h.Run.(hook.Handler[C])
-		if !ok { // only for failure handlers: the binder has checked the hooks of tasks
+		if !ok { // only for failure handlers: the binder has checked the types of hooks
 			p.problem(name, fmt.Sprintf("hook %s was bound for another context: a failure handler of this workflow must take a *%s",
 				h.Name, reflect.TypeFor[C]()))
 			continue

@@ -73,8 +73,9 @@ func members(s settled.State, kinds ...string) (list []*unstructured.Unstructure
 	return list
 }
 
-// outdatedReasons returns why the upgrade of a cluster is incomplete. Until etcd and the control
-// plane components are healthy, etcd may lack members, and nothing else may be changed.
+// outdatedReasons returns why the upgrade of a cluster is incomplete. It includes the health of
+// etcd and of the control plane components: until they are healthy, an etcd member may be missing,
+// and nothing else may be changed.
 func outdatedReasons(s settled.State, version string) []string {
 	why := s.Problems()
 	for _, m := range machines(s) {
@@ -97,7 +98,8 @@ func outdatedReasons(s settled.State, version string) []string {
 	return append(why, object.UntrueConditions(cp, healthy...)...)
 }
 
-// newestVersion returns the newest of than and the parsable versions in a cluster's specs.
+// newestVersion returns the newest version in a cluster's specs, or than if no version is newer. It
+// ignores versions that cannot be parsed.
 func newestVersion(s settled.State, than string) string {
 	specs := map[*unstructured.Unstructured][]string{s.Object: {"spec", "topology", "version"}, s.ControlPlane: {"spec", "version"}}
 	for _, u := range workers(s) {
@@ -119,8 +121,8 @@ func newestVersion(s settled.State, than string) string {
 	return than
 }
 
-// withReplicas sets missing replicas to those of the cluster, because an upgrade does not scale.
-// WorkerReplicas stays nil if the worker objects differ.
+// withReplicas returns spec with missing replica counts set to those of the cluster, because an
+// upgrade does not scale. WorkerReplicas stays nil if the worker objects have different counts.
 func withReplicas(s settled.State, spec Cluster) Cluster {
 	wanted := func(u *unstructured.Unstructured) *int {
 		if u == nil {
@@ -154,8 +156,8 @@ func (t Target) WaitAvailable() error {
 	return t.wait("to be available", settled.State.Problems, checkPresent)
 }
 
-// wait polls until missing returns nothing or the check never fails. It retries failed reads,
-// because API servers restart while a cluster is created.
+// wait polls until missing returns nothing, and fails when never returns an error. It retries
+// failed reads, because API servers restart while a cluster is created.
 func (t Target) wait(what string, missing func(settled.State) []string, never func(settled.State, Cluster) error) error {
 	on, err := t.open()
 	if err != nil {
@@ -182,8 +184,8 @@ func checkPresent(s settled.State, spec Cluster) error {
 	}
 }
 
-// poll calls read until nothing is missing or its error is final. The error names what is missing.
-// Meanwhile other runs may use this run's slot.
+// poll calls read until nothing is missing or until read returns a final error. If the context
+// ends, the error names what is missing. Other runs may use this run's slot between two reads.
 func (t Target) poll(what string, read func() (missing []string, err error)) error {
 	last := "waiting for " + what
 	return access.Poll(t, t.Call(), func(context.Context) (string, error) {

@@ -31,7 +31,8 @@ type Step[A, B, O any] struct {
 	Run func(*A) (O, error)
 	// Next returns the context after the step. It only combines its arguments.
 	Next func(A, O) B
-	// Undo reverts the work of all attempts; nil means that there is none. out is nil if no attempt ended.
+	// Undo reverts the work of all attempts. If it is nil, there is nothing to revert. out is nil if
+	// no attempt ended.
 	Undo func(c *A, out *O) error
 }
 
@@ -147,9 +148,9 @@ func (k *kind[A, B, O]) withTimeout(ctx context.Context) (context.Context, conte
 	return context.WithTimeout(ctx, k.step.Timeout)
 }
 
-// withoutRecords returns a call that stores no records: the log accepts none from an undo or a
-// failure handler. A step that performs kinds to undo something finds unfinished work only by their
-// keys.
+// withoutRecords returns a copy of the call that stores no records, because the log accepts none
+// from an undo or a failure handler. If an undo performs task kinds, it finds their unfinished work
+// only by their step keys.
 func withoutRecords(call *task.Call) *task.Call {
 	c := *call
 	c.Record = func(context.Context, json.RawMessage, bool) error { return nil }

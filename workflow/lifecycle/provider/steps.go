@@ -15,7 +15,8 @@ type Deps struct {
 	Apply    task.Kind
 	// Folder is where a local run stores kubeconfigs.
 	Folder string
-	// Pause are the inputs of the Pause task of an upgrade; empty means none.
+	// Pause contains the inputs of the Pause task of an upgrade. If it is empty, there is no such
+	// task.
 	Pause json.RawMessage
 	// WriteConfig writes an upgraded cluster's configuration. RestoreConfig restores the previous content.
 	WriteConfig   func(Target) error
@@ -59,9 +60,9 @@ func NetworkStep[C any](
 	return s
 }
 
-// UpgradeStep returns the step that upgrades a cluster. If pre-upgrade found nothing to upgrade, it
-// only waits until the cluster (unmoved, because it was not moved to a bootstrap cluster) is
-// settled.
+// UpgradeStep returns the step that upgrades the cluster of. If pre-upgrade found nothing to
+// upgrade, the step only waits until the cluster unmoved is settled: it was not moved to a
+// bootstrap cluster.
 func UpgradeStep[C any](name hook.Task[C, C], d *Deps, p Upgrader, of, unmoved func(*C) Target) Step[C, C, None] {
 	s := Do(name, upgradeTimeout,
 		func(c *C) error { return of(c).Upgrade(p, d.Apply) },

@@ -29,7 +29,8 @@ func (t Target) waitUpToDate() error {
 	return t.wait("to have version "+t.Version, func(s settled.State) []string { return outdatedReasons(s, t.Version) }, checkUpgradePossible)
 }
 
-// upgradeObjects fails if the Cluster does not exist, is being deleted, or has a newer version.
+// upgradeObjects returns the objects to apply and the cluster's state. It fails if the Cluster does
+// not exist, is being deleted, or has a newer version.
 func (t Target) upgradeObjects(p Upgrader) ([]*unstructured.Unstructured, settled.State, error) {
 	s, err := t.read()
 	switch {
@@ -51,7 +52,8 @@ func (t Target) upgradeObjects(p Upgrader) ([]*unstructured.Unstructured, settle
 	return objects, s, nil
 }
 
-// AppliedObjects returns the objects of a running cluster as Upgrade applies them.
+// AppliedObjects returns the objects of a running cluster in the form in which Upgrade applies
+// them.
 func (t Target) AppliedObjects(p Upgrader) ([]*unstructured.Unstructured, error) {
 	s, err := t.read()
 	if err != nil {
@@ -60,7 +62,8 @@ func (t Target) AppliedObjects(p Upgrader) ([]*unstructured.Unstructured, error)
 	return p.UpgradeObjects(t.Context, withReplicas(s, t.Cluster))
 }
 
-// checkUpgradePossible fails if a Cluster can never reach the version: it is gone or newer.
+// checkUpgradePossible fails if a Cluster can never reach the version, because the Cluster is gone
+// or already has a newer version.
 func checkUpgradePossible(s settled.State, spec Cluster) error {
 	if err := checkPresent(s, spec); err != nil {
 		return err
@@ -68,7 +71,7 @@ func checkUpgradePossible(s settled.State, spec Cluster) error {
 	return checkDowngrade(s, spec, "params.upgrade.version")
 }
 
-// checkDowngrade fails if the version is older than one in the specs of the cluster.
+// checkDowngrade fails if the version is older than a version in the specs of the cluster.
 func checkDowngrade(s settled.State, spec Cluster, parameter string) error {
 	newer := newestVersion(s, spec.Version)
 	if newer == spec.Version {
