@@ -1,15 +1,13 @@
 package eventlog
 
 import (
+	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
 	"time"
-
-	kjson "sigs.k8s.io/json"
 )
 
 // Catalog maps the Go structs of one domain's facts to event types and back. E is the domain's
@@ -55,11 +53,16 @@ func Define[E, T any](name string, version int) Fact[E] {
 // decodeStrict fails on an unknown field, because a newer program wrote and uses it. Without the
 // field, this program would act on a different fact than the recorded one.
 func decodeStrict(data json.RawMessage, v any) error {
-	unknown, err := kjson.UnmarshalStrict(data, v, kjson.DisallowUnknownFields)
-	if err != nil || len(unknown) == 0 {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	unknown := d.Decode(v)
+	if unknown == nil {
+		return nil
+	}
+	if err := json.Unmarshal(data, v); err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: %w: a newer program wrote it, upgrade this one", ErrUnknownType, errors.Join(unknown...))
+	return fmt.Errorf("%w: %s: a newer program wrote it, upgrade this one", ErrUnknownType, strings.TrimPrefix(unknown.Error(), "json: "))
 }
 
 // Upcast declares how version from of a fact becomes version from+1. Old and New are the structs of

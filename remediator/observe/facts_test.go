@@ -341,7 +341,7 @@ func TestRequest(t *testing.T) {
 // TestTestedWhileListsFail checks that owners do not wait one after another for an API server that does not answer.
 func TestTestedWhileListsFail(t *testing.T) {
 	lists, now := 0, time.Now()
-	live := interceptor.NewClient(fake.NewClientBuilder().Build().(client.WithWatch), interceptor.Funcs{ //nolint:forcetypeassert // it is one
+	live := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
 			lists++
 			return apierrors.NewServerTimeout(schema.GroupResource{Resource: "providers"}, "list", 0)
