@@ -79,7 +79,7 @@ func (l *Log) Append(ctx context.Context, c Commit) (Receipt, error) {
 	return r, nil
 }
 
-// retry repeats the attempt until it is known whether the commit is stored.
+// retry repeats the attempt to store a commit until it is known whether the commit is stored.
 func (l *Log) retry(ctx context.Context, c Commit, m *nats.Msg) (r Receipt, err error) {
 	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
 	defer cancel()
@@ -89,7 +89,7 @@ func (l *Log) retry(ctx context.Context, c Commit, m *nats.Msg) (r Receipt, err 
 		case isUnresolved(last) && !errors.Is(last, ErrFrozen) && !errors.Is(last, ErrPermission) && ctx.Err() == nil:
 			return last
 		default:
-			// Also at the deadline: this error has more details than the error of the context.
+			// Return this error at the deadline, too: it has more details than the error of the context.
 			return backoff.Permanent(last)
 		}
 	}, backoff.WithContext(newBackOff(0), ctx))
@@ -115,7 +115,8 @@ func (l *Log) try(ctx context.Context, c Commit, m *nats.Msg) (Receipt, error) {
 	case errors.As(err, &refused):
 		return l.handleAPIError(ctx, c, refused)
 	case errors.Is(err, ErrPermission):
-		// An earlier attempt may have been stored, or the server denied another request on this subject.
+		// An earlier attempt may have stored the commit, or the server may have denied another request on
+		// this subject.
 		return l.resolve(ctx, c, err)
 	case errors.Is(err, nats.ErrConnectionClosed):
 		return Receipt{}, fmt.Errorf("%w: %w", ErrUnavailable, err)
@@ -143,19 +144,19 @@ func (l *Log) handleAPIError(ctx context.Context, c Commit, refused *jetstream.A
 	case codeWrongLast, codeWrongLastInFlight, codeDuplicateInFlight, codeDuplicateInBatch:
 		return l.resolve(ctx, c, errInFlight)
 	case codeStoreFailed, codeResources, codeAccountLimit:
-		// The log may be full with this commit, which an earlier attempt stored.
+		// An earlier attempt may have stored this commit, which then filled the log.
 		return l.resolve(ctx, c, fmt.Errorf("%w: %w; raise its limit; no commits were lost", ErrFull, refused))
 	case codeTooLarge:
 		return Receipt{}, fmt.Errorf("%w: %w", ErrTooLarge, refused)
 	default:
-		if refused.Code == 403 { // from the listener of an embedded log
+		if refused.Code == 403 { // sent by the listener of an embedded log
 			return Receipt{}, fmt.Errorf("%w: %w", ErrPermission, refused)
 		}
 		return Receipt{}, fmt.Errorf("%w: %w", ErrUnavailable, refused)
 	}
 }
 
-// resolve finds out whether the commit is stored, which is only possible directly after the
+// resolve determines whether the commit is stored. This is only possible directly after the
 // expected commit. If no commit follows the expected one, resolve returns the error free.
 func (l *Log) resolve(ctx context.Context, c Commit, free error) (Receipt, error) {
 	next, ok, err := l.get(ctx, getRequest{Seq: c.Expected + 1, NextFor: c.Aggregate.Subject()})
@@ -189,7 +190,8 @@ func isUnresolved(err error) bool {
 	return errors.As(err, &u)
 }
 
-// newBackOff returns a backoff that continues until the context ends if maxElapsed is 0.
+// newBackOff returns an exponential backoff with a limit on the total time. If maxElapsed is 0, the
+// backoff continues until the context ends.
 func newBackOff(maxElapsed time.Duration) *backoff.ExponentialBackOff {
 	return backoff.NewExponentialBackOff(
 		backoff.WithInitialInterval(50*time.Millisecond),
@@ -208,7 +210,7 @@ func (s Stats) AcceptsNew() bool {
 }
 
 // admit refuses a commit that creates an aggregate if the log may not have the space to complete
-// it. Daemon events are exempt.
+// the aggregate. Events of daemons are exempt.
 func (l *Log) admit(ctx context.Context, c Commit) error {
 	if c.Expected > 0 || c.Aggregate.Kind == KindDaemon {
 		return nil

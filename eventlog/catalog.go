@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Catalog maps the Go structs of one domain's facts to event types and back. E is the domain's
-// event interface. A Catalog is safe for concurrent use.
+// Catalog converts the facts of one domain, which are Go structs, to events and back. E is the
+// interface that all facts of the domain implement. A Catalog is safe for concurrent use.
 type Catalog[E any] struct {
 	kind   Kind
 	byName map[string]*fact[E]
@@ -27,7 +27,7 @@ type fact[E any] struct {
 type Fact[E any] struct {
 	name    string
 	version int
-	goType  reflect.Type // nil for an Upcast
+	goType  reflect.Type // nil for an entry created by Upcast
 	decode  func(json.RawMessage) (E, error)
 	upcast  func(json.RawMessage) (json.RawMessage, error)
 }
@@ -50,8 +50,9 @@ func Define[E, T any](name string, version int) Fact[E] {
 	}}
 }
 
-// decodeStrict fails on an unknown field, because a newer program wrote and uses it. Without the
-// field, this program would act on a different fact than the recorded one.
+// decodeStrict decodes the data of an event. It fails on an unknown field, because a newer program
+// wrote and uses the field: without it, this program would act on a different fact than the
+// recorded one.
 func decodeStrict(data json.RawMessage, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
@@ -128,7 +129,8 @@ func (c *Catalog[E]) Types() map[string]reflect.Type {
 	return types
 }
 
-// Encode returns an event with the Type and Data of a fact; the caller adds who, when and why.
+// Encode returns an event with the Type and Data of a fact. The caller sets the other fields, such
+// as Actor, Time and Causation.
 func (c *Catalog[E]) Encode(e E) (Event, error) {
 	f := c.byType[reflect.TypeOf(e)]
 	if f == nil {
@@ -143,7 +145,7 @@ func (c *Catalog[E]) Encode(e E) (Event, error) {
 
 // Decode returns the fact of an event, upcast to the current version. It returns ErrUnknownType if
 // this program does not know the type, its version, or one of the fields. The event stays in the
-// log, and only the aggregate that needs it stops.
+// log. Only the aggregate that contains the event stops.
 func (c *Catalog[E]) Decode(ev Event) (E, error) {
 	var none E
 	name, version, ok := c.parse(ev.Type)
@@ -171,13 +173,13 @@ func (c *Catalog[E]) Decode(ev Event) (E, error) {
 // typePrefix is the prefix of every event type: dev.scute.<kind>.<name>.v<N>.
 const typePrefix = "dev.scute."
 
-// Fold calls apply with the facts of a stored commit, in order and with their times. If one of the
-// facts cannot be read, it returns an error and applies none of them.
+// Fold calls apply with the facts of a stored commit, in order and with the times of their events.
+// If one of the facts cannot be read, it returns an error and applies none of them.
 func (c *Catalog[E]) Fold(r Record, apply func(fact E, at time.Time)) error {
 	return c.Each(r, func(fact E, ev Event) { apply(fact, ev.Time) })
 }
 
-// Each calls apply like Fold, but passes the stored event instead of its time.
+// Each works like Fold, but passes the stored event to apply instead of its time.
 func (c *Catalog[E]) Each(r Record, apply func(fact E, ev Event)) error {
 	events, err := r.Events()
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// denials cancels the requests that the server denies. The server does not answer a denied request.
-// It sends an error of the connection that names only the subject, so denials cancels all pending
-// requests on this subject.
+// denials cancels requests that the server denies. The server does not answer a denied request.
+// Instead it reports an error on the connection, which names only the subject. denials therefore
+// cancels all pending requests on this subject.
 type denials struct {
 	mu      sync.Mutex
 	pending map[*pendingRequest]struct{}
@@ -24,7 +24,7 @@ type pendingRequest struct {
 	cancel  context.CancelCauseFunc
 }
 
-// deniedError matches ErrUnavailable, too, for every kind of request.
+// deniedError matches ErrPermission and ErrUnavailable, for every kind of request.
 type deniedError struct{ subject string }
 
 func (e *deniedError) Error() string {
@@ -57,7 +57,8 @@ func (d *denials) run(ctx context.Context, subject string, request func(context.
 	return err
 }
 
-// listen passes all errors except denials to the previous handler.
+// listen handles the connection's errors about denied requests. It passes all other errors to the
+// previous handler.
 func (d *denials) listen(nc *nats.Conn) {
 	told := nc.ErrorHandler()
 	nc.SetErrorHandler(func(nc *nats.Conn, sub *nats.Subscription, err error) {
@@ -67,7 +68,8 @@ func (d *denials) listen(nc *nats.Conn) {
 	})
 }
 
-// cancelMatching reports whether it cancelled any request.
+// cancelMatching cancels the pending requests that the error denies, and reports whether there were
+// any.
 func (d *denials) cancelMatching(err error) (about bool) {
 	match := denialPattern.FindStringSubmatch(err.Error())
 	if match == nil || !errors.Is(err, nats.ErrPermissionViolation) {

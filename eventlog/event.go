@@ -46,9 +46,9 @@ type Event struct {
 	// Causation is the ID of the event of the same aggregate that caused this event. It is empty
 	// for a person's request, for an observation, or if the cause is not known.
 	Causation string
-	// Correlation is shared by related events of several aggregates; may be empty.
+	// Correlation is an ID that related events of several aggregates share; may be empty.
 	Correlation string
-	// Data is the fact itself, JSON.
+	// Data is the fact itself, as JSON.
 	Data json.RawMessage
 }
 
@@ -82,9 +82,10 @@ type Receipt struct {
 	AlreadyStored bool
 }
 
-// Unverified reports whether a client claimed the actor of an event without proof. Only a daemon
-// writes events of daemons ("daemon/...") and of resources ("resource/...", whose authors the API
-// server has authenticated). The listener of an embedded log refuses both from clients.
+// Unverified reports whether the actor of an event is only what a client claimed. The actor is
+// proven only if it begins with "daemon/" or "resource/": only a daemon writes such events, and the
+// API server has authenticated the authors of resources. The listener of an embedded log refuses
+// both from clients.
 func Unverified(actor string) bool {
 	return actor != "" && !strings.HasPrefix(actor, "daemon/") && !strings.HasPrefix(actor, "resource/")
 }

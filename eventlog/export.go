@@ -62,7 +62,7 @@ func (w *ExportWriter) Write(r Record) error {
 	return nil
 }
 
-// Close flushes the buffer; it does not close the underlying writer.
+// Close flushes the buffer. It does not close the underlying writer.
 func (w *ExportWriter) Close() error { return w.out.Flush() }
 
 // EncodeLine returns the line of a commit without its line break.
@@ -76,7 +76,7 @@ func lineOf(r Record) line {
 			l.Binary = l.Binary || !utf8.ValidString(name) || !utf8.ValidString(value)
 		}
 	}
-	if l.Binary { // JSON would not keep the bytes
+	if l.Binary { // JSON would not keep these bytes
 		encode := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 		l.Subject = encode(l.Subject)
 		for i, f := range l.Header {

@@ -18,11 +18,13 @@ type ExternalOptions struct {
 	URL string
 	// CredsFile is a NATS credentials file; "" is none.
 	CredsFile string
-	// Token is the token of an embedded log that requires one; "" is none.
+	// Token is the token of an embedded log that requires one; "" means none.
 	Token string
-	// TokenFrom returns the token for each connection, if the token may change; nil uses Token.
+	// TokenFrom returns the token for each connection, for a token that may change. If it is nil,
+	// Token is used.
 	TokenFrom func() string
-	// Dialer opens the connections if the network does not reach the server; nil uses the network.
+	// Dialer opens the connections if the server cannot be reached over the network; nil uses the
+	// network.
 	Dialer nats.CustomDialer
 	// TLS configures the trusted CA and the client certificate.
 	TLS TLSFiles
@@ -38,16 +40,17 @@ type ExternalOptions struct {
 	Logger *slog.Logger
 }
 
-// TLSFiles are PEM files; each may be empty.
+// TLSFiles contains the paths of PEM files. Each path may be empty.
 type TLSFiles struct {
-	// CA is the bundle that the server's certificate must chain to. It replaces the system's.
+	// CA is the bundle of trusted CA certificates for the server's certificate. It replaces the
+	// system's bundle.
 	CA string
-	// Cert and Key are the client's, if the server requires a certificate.
+	// Cert and Key are the client's certificate and key, if the server requires a certificate.
 	Cert, Key string
 }
 
-// Connect opens a log on an external NATS. A broken connection is restored automatically; requests
-// meanwhile wait until their deadline. Connect fails with ErrConfig, ErrGap, ErrMissing,
+// Connect opens a log on an external NATS. A broken connection is restored automatically. Until
+// then, requests wait up to their deadline. Connect fails with ErrConfig, ErrGap, ErrMissing,
 // ErrPermission or ErrUnavailable.
 func Connect(ctx context.Context, o ExternalOptions) (*Log, error) {
 	nc, err := dial(ctx, o)
@@ -62,10 +65,11 @@ func Connect(ctx context.Context, o ExternalOptions) (*Log, error) {
 	return l, nil
 }
 
-// userinfoPattern matches in a list of addresses, too, and in an address without a scheme.
+// userinfoPattern matches credentials in an address. It also matches them in a list of addresses,
+// and in an address without a scheme.
 var userinfoPattern = regexp.MustCompile(`(^|,|://)[^,/@]*@`)
 
-// RedactURL returns the address of NATS servers without credentials.
+// RedactURL returns the addresses of NATS servers without credentials.
 func RedactURL(url string) string { return userinfoPattern.ReplaceAllString(url, "$1") }
 
 func (o ExternalOptions) spec() streamSpec {

@@ -17,12 +17,13 @@ const (
 	replayTimeout = 30 * time.Second
 	// heartbeat is how often an idle server sends a heartbeat; two missed heartbeats end a delivery.
 	heartbeat = time.Second
-	// inactiveThreshold is when the server deletes a consumer whose reader has vanished.
+	// inactiveThreshold is the time after which the server deletes the consumer of a reader that has
+	// disappeared.
 	inactiveThreshold = time.Minute
-	// pullBytes bounds the memory of a reader. It must hold two messages.
+	// pullBytes bounds the memory that a reader uses for messages. It must have room for two messages.
 	pullBytes = 8 << 20
-	// headTimeout bounds how long a replicated log may end before a sequence that was already read.
-	// A server that has just become the leader may still be applying commits.
+	// headTimeout limits how long a replicated log may end before a sequence that was already read: a
+	// server that has just become the leader may still be applying commits.
 	headTimeout = 10 * time.Second
 )
 
@@ -51,13 +52,14 @@ func (l *Log) Follow(ctx context.Context, after uint64, fn func(Record) error) e
 }
 
 type pass struct {
-	// cursor is the last sequence that was read; start is the cursor when the delivery began.
+	// cursor is the sequence of the last commit that was read; start is the value of cursor when the
+	// delivery began.
 	cursor, until, start uint64
 	fn                   func(Record) error
 }
 
-// read resumes at the cursor when a delivery breaks. patience bounds the time without progress; 0
-// means no bound.
+// read delivers commits, and resumes at the cursor when a delivery breaks. patience limits the time
+// without progress; 0 means no limit.
 func (l *Log) read(ctx context.Context, r *pass, patience time.Duration) error {
 	b := newBackOff(patience)
 	return backoff.RetryNotify(func() error {
@@ -75,8 +77,8 @@ func (l *Log) read(ctx context.Context, r *pass, patience time.Duration) error {
 	})
 }
 
-// deliver reads with one consumer until it breaks. The sequence of every message is checked here,
-// so a message that the server or the client loses is noticed.
+// deliver reads with one consumer until the consumer breaks. It checks the sequence of every
+// message, so it notices a message that the server or the client loses.
 func (l *Log) deliver(ctx context.Context, r *pass) error {
 	state, err := waitForHead(ctx, l.state, r.cursor, l.headWait())
 	if err != nil {
@@ -86,8 +88,8 @@ func (l *Log) deliver(ctx context.Context, r *pass) error {
 		return nil
 	}
 	if last := min(state.LastSeq, r.until); last > r.cursor {
-		// The server skips a commit that it cannot read. The next commit reveals the gap, but none
-		// follows the last commit, so it is read here.
+		// The server skips a commit that it cannot read. Normally the next commit reveals the gap. No
+		// commit follows the last one, so the last one is read here.
 		if _, err := l.At(ctx, last); err != nil {
 			return err
 		}
@@ -102,8 +104,8 @@ func (l *Log) headWait() time.Duration {
 	return 0
 }
 
-// waitForHead waits until the log ends at seq or later. It fails with ErrGap if the log still ends
-// before seq after the patience has passed.
+// waitForHead waits until the log ends at seq or later. It fails with ErrGap if, after the time
+// patience, the log still ends before seq.
 func waitForHead(ctx context.Context, ask func(context.Context) (jetstream.StreamState, error), seq uint64, patience time.Duration) (jetstream.StreamState, error) {
 	deadline := time.Now().Add(patience)
 	for b := newBackOff(0); ; {
@@ -183,7 +185,8 @@ func (s *pass) checkSequence(r Record) error {
 	case s.cursor == s.start:
 		return fmt.Errorf("%w: commit %d is followed by %d; restore the log from a backup or a mirror", ErrGap, s.start, r.Seq)
 	default:
-		// The server or the client lost the message, or the commit is missing: the next delivery finds out.
+		// The server or the client lost the message, or the commit is missing. The next delivery shows
+		// which.
 		return fmt.Errorf("%w: the delivery skipped from %d to %d", ErrUnavailable, s.cursor, r.Seq)
 	}
 }

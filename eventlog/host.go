@@ -11,10 +11,11 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Host holds an embedded log in this process: the server and its folder. Package embedded implements it.
+// Host runs an embedded log in this process: it has the NATS server and the log's folder. Package
+// embedded implements it.
 type Host interface {
 	nats.InProcessConnProvider
-	// URL returns the address for other processes, or "" without a listener.
+	// URL returns the address of the log for other processes, or "" without a listener.
 	URL() string
 	// Acknowledge records the sequence of an acknowledged commit.
 	Acknowledge(seq uint64)
@@ -36,8 +37,8 @@ type HostedOptions struct {
 	MaxBytes int64
 	// AllowDamaged opens a log that lost commits, or whose configuration is wrong, so that Scan can read the rest.
 	AllowDamaged bool
-	// Acknowledged is a sequence that was acknowledged; 0 is none. If it is set and the stream does
-	// not exist, the stream was lost.
+	// Acknowledged is the highest sequence known to be acknowledged; 0 means none. If it is set and
+	// the stream does not exist, the stream was lost.
 	Acknowledged uint64
 	// Logger receives changes of the connection, never the content of an event; nil is none.
 	Logger *slog.Logger
@@ -47,11 +48,11 @@ type HostedOptions struct {
 // may delay the connection.
 const HostTimeout = 30 * time.Second
 
-// OpenHosted opens the log of a host; closing the log closes the host. Programs call embedded.Open.
-// It fails with ErrConfig, ErrGap, ErrMissing or ErrUnavailable, and keeps the host open then.
+// OpenHosted opens the log of a host. Closing the log closes the host. Programs call embedded.Open.
+// OpenHosted fails with ErrConfig, ErrGap, ErrMissing or ErrUnavailable; the host then stays open.
 func OpenHosted(ctx context.Context, h Host, o HostedOptions) (*Log, error) {
 	logger := cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	// The inbox has a prefix that no user of a listener may subscribe to.
+	// The inbox has a prefix to which no user of a listener may subscribe.
 	options := append(connectionOptions(logger), nats.InProcessServer(h), nats.Timeout(HostTimeout), nats.CustomInboxPrefix("_SCUTE"))
 	if o.Token != "" {
 		options = append(options, nats.Token(o.Token))
@@ -78,8 +79,8 @@ func (l *Log) URL() string {
 	return l.host.URL()
 }
 
-// CheckWritable returns nil if the disk of a frozen embedded log accepts writes, so that opening
-// the log again helps. It writes a file and removes it.
+// CheckWritable returns nil if the disk of a frozen embedded log accepts writes again, so that it
+// helps to open the log again. It writes a file and removes it.
 func (l *Log) CheckWritable() error {
 	if l.host == nil {
 		return errors.New("the log is not embedded: its disk cannot be checked")

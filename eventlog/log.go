@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// StreamName is the name of the stream. A NATS account has room for one log.
+// StreamName is the name of the log's stream. A NATS account can contain only one log.
 const StreamName = "SCUTE"
 
 // requestTimeout bounds one request to the server if the caller's context has no nearer deadline.
@@ -32,7 +32,7 @@ type Log struct {
 	host Host // nil for an external log
 }
 
-// Head returns the sequence of the last commit in the log from its leader; 0 for an empty log. It
+// Head asks the leader for the sequence of the last commit in the log; 0 means an empty log. It
 // fails with ErrMissing if the stream was deleted or created again, and with ErrGap if a stored
 // commit is missing.
 func (l *Log) Head(ctx context.Context) (uint64, error) {
@@ -43,12 +43,12 @@ func (l *Log) Head(ctx context.Context) (uint64, error) {
 	return state.LastSeq, nil
 }
 
-// Stats is the size of the log and its limits.
+// Stats contains the size of the log and its limits.
 type Stats struct {
 	// Commits is the number of commits, which equals the sequence of the last one.
 	Commits    uint64
 	Aggregates uint64
-	// Bytes is the size of the log. At MaxBytes it refuses new commits.
+	// Bytes is the size of the log. When it reaches MaxBytes, the log refuses new commits.
 	Bytes    uint64
 	MaxBytes uint64
 }
@@ -120,7 +120,8 @@ func (l *Log) state(ctx context.Context) (state jetstream.StreamState, err error
 	return state, err
 }
 
-// checkComplete fails if a sequence is missing: the log deletes nothing, so the commit was lost.
+// checkComplete fails if a sequence is missing. The log never deletes a commit, so a missing commit
+// was lost.
 func checkComplete(name string, s jetstream.StreamState) error {
 	if s.Lost != nil && len(s.Lost.Msgs) > 0 {
 		return fmt.Errorf("%w: stream %s lost %d commits, the first of them %d, to damage on its disk; restore it from a backup or a mirror",
@@ -143,7 +144,8 @@ func translateError(stream string, err error) error {
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
 }
 
-// minPayload is the smallest message limit that a server may have: the largest commits of scute fit into it.
+// minPayload is the smallest permitted limit of a server for the size of a message, in bytes. The
+// largest commits of scute fit into it.
 const minPayload = 1 << 20
 
 // Health returns nil if the log accepts commits. It fails with

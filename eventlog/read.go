@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// getRequest and getResponse are the messages of $JS.API.STREAM.MSG.GET.
+// getRequest is a request of $JS.API.STREAM.MSG.GET, and getResponse the answer.
 type getRequest struct {
 	Seq     uint64 `json:"seq,omitempty"`
 	LastFor string `json:"last_by_subj,omitempty"`
@@ -29,8 +29,8 @@ type getResponse struct {
 	} `json:"message"`
 }
 
-// get reads one message from the stream's leader; ok is false if there is none. The direct API
-// could read from a replica that lacks commits that were just acknowledged.
+// get reads one message from the stream's leader. ok is false if the message does not exist. The
+// direct API could read from a replica that lacks commits that were acknowledged a moment ago.
 func (l *Log) get(ctx context.Context, req getRequest) (r Record, ok bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -73,7 +73,7 @@ func (l *Log) get(ctx context.Context, req getRequest) (r Record, ok bool, err e
 
 // Read returns the commits on one aggregate after a sequence (0: all), in order. It includes every
 // acknowledged commit of all writers. Each commit names its predecessor, so Read returns ErrGap if
-// one cannot be read.
+// a predecessor cannot be read.
 func (l *Log) Read(ctx context.Context, a Aggregate, after uint64) ([]Record, error) {
 	if err := a.validate(); err != nil {
 		return nil, fmt.Errorf("reading: %w", err)
@@ -113,8 +113,8 @@ func (l *Log) readChain(ctx context.Context, subject string, after uint64) ([]Re
 	return out, nil
 }
 
-// last returns the newest commit on a subject. It counts the commits if it finds none, because the
-// server gives the same answer if it cannot read the newest commit.
+// last returns the newest commit on a subject. If it finds none, it counts the commits on the
+// subject, because the server gives the same answer if it cannot read the newest commit.
 func (l *Log) last(ctx context.Context, subject string) (Record, bool, error) {
 	r, ok, err := l.get(ctx, getRequest{LastFor: subject})
 	if err != nil || ok {
@@ -141,7 +141,7 @@ func (l *Log) count(ctx context.Context, subject string) (uint64, error) {
 	return info.State.Subjects[subject], nil
 }
 
-// At returns the commit at a sequence from the leader. It fails with ErrGap if there is none.
+// At asks the leader for the commit at a sequence. It fails with ErrGap if there is none.
 func (l *Log) At(ctx context.Context, seq uint64) (Record, error) {
 	r, ok, err := l.get(ctx, getRequest{Seq: seq})
 	if err == nil && !ok {
@@ -155,8 +155,8 @@ func (l *Log) At(ctx context.Context, seq uint64) (Record, error) {
 
 // Scan calls fn with every readable commit, in order, up to the head of the log at the time of the
 // call. It skips unreadable commits, so the sequences may have gaps. It is for logs opened with
-// AllowDamaged, to find out which commits are lost, and to save the rest. If fn returns an error,
-// Scan stops and returns it.
+// AllowDamaged: with it, a caller finds out which commits are lost and saves the others. If fn
+// returns an error, Scan stops and returns it.
 func (l *Log) Scan(ctx context.Context, fn func(Record) error) error {
 	state, err := l.state(ctx)
 	if err != nil {
@@ -178,7 +178,8 @@ func (l *Log) Scan(ctx context.Context, fn func(Record) error) error {
 	return nil
 }
 
-// lastReadable returns the last sequence in (after, head] with a readable commit.
+// lastReadable returns the last sequence in (after, head] whose commit can be read, or after if
+// there is none.
 func (l *Log) lastReadable(ctx context.Context, after, head uint64) (uint64, error) {
 	for ; head > after; head-- {
 		if _, ok, err := l.get(ctx, getRequest{Seq: head}); ok || err != nil {
@@ -188,7 +189,7 @@ func (l *Log) lastReadable(ctx context.Context, after, head uint64) (uint64, err
 	return after, nil
 }
 
-// skip calls fn with the next readable commit, if there is one.
+// skip advances to the next readable commit and calls fn with it, if there is one.
 func (l *Log) skip(ctx context.Context, r *pass) error {
 	for r.cursor < r.until {
 		next, ok, err := l.get(ctx, getRequest{Seq: r.cursor + 1})

@@ -10,7 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Record is one stored commit. Parts that a view seldom needs are decoded on request.
+// Record is one stored commit. Parts that few readers need are decoded on request.
 type Record struct {
 	// Seq is the commit's sequence in the log: 1, 2, 3, ... without gaps.
 	Seq uint64
@@ -56,7 +56,8 @@ func (r Record) Events() ([]Event, error) {
 	return events, nil
 }
 
-// CloudEvents returns the commit's events for other programs, with the commit's sequence and the ID of the log.
+// CloudEvents returns the commit's events in the form for other programs, with the commit's
+// sequence and the ID of the log.
 func (r Record) CloudEvents(logID string) ([]CloudEvent, error) {
 	events, err := r.Events()
 	if err != nil {
@@ -79,14 +80,15 @@ func (r Record) Header() map[string][]string { return r.header }
 // Data returns the stored payload of the message. It must not be altered.
 func (r Record) Data() []byte { return r.data }
 
-// previous returns the sequence of the aggregate's previous commit, which the writer expected and the server checked.
+// previous returns the sequence of the aggregate's previous commit. The writer expected this
+// sequence, and the server checked it.
 func (r Record) previous() (uint64, bool) {
 	n, err := strconv.ParseUint(headerValue(r.header, jetstream.ExpectedLastSubjSeqHeader), 10, 64)
 	return n, err == nil
 }
 
-// IsFirst reports whether the commit is the first one of its aggregate, or its header does not name
-// a previous commit.
+// IsFirst reports whether the commit is the first one of its aggregate. It also returns true if the
+// commit's header does not name a previous commit.
 func (r Record) IsFirst() bool {
 	n, ok := r.previous()
 	return !ok || n == 0
@@ -95,7 +97,8 @@ func (r Record) IsFirst() bool {
 // NewRecord returns a commit that was read from a log or an export.
 func NewRecord(seq uint64, stored time.Time, subject string, header map[string][]string, data []byte) Record {
 	r := Record{Seq: seq, Stored: stored, CommitID: commitID(header), subject: subject, header: header, data: data}
-	// If the subject cannot be parsed, Aggregate is zero: the commit belongs to no aggregate, and must not stop any.
+	// If the subject cannot be parsed, Aggregate is zero: the commit belongs to no aggregate and must
+	// not stop one.
 	r.Aggregate, _ = parseSubject(subject)
 	return r
 }

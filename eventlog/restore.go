@@ -13,28 +13,28 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// restoringKey is in the metadata of a stream from the start of its restore until the restored
-// commits are checked. Its value is an ID of the restore. A stream with it is not a log yet: no
-// process opens it, and the next restore replaces it.
+// restoringKey is a key in the metadata of a stream, from the start of the stream's restore until
+// the restored commits are checked. Its value is the ID of the restore. A stream with this key is
+// not a log yet: no process opens it, and the next restore replaces it.
 const restoringKey = "scute.dev/restoring"
 
 // RestoreSource is the source of a restore.
 type RestoreSource struct {
 	LogID string
-	// Last is the sequence of its last commit.
+	// Last is the sequence of the last commit to restore.
 	Last uint64
 	// Archive writes the commits 1 to Last as a snapshot from which a NATS server restores a stream.
 	Archive func(ctx context.Context, w io.Writer) error
 	// Check verifies the restored log while no other process can read it. If it fails, the restore
 	// fails.
 	Check func(ctx context.Context, l *Log) error
-	// OnWait is called with what the restore waits for after the upload; may be nil.
+	// OnWait is called after the upload with a description of what the restore waits for; may be nil.
 	OnWait func(what string)
 }
 
 // RestoreExternal creates the log on an external NATS from a backup. It fails with ErrExists if the
-// stream exists and had a commit. If the restore fails or dies, the next call replaces the
-// incomplete stream.
+// stream exists and ever had a commit. If a restore fails or its process dies, the next call
+// replaces the incomplete stream.
 func RestoreExternal(ctx context.Context, o ExternalOptions, r RestoreSource) error {
 	nc, err := dial(ctx, o)
 	if err != nil {
@@ -126,15 +126,16 @@ func restoreAt(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, spec 
 	return nil
 }
 
-// attempts bounds the attempts to create the stream. Shortly after a server has deleted a stream,
-// it removes the empty folders around it, and creating a stream meanwhile fails.
+// attempts limits the attempts to create the stream. Shortly after a server has deleted a stream,
+// it removes the empty folders around the stream. Creating a stream during that time fails.
 const attempts = 3
 
 // restoreFailed is the server's code (JSStreamRestoreErrF) for an archive that it could not
 // restore. A lack of resources has other codes.
 const restoreFailed jetstream.ErrorCode = 10062
 
-// replace creates the stream for an attempt, and deletes an incomplete or empty one first.
+// replace creates the stream for an attempt. It first deletes an existing stream that is incomplete
+// or empty.
 func (s streamSpec) replace(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, attempt string, r RestoreSource) error {
 	config := s.config()
 	config.Metadata = map[string]string{identityKey: r.LogID, restoringKey: attempt}
@@ -184,12 +185,12 @@ func (s streamSpec) checkUnused(info *jetstream.StreamInfo) error {
 const closedSubject = "scute.replaced"
 
 // replaceEmpty deletes a stream that never had a commit. A process may have opened it as its log,
-// so replaceEmpty first makes it refuse commits. If the stream has a commit by then, or cannot be
-// deleted, it accepts commits again.
+// so replaceEmpty first makes the stream refuse commits. If the stream turns out to have a commit,
+// or cannot be deleted, replaceEmpty makes it accept commits again.
 func (s streamSpec) replaceEmpty(ctx context.Context, js jetstream.JetStream, info *jetstream.StreamInfo) error {
 	before, shut := info.Config, info.Config
 	shut.Subjects = []string{closedSubject}
-	wasShut := slices.Equal(before.Subjects, shut.Subjects) // by a restore that died
+	wasShut := slices.Equal(before.Subjects, shut.Subjects) // by a restore whose process died
 	if wasShut {
 		before.Subjects = subjects()
 	}

@@ -16,15 +16,16 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// subjectsOverlap is the server's error for a stream with a subject of another stream of the
-// account. The client has no constant for it.
+// subjectsOverlap is the server's error if another stream of the account has a subject of this
+// stream. The client has no constant for this error.
 const subjectsOverlap jetstream.ErrorCode = 10065
 
 // defaultMaxBytes is the default size at which a log refuses new commits: about a million commits.
 const defaultMaxBytes = 1 << 30
 
-// duplicateWindow is the server's window for comparing message ids. The log does not rely on it. A
-// large window slows a restart down, because the server loads every message inside it.
+// duplicateWindow is the time for which the server remembers message IDs to detect duplicates. The
+// log does not rely on this. A long window slows down a restart, because the server then loads
+// every message of that time.
 const duplicateWindow = time.Second
 
 // streamSpec is the configuration that the log requires of its stream.
@@ -34,8 +35,8 @@ type streamSpec struct {
 	maxBytes     int64 // 0 keeps the limit of an existing stream
 	writer       bool  // a reader never creates or alters the stream
 	allowDamaged bool  // the stream is read even if it is damaged: see Scan
-	// acknowledged is a sequence that was acknowledged; 0 is none. If it is set and the stream does
-	// not exist, the stream was lost.
+	// acknowledged is the highest sequence known to be acknowledged; 0 means none. If it is set and
+	// the stream does not exist, the stream was lost.
 	acknowledged uint64
 }
 
@@ -76,7 +77,7 @@ func (s streamSpec) ensure(ctx context.Context, js jetstream.JetStream) (jetstre
 		}
 		stream, err = js.CreateStream(ctx, s.config())
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) {
-			// Another writer was first; its stream is checked like any other.
+			// Another writer created the stream first. It is checked like any existing stream.
 			stream, err = getStream(ctx, js, s.name)
 		}
 	}
@@ -110,8 +111,8 @@ func (s streamSpec) addRemedy(err error) error {
 	}
 }
 
-// update applies a new size limit, which the operator may change at every start, and adds the ID to
-// a stream without one.
+// update applies a new size limit, which the operator may change at every start. It also adds an ID
+// to a stream that has none.
 func (s streamSpec) update(ctx context.Context, js jetstream.JetStream, stream jetstream.Stream) (jetstream.Stream, error) {
 	have := stream.CachedInfo()
 	resize := s.maxBytes != 0 && s.maxBytes != have.Config.MaxBytes
@@ -139,8 +140,8 @@ func (s streamSpec) update(ctx context.Context, js jetstream.JetStream, stream j
 	return stream, nil
 }
 
-// check returns an error that names every field of a stream's configuration that could lose, alter,
-// reorder or leak events.
+// check returns an error that names every field of a stream's configuration that could make the log
+// lose, alter, reorder or leak events.
 func (s streamSpec) check(have jetstream.StreamConfig) error {
 	var out []string
 	check := func(ok bool, field string, have any, want string) {
@@ -227,9 +228,9 @@ const identityKey = "scute.dev/log-id"
 // identityBytes is small enough that an ID in hexadecimal fits into a label.
 const identityBytes = 8
 
-// ID returns the log's ID. It is created with the stream and does not change; a copy of the log has
-// the same ID. Annotations outside the log contain it, so that a daemon ignores annotations of
-// another log.
+// ID returns the log's ID. It is created with the stream and does not change. A copy of the log has
+// the same ID. Annotations outside of the log contain the ID, so that a daemon ignores annotations
+// that belong to another log.
 func (l *Log) ID() string { return l.id }
 
 func newID() string {
@@ -238,8 +239,8 @@ func newID() string {
 	return hex.EncodeToString(b)
 }
 
-// identity derives the ID of a stream without one from its name and creation time, so that two
-// writers that open it at the same time derive the same ID.
+// identity derives an ID from the name and the creation time of a stream that has none. Two writers
+// that open the stream at the same time thus derive the same ID.
 func identity(info *jetstream.StreamInfo) string {
 	if id := info.Config.Metadata[identityKey]; id != "" {
 		return id

@@ -17,7 +17,8 @@ import (
 
 const (
 	uploadChunk = 64 << 10
-	// uploadTimeout bounds one chunk, and uploadEnd the server's work after the last one.
+	// uploadTimeout limits the upload of one chunk. uploadEnd limits the server's work after the last
+	// chunk.
 	uploadTimeout = time.Minute
 	uploadEnd     = 5 * time.Minute
 )
@@ -72,7 +73,7 @@ func checkVersion(version string) error {
 
 // chunkWriter sends data to the server, and waits until the server has stored each chunk.
 type chunkWriter struct {
-	ctx     context.Context //nolint:containedctx // an io.Writer has no other way to be bounded
+	ctx     context.Context //nolint:containedctx // an io.Writer has no other way to get a deadline
 	nc      *nats.Conn
 	subject string
 }
@@ -114,15 +115,18 @@ func sendRequest(ctx context.Context, nc *nats.Conn, patience time.Duration, sub
 
 const (
 	// replicationRate is the slowest accepted rate at which servers copy a stream, in bytes per
-	// second. It bounds the wait.
+	// second. The wait is limited to the size of the stream divided by this rate, plus
+	// replicationTimeout.
 	replicationRate = 1 << 20
-	// replicationTimeout is added to the wait, and bounds how long a server may be offline meanwhile.
+	// replicationTimeout is the constant part of the limit on the wait. It also limits how long a
+	// server may be offline during the wait.
 	replicationTimeout = time.Minute
 )
 
-// replicate increases the replicas of a stream from one, and returns when each server has the whole
-// stream. An upload with several replicas would be acknowledged when only one server has it; if
-// that server fails, the others cannot continue. waiting may be nil.
+// replicate increases the replicas of a stream from one to replicas, and returns when each server
+// has the whole stream. The upload itself uses one replica: with several, it would be acknowledged
+// as soon as one server has the stream, and if that server failed, the others could not continue.
+// waiting may be nil.
 func replicate(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, name string, replicas int, waiting func(what string)) error {
 	stream, err := js.Stream(ctx, name)
 	if err != nil {
@@ -168,8 +172,8 @@ func replicate(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, name 
 
 var errOffline = errors.New("offline")
 
-// replicaStatus is a part of the answer about a stream. Desired is set until each added server has
-// the whole stream.
+// replicaStatus is the part of the server's answer that describes the replicas of a stream. Desired
+// is set until each added server has the whole stream.
 type replicaStatus struct {
 	Cluster struct {
 		Leader   string               `json:"leader"`
@@ -178,7 +182,8 @@ type replicaStatus struct {
 	} `json:"cluster"`
 }
 
-// check returns why a server does not have the whole stream, or nil.
+// check returns nil if all servers have the whole stream. Otherwise the error says why one of them
+// does not.
 func (r replicaStatus) check(replicas int) error {
 	for _, p := range r.Cluster.Replicas {
 		switch {

@@ -85,7 +85,7 @@ func (c Commit) validate() error {
 	return nil
 }
 
-// EventID returns the ID with which an event of the commit is stored.
+// EventID returns the ID with which the event at index i of the commit is stored.
 func (c Commit) EventID(i int) string {
 	if id := c.Events[i].ID; id != "" {
 		return id
@@ -94,18 +94,20 @@ func (c Commit) EventID(i int) string {
 }
 
 // messageID returns the commit's Nats-Msg-Id. It contains the aggregate, because the server
-// compares it over the whole stream while a commit's id is only unique within its aggregate.
+// compares message IDs over the whole stream, while the ID of a commit is only unique within its
+// aggregate.
 func messageID(subject, commit string) string {
 	return strings.TrimPrefix(subject, subjectPrefix) + "/" + percentEncode(commit)
 }
 
-// commitID returns "" for a message that Append did not write.
+// commitID returns the ID of a stored commit, or "" for a message that Append did not write.
 func commitID(h nats.Header) string {
 	_, id, _ := strings.Cut(headerValue(h, jetstream.MsgIDHeader), "/")
 	return percentDecode(id)
 }
 
-// source returns the ce-source of an aggregate's events, with which a ce-id is unique within a log.
+// source returns the ce-source of an aggregate's events. The pair of ce-source and ce-id is unique
+// within a log.
 func source(subject string) string {
 	kind, id, _ := strings.Cut(strings.TrimPrefix(subject, subjectPrefix), ".")
 	return "scute.dev/" + kind + "/" + id
@@ -148,7 +150,8 @@ func decodeBatch(data []byte) ([]Event, error) {
 	return events, nil
 }
 
-// packTypes returns the types for a header, with repeated types counted: "a*200,b". Headers may hold 64 KiB in total.
+// packTypes encodes event types for a header. It counts repeated types: "a*200,b". All headers
+// together may have 64 KiB.
 func packTypes(types []string) string {
 	var b strings.Builder
 	for i := 0; i < len(types); {
@@ -168,8 +171,8 @@ func packTypes(types []string) string {
 	return b.String()
 }
 
-// unpackTypes parses a result of packTypes. It is lenient, because a list that Append did not write
-// must not stop a replay.
+// unpackTypes parses a result of packTypes. It accepts any text, because a list that Append did not
+// write must not stop a replay.
 func unpackTypes(s string) []string {
 	var types []string
 	for run := range strings.SplitSeq(s, ",") {
@@ -188,7 +191,8 @@ func unpackTypes(s string) []string {
 	return types
 }
 
-// maxBatch bounds the number of types in a header: more events do not fit into the largest payload (64 MiB).
+// maxBatch limits the number of types that unpackTypes returns. More events do not fit into the
+// largest payload (64 MiB).
 const maxBatch = 1 << 20
 
 // percentEncode encodes a header value as the NATS binding of CloudEvents defines it: space, '"',
@@ -205,7 +209,7 @@ func percentEncode(s string) string {
 	return b.String()
 }
 
-// percentDecode returns a value with an invalid encoding unchanged.
+// percentDecode decodes a header value. It returns a value with an invalid encoding unchanged.
 func percentDecode(s string) string {
 	if d, err := url.PathUnescape(s); err == nil {
 		return d
@@ -213,7 +217,8 @@ func percentDecode(s string) string {
 	return s
 }
 
-// headerValue returns a header by its exact name, without the canonicalisation of Get.
+// headerValue returns the header with exactly this name. The method Get would canonicalize the
+// name.
 func headerValue(h nats.Header, name string) string {
 	if v := h[name]; len(v) > 0 {
 		return v[0]
@@ -234,7 +239,8 @@ type CloudEvent struct {
 	Actor           string    `json:"actor,omitempty"`
 	Causation       string    `json:"causation,omitempty"`
 	Correlation     string    `json:"correlation,omitempty"`
-	// Sequence and LogID are the position of the event. The log itself does not store them.
+	// Sequence is the position of the event in the log, and LogID the ID of the log. They are not
+	// stored in the log.
 	Sequence string          `json:"sequence,omitempty"`
 	LogID    string          `json:"logid,omitempty"`
 	Data     json.RawMessage `json:"data"`

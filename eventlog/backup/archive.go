@@ -17,11 +17,13 @@ import (
 	"scute.dev/eventlog"
 )
 
-// blockBytes is the size of a compressed block. The server reads nothing while it writes and syncs
-// the several hundred messages of a block, and aborts a restore after five seconds without data.
+// blockBytes is the size of the data in one compressed block. While the server writes and syncs the
+// several hundred messages of a block, it reads nothing. It aborts a restore after five seconds
+// without data.
 const blockBytes = 64 << 10
 
-// eachCommit calls fn with commits, in order. It stops at the first error of fn, and returns it.
+// eachCommit calls fn with each commit, in order. It stops at the first error of fn, and returns
+// that error.
 type eachCommit func(ctx context.Context, fn func(eventlog.Record) error) error
 
 // Archive returns a function that writes the commits 1 to last as a snapshot of a stream: the state
@@ -68,7 +70,8 @@ func pack(ctx context.Context, w io.Writer, state jetstream.StreamState, each ea
 	return errors.Join(err, out.Flush())
 }
 
-// encodeHeader returns a header in wire format. It sorts the names, because no client keeps their order.
+// encodeHeader returns a header in wire format. It sorts the names, because no client keeps the
+// order in which they were stored.
 func encodeHeader(h map[string][]string) []byte {
 	if len(h) == 0 {
 		return nil

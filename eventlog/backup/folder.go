@@ -50,7 +50,8 @@ func initFolder(dir string, m Manifest) error {
 
 const lostAndFound = "lost+found"
 
-// tidy removes the files of an interrupted backup, and refuses a folder that is used for something else.
+// tidy removes the files of an interrupted backup. It fails if the folder contains files that are
+// not part of a backup.
 func tidy(dir string, m Manifest) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -78,7 +78,7 @@ func Read(dir string) (Manifest, error) {
 	return m, err
 }
 
-// read accepts a manifest without a completed backup.
+// read reads the manifest in a folder. It also accepts a manifest without a completed backup.
 func read(dir string) (Manifest, error) {
 	data, err := os.ReadFile(filepath.Join(dir, ManifestFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -126,5 +126,6 @@ func (m Manifest) write(dir string) error {
 	return atomicfile.WriteBytes(filepath.Join(dir, ManifestFile), append(data, '\n'))
 }
 
-// partName returns names that sort in the order of the commits.
+// partName returns the name of the part that begins with a sequence. The names sort in the order of
+// the commits.
 func partName(first uint64) string { return fmt.Sprintf("%s%016d%s", partPrefix, first, partSuffix) }

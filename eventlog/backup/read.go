@@ -13,8 +13,9 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Each calls fn with the commits of a backup, in order. It calls bad with each line that cannot be
-// read and each part that was changed. If bad returns an error, Each stops; otherwise it continues.
+// Each calls fn with the commits of a backup, in order. It calls bad with an error for each line
+// that cannot be read and for each part that was changed. If bad returns an error, Each stops;
+// otherwise it continues.
 func Each(ctx context.Context, dir string, m Manifest, fn func(eventlog.Record) error, bad func(error) error) error {
 	for _, p := range m.Parts {
 		if err := p.each(ctx, dir, m.LogID, fn, bad); err != nil {

@@ -9,7 +9,8 @@ import (
 	"scute.dev/eventlog/seal"
 )
 
-// Source returns the source for restoring a log from a verified backup. copied and checked may be nil.
+// Source returns the source for restoring a log from a verified backup. copied and checked are
+// called with the progress and may be nil.
 func Source(dir string, m Manifest, copied, checked func(seq, last uint64)) eventlog.RestoreSource {
 	return eventlog.RestoreSource{
 		LogID: m.LogID, Last: m.Last,
@@ -53,10 +54,10 @@ func check(ctx context.Context, l *eventlog.Log, m Manifest, progress func(seq, 
 	return nil
 }
 
-// LogSource returns the source for restoring a copy of a log, which must not change meanwhile. The
-// complete copy is compared with the log. Then checked is called, before any process can open the
-// copy; if it fails, the restore fails. progress is called with the number of copied or compared
-// commits, and the head.
+// LogSource returns the source for restoring a copy of a log. The log must not change during the
+// restore. After the copy is complete, it is compared with the log, and then checked is called. No
+// process can open the copy before that. If checked fails, the restore fails. progress is called
+// with the number of copied or compared commits, and with the head.
 func LogSource(ctx context.Context, log Log, progress func(doing string, seq, head uint64), checked func() error) (eventlog.RestoreSource, error) {
 	stats, err := log.Stats(ctx)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 // partBytes is the size at which the next part begins.
 const partBytes = 64 << 20
 
-// Log is what a backup needs of a log.
+// Log contains the methods of a log that a backup needs.
 type Log interface {
 	ID() string
 	Stats(ctx context.Context) (eventlog.Stats, error)
@@ -35,15 +35,15 @@ type Options struct {
 	// Checkpoint is the newest signed checkpoint of the log; nil if there is none.
 	Checkpoint []byte
 	Now        time.Time
-	// Copied and Verified are called with the progress; may be nil.
+	// Copied and Verified are called with the progress of copying and of verifying; may be nil.
 	Copied   func(seq, head uint64)
 	Verified func(seq, head uint64)
 }
 
 // Write backs up a log into a folder, which must be new, empty, or contain an earlier backup. It
-// copies only commits that the earlier backup does not have. It fails if the log is a different one
-// or has fewer commits, or if the written files cannot be verified. In these cases the earlier
-// backup is unchanged.
+// copies only commits that the earlier backup lacks. It fails if the earlier backup is of a
+// different log or has more commits than the log, or if the written files cannot be verified. In
+// these cases the earlier backup is unchanged.
 func Write(ctx context.Context, log Log, dir string, o Options) (m Manifest, err error) {
 	defer func() {
 		if err != nil {

@@ -19,7 +19,7 @@ type Role string
 const (
 	// Reader may read and follow the log.
 	Reader Role = "reader"
-	// Operator may do the same, and append.
+	// Operator may do what Reader may do, and append.
 	Operator Role = "operator"
 )
 
@@ -31,7 +31,7 @@ func Roles() []Role { return []Role{Reader, Operator} }
 // concurrent use.
 type Access struct {
 	// Accept returns an error for a commit that no role may append. The aggregate is zero if the
-	// subject names none. Set it before use; nil accepts all.
+	// subject is not that of an aggregate. Set Accept before use; nil accepts all commits.
 	Accept func(of eventlog.Aggregate, events []eventlog.Event) error
 
 	mu       sync.Mutex
@@ -43,13 +43,14 @@ type Access struct {
 	connected map[uint64]fingerprint
 }
 
-// fingerprint is the hash of a token. The time to compare hashes does not depend on the token.
+// fingerprint is the hash of a token. The time that a comparison of hashes takes does not depend on
+// the token.
 type fingerprint [sha256.Size]byte
 
 var _ server.Authentication = (*Access)(nil)
 
-// Set sets the token of a role; with "" no client gets the role. Connections with the previous
-// token are closed. A client with the new token connects again and resumes.
+// Set sets the token of a role. With "", no client gets the role. Connections with the previous
+// token are closed. Their clients reconnect with the new token and resume.
 func (a *Access) Set(role Role, token string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -70,7 +71,7 @@ func (a *Access) Set(role Role, token string) {
 func (a *Access) disconnect(token fingerprint) {
 	for id, by := range a.connected {
 		if by == token {
-			_ = a.server.DisconnectClientByID(id) // fails if it has ended
+			_ = a.server.DisconnectClientByID(id) // fails if the connection has ended
 			delete(a.connected, id)
 		}
 	}
@@ -84,7 +85,8 @@ func (a *Access) newOwnToken() string {
 	return token
 }
 
-// setServer allows clients with a token of a role to connect.
+// setServer creates the accounts of the roles. From then on, clients with the token of a role can
+// connect.
 func (a *Access) setServer(srv *server.Server) error {
 	accounts, err := newAccounts(srv)
 	if err != nil {
@@ -117,7 +119,7 @@ func (a *Access) Check(c server.ClientAuthentication) bool {
 // pruneThreshold is the number of connections above which recordConnection removes ended ones.
 const pruneThreshold = 64
 
-// recordConnection requires that the caller holds mu.
+// recordConnection records the token of a connection. The caller must hold mu.
 func (a *Access) recordConnection(id uint64, token fingerprint) {
 	if len(a.connected) >= pruneThreshold {
 		for id := range a.connected {
@@ -157,9 +159,10 @@ func (r Role) permissions() *server.Permissions {
 }
 
 // newAccounts creates a separate account for each role, which imports only the role's requests. The
-// server publishes each answer with its own permissions, on the subject that the client names. In
-// the account of the log, a client could name a subject of the log, or the subject of a request
-// that deletes the log. In a separate account, the answer reaches only the role.
+// reason is that the server publishes each answer with its own permissions, on the subject that the
+// client names. In the account of the log, a client could name a subject of the log, or the subject
+// of a request that deletes the log. In a separate account, the answer reaches only clients with
+// the role.
 func newAccounts(srv *server.Server) (map[Role]*server.Account, error) {
 	log, accounts := srv.GlobalAccount(), make(map[Role]*server.Account)
 	for _, role := range Roles() {

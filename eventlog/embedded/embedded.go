@@ -26,15 +26,15 @@ type Options struct {
 	// MaxBytes is the size at which the log refuses new commits; 0 keeps the limit of an existing log, or is 1 GiB.
 	MaxBytes int64
 	// AllowDamaged opens a log that lost commits, or whose configuration is wrong, so that Scan can
-	// read the rest. The server repairs the files that it opens and so deletes what it cannot read:
-	// open a copy (CopyFolder).
+	// read the rest. The server repairs the files that it opens, and deletes what it cannot read.
+	// Therefore open a copy (CopyFolder).
 	AllowDamaged bool
-	// AllowMoved also opens a log that was moved elsewhere, to move it again.
+	// AllowMoved also opens a log that was moved to another server, so that it can be moved again.
 	AllowMoved bool
 	// Logger receives the server's warnings and errors, never the content of an event; nil is none.
 	Logger *slog.Logger
 
-	// unsynced disables syncing; the caller syncs the folder.
+	// unsynced disables syncing. The caller must sync the folder.
 	unsynced bool
 }
 
@@ -91,8 +91,8 @@ func (f *folder) open(ctx context.Context, o Options) (*eventlog.Log, error) {
 	return l, nil
 }
 
-// verify compares the log with the watermark and the ID in the folder, and records the identity of
-// its files.
+// verify compares the log with the watermark and the ID in the folder. It then records the identity
+// of the log's files.
 func (f *folder) verify(ctx context.Context, l *eventlog.Log, o Options) error {
 	if !o.AllowDamaged {
 		head, err := l.Head(ctx)

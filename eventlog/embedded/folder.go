@@ -53,8 +53,8 @@ func (f *folder) URL() string {
 
 func (f *folder) Acknowledge(seq uint64) { f.watermark.raise(seq) }
 
-// recordFiles records the identity of the files of the open log. After they are removed, the server
-// still acknowledges commits, but nobody can ever read these commits.
+// recordFiles records the identity of the files of the open log. If these files are removed, the
+// server still acknowledges commits, but no process can ever read them.
 func (f *folder) recordFiles() error {
 	infos := make(map[string]os.FileInfo)
 	for _, path := range []string{filepath.Join(f.dir, watermarkFile), filepath.Join(streamFolder(f.dir), "msgs")} {
@@ -93,9 +93,9 @@ func (f *folder) Close() error {
 
 const idFile = "scute.log-id"
 
-// recordID writes the ID of the log into its folder. It fails with eventlog.ErrMissing if the
-// folder had another log, because the stream was replaced. A log without commits may replace
-// another one, because it is created again after a crash.
+// recordID writes the ID of the log into its folder. If the folder already contains the ID of
+// another log, the stream was replaced, and recordID fails with eventlog.ErrMissing. If the new log
+// has no commits, it succeeds, because such a log is created again after a crash.
 func recordID(dir, id string, head uint64) error {
 	path := filepath.Join(dir, idFile)
 	kept, err := os.ReadFile(path) //nolint:gosec // the log's folder
@@ -118,8 +118,8 @@ func streamFolder(dir string) string {
 	return filepath.Join(dir, serverFolder, account, "streams", eventlog.StreamName)
 }
 
-// CheckFrozen implements eventlog.Host. After a failed write the server answers no publish until it
-// is started again, even if the disk has space by then.
+// CheckFrozen implements eventlog.Host. After a failed write, the server answers no publish until
+// it is started again, even if the disk has space again.
 func (f *folder) CheckFrozen() error {
 	health := f.server.Healthz(&server.HealthzOptions{Details: true})
 	for _, e := range health.Errors {

@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// Requests of roles for createConsumer arrive on gateSubject.
+	// Requests of roles to create a consumer (createConsumer) are mapped to gateSubject.
 	createConsumer, gateSubject = "$JS.API.CONSUMER.CREATE.*.*", "_SCUTE_GATE.*.*"
-	// appendPrefix replaces the prefix of the log's subjects in commits of roles, so that the gate
-	// receives them.
+	// appendPrefix replaces the prefix of the log's subjects in commits that roles append, so that the
+	// gate receives these commits.
 	appendPrefix = "_SCUTE_APPEND"
-	// maxConsumers is the number of consumers of the log at which roles cannot create another one.
-	// The server allows 1000; the rest is reserved for this process.
+	// maxConsumers is the number of consumers of the log from which on roles cannot create another
+	// one. The server allows 1000 consumers; the rest is reserved for this process.
 	maxConsumers = 900
 	// maxIdle is the longest inactive_threshold of a role's consumer.
 	maxIdle = 2 * time.Minute
@@ -33,9 +33,9 @@ const (
 	gateTimeout = 10 * time.Second
 )
 
-// gate creates the consumers for roles, and appends their commits if Access.Accept allows it.
-// Without its checks a consumer could append to the log through its delivery subject, could exist
-// forever, or could change the consumer of another client.
+// gate creates consumers for roles, and appends commits of roles if Access.Accept allows them.
+// Without the gate's checks a consumer could append to the log through its delivery subject, could
+// exist forever, or could change the consumer of another client.
 type gate struct {
 	nc     *nats.Conn
 	accept func(eventlog.Aggregate, []eventlog.Event) error // nil accepts all
@@ -93,7 +93,7 @@ func (g *gate) forward(stream, name string, data []byte) ([]byte, error) {
 	if err := r.validate(); err != nil {
 		return nil, err
 	}
-	// The decoded request is sent, because only that was checked.
+	// Send the decoded request, because only its fields were checked.
 	r.Action = "create"
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -117,7 +117,7 @@ func (g *gate) forward(stream, name string, data []byte) ([]byte, error) {
 	return reply.Data, nil
 }
 
-// validate refuses all consumers except pull consumers that are in memory and short-lived.
+// validate refuses every consumer that is not a short-lived pull consumer in memory.
 func (r *consumerRequest) validate() error {
 	c := r.Config
 	plain := jetstream.ConsumerConfig{
@@ -145,10 +145,11 @@ func (g *gate) append(m *nats.Msg) {
 		_ = m.RespondMsg(&nats.Msg{Header: nats.Header{"Status": {"503"}}})
 	case err == nil:
 		_ = m.Respond(answer.Data)
-	} // without an answer the client checks whether the commit is stored
+	} // if there is no answer, the client checks whether the commit is stored
 }
 
-// denial returns the answer to a denied request. An answer to a publish has no type.
+// denial returns the answer to a denied request. kind is the type of the answer; the answer to a
+// publish has none.
 func denial(err error, kind string) []byte {
 	answer, _ := json.Marshal(struct { // never fails
 		Error *jetstream.APIError `json:"error"`

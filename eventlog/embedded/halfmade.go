@@ -42,7 +42,7 @@ func removeIncomplete(folder string) error {
 			return err
 		}
 		if filepath.Ext(e.Name()) == ".blk" && info.Size() > 0 {
-			return nil // the start reports that the log was damaged
+			return nil // when the server starts, it reports that the log was damaged
 		}
 	}
 	if err := os.RemoveAll(folder); err != nil {
@@ -51,7 +51,7 @@ func removeIncomplete(folder string) error {
 	return nil
 }
 
-// The description of a stream, and its checksum.
+// The files that contain the description of a stream and the checksum of the description.
 const (
 	metaFile     = "meta.inf"
 	checksumFile = "meta.sum"

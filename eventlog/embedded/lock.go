@@ -13,9 +13,10 @@ import (
 	"scute.dev/eventlog"
 )
 
-// lockFile is held with flock while a process has the folder open. The server has no lock, and two
-// servers on one folder would destroy the log. The kernel releases the lock when the process ends.
-// The file remains, because otherwise two processes could lock two files of the same name.
+// lockFile is locked with flock while a process has the folder open. The server has no lock of its
+// own, and two servers on one folder would destroy the log. The kernel releases the lock when the
+// process ends. The file is never removed, because otherwise two processes could lock two files of
+// the same name.
 const lockFile = "scute.lock"
 
 func lockFolder(dir string) (*os.File, error) {
@@ -30,8 +31,8 @@ func lockFolder(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// lockToRead locks the folder while it is copied. The file keeps the PID of the last holder, so
-// that a writer waits for the copy (see flock) instead of failing.
+// lockToRead locks the folder while it is copied. It leaves the PID of the last holder in the file,
+// so that a process that opens the log waits for the copy (see flock) instead of failing.
 func lockToRead(dir string) (*os.File, error) { return lock(dir, syscall.LOCK_SH) }
 
 func lock(dir string, how int) (*os.File, error) {
@@ -50,9 +51,9 @@ func lock(dir string, how int) (*os.File, error) {
 	return f, nil
 }
 
-// flock acquires the lock, or fails with EWOULDBLOCK at once while its holder runs. The lock of a
-// killed holder may remain for a moment: a child that the holder was starting has the file open
-// until it calls exec.
+// flock acquires the lock. While the holder of the lock runs, it fails at once with EWOULDBLOCK.
+// The lock of a killed holder may remain for a moment, because a child process that the holder was
+// starting has the file open until it calls exec.
 func flock(f *os.File, how int) error {
 	for deadline := time.Now().Add(staleLockTimeout); ; time.Sleep(staleLockTimeout / 500) {
 		err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
@@ -62,10 +63,11 @@ func flock(f *os.File, how int) error {
 	}
 }
 
-// staleLockTimeout is the longest wait for the lock of a dead process.
+// staleLockTimeout limits the wait for a lock whose holder has died.
 const staleLockTimeout = 5 * time.Second
 
-// hasExited returns false for PID 0, because the holder of the lock has not written its PID yet.
+// hasExited reports whether the process has exited. It returns false for PID 0, which means that
+// the holder of the lock has not written its PID yet.
 func hasExited(pid int) bool {
 	return pid > 0 && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
 }

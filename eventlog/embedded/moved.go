@@ -17,19 +17,20 @@ import (
 // that the log does not continue in two places.
 const movedFile = "scute.moved"
 
-// Moved records where the log of a folder was moved to.
+// Moved records where the log in a folder was moved to.
 type Moved struct {
 	LogID string `json:"logID"`
-	// Last is the sequence of its last commit.
+	// Last is the sequence of the last commit that was moved.
 	Last uint64 `json:"last"`
-	// To is the address of the NATS server that has the log.
+	// To is the address of the NATS server that now has the log.
 	To   string    `json:"to"`
 	Time time.Time `json:"time"`
-	// Arrived is set once the log was opened there. From then on the folder may lack later commits.
+	// Arrived is set once the log was opened on that server. From then on, the folder may lack later
+	// commits.
 	Arrived bool `json:"arrived,omitempty"`
 }
 
-// ReadMove returns where the log of a folder was moved to, and false if it was not moved.
+// ReadMove returns where the log in a folder was moved to. ok is false if it was not moved.
 func ReadMove(dir string) (m Moved, ok bool, err error) {
 	data, err := os.ReadFile(filepath.Join(dir, movedFile)) //nolint:gosec // the log's folder
 	if errors.Is(err, fs.ErrNotExist) {
@@ -44,7 +45,7 @@ func ReadMove(dir string) (m Moved, ok bool, err error) {
 	return m, true, nil
 }
 
-// RecordMove records that the log of a folder, which this process has open, was moved.
+// RecordMove records that the log in a folder was moved. This process must have the folder open.
 func RecordMove(dir string, m Moved) error {
 	data, err := json.Marshal(m)
 	if err == nil {

@@ -20,15 +20,16 @@ const restoringFolder = "scute.restoring"
 type RestoreOptions struct {
 	// AllowOlder allows a backup that ends before the last commit that the log in the folder had acknowledged.
 	AllowOlder bool
-	// RenameExistingTo is the new name, in the folder, of an existing log; with "" Restore refuses to replace the log.
+	// RenameExistingTo is the name to which an existing log in the folder is renamed. If it is "",
+	// Restore refuses to replace an existing log.
 	RenameExistingTo string
 }
 
 // Restore creates the log in a folder from a backup. The folder may be new, or have lost its log.
 // Restore fails with ErrExists of package eventlog if there is a log, and with ErrGap if the
 // previous log had acknowledged commits after the end of the backup. The log appears in the folder
-// atomically, after it is complete, checked and synced. If Restore is interrupted, there is no log,
-// and the next call starts again.
+// atomically, after it is complete, checked and synced. If Restore is interrupted before that, the
+// folder has no log, and the next call starts from the beginning.
 func Restore(ctx context.Context, o Options, r eventlog.RestoreSource, allow RestoreOptions) error {
 	f, err := acquireFolder(o.Dir)
 	if err != nil {

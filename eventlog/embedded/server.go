@@ -25,7 +25,8 @@ func startServer(ctx context.Context, o Options, logger *slog.Logger) (*server.S
 		DontListen: o.Listen == "",
 		NoSigs:     true,
 
-		// The server refuses a stream whose limit is above this. The operator chooses the size of the disk.
+		// The server refuses a stream with a higher limit than this. The value is so high that only the
+		// size of the disk counts, which the operator chooses.
 		JetStreamMaxStore:  1 << 50,
 		JetStreamMaxMemory: 1 << 30,
 	}
@@ -77,10 +78,11 @@ func waitUntilReady(ctx context.Context, srv *server.Server, fatal <-chan string
 	return nil
 }
 
-// serverLogger discards traces, because they contain event data.
+// serverLogger forwards the server's messages to a logger. It discards traces, because they contain
+// event data.
 type serverLogger struct {
 	to    *slog.Logger
-	fatal chan<- string // the first reason why the server cannot continue
+	fatal chan<- string // receives the first reason why the server cannot continue
 }
 
 func (l serverLogger) Noticef(f string, v ...any) { l.to.Debug("nats: " + fmt.Sprintf(f, v...)) }

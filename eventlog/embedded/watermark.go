@@ -64,7 +64,7 @@ func (w *watermark) raise(seq uint64) {
 	}
 }
 
-// set lowers the recorded sequence, too.
+// set records a sequence, even if it is lower than the recorded one.
 func (w *watermark) set(seq uint64) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

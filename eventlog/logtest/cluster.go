@@ -34,8 +34,8 @@ func (m *Member) Restart(t testing.TB) {
 func Cluster(t testing.TB) (members []*Member, urls string) {
 	t.Helper()
 	var all []string
-	// A server needs a route to be a member of a cluster, even if no server is there. The others
-	// learn their routes from the first.
+	// Without a route, a server is not a member of a cluster. The address of the route need not have a
+	// server. The other servers learn their routes from the first one.
 	routes := []*url.URL{{Scheme: "nats", Host: "127.0.0.1:1"}}
 	for i := range 3 {
 		m := &Member{options: &server.Options{

@@ -11,7 +11,8 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// originPrefix and the log's ID form the origin of a checkpoint, and the name of the key that signs it.
+// originPrefix is followed by the log's ID in the origin of a checkpoint, which is also the name of
+// the key that signs the checkpoint.
 const originPrefix = "scute.dev/log/"
 
 // Checkpoint seals the contents of a log: the commits 1 to Size, and no others.
@@ -22,10 +23,10 @@ type Checkpoint struct {
 	Root tlog.Hash
 }
 
-// ErrSignature is returned if a checkpoint is not signed by the expected key, or was altered.
+// ErrSignature is returned if a checkpoint was altered, or is not signed by the expected key.
 var ErrSignature = errors.New("the checkpoint is not signed by this key")
 
-// body returns the signed text (C2SP tlog-checkpoint).
+// body returns the text of the checkpoint that is signed (C2SP tlog-checkpoint).
 func (c Checkpoint) body() string {
 	return fmt.Sprintf("%s%s\n%d\n%s\n", originPrefix, c.LogID, c.Size, c.Root)
 }

@@ -43,8 +43,8 @@ func (e *edge) root() tlog.Hash {
 	return h
 }
 
-// Sum computes the checkpoint of the commits of a log. It keeps only the edge of their tree. The
-// zero value has no commits.
+// Sum computes the checkpoint of the commits of a log. It keeps only the right edge of the tree of
+// these commits. The zero value has no commits.
 type Sum struct {
 	hasher Hasher
 	edge   edge
@@ -54,7 +54,7 @@ type Sum struct {
 // Add adds the next commit.
 func (s *Sum) Add(r eventlog.Record) { s.spare = s.edge.add(s.hasher.Hash(r), s.spare) }
 
-// Checkpoint returns the checkpoint of the added commits for a log with an ID.
+// Checkpoint returns the checkpoint of the added commits, for the log with this ID.
 func (s *Sum) Checkpoint(logID string) Checkpoint {
 	return Checkpoint{LogID: logID, Size: s.edge.size, Root: s.edge.root()}
 }

@@ -12,13 +12,14 @@ import (
 	"golang.org/x/mod/sumdb/note"
 )
 
-// Key signs checkpoints. The private key is in a function, so that formatting a Key cannot print it.
+// Key signs checkpoints. It contains the private key in a function, so that formatting a Key cannot
+// print the private key.
 type Key struct{ private func() ed25519.PrivateKey }
 
 func newKey(k ed25519.PrivateKey) Key { return Key{func() ed25519.PrivateKey { return k }} }
 
-// PublicKey is a note verifier key, "scute.dev/log/<log ID>+<hash>+<base64>", with the name of the
-// log whose checkpoints it verifies.
+// PublicKey is a note verifier key, "scute.dev/log/<log ID>+<hash>+<base64>". It contains the ID of
+// the log whose checkpoints it verifies.
 type PublicKey string
 
 // pemType is the PEM type that openssl also writes for an ed25519 key.
@@ -35,7 +36,7 @@ func NewKey() (Key, error) {
 	return newKey(private), nil
 }
 
-// ParseKey reads an ed25519 key in PKCS #8 PEM. Its errors contain nothing of the key.
+// ParseKey parses an ed25519 key in PKCS #8 PEM. Its errors contain no part of the key.
 func ParseKey(text []byte) (Key, error) {
 	block, _ := pem.Decode(text)
 	if block == nil || block.Type != pemType {
@@ -52,7 +53,7 @@ func ParseKey(text []byte) (Key, error) {
 	return newKey(private), nil
 }
 
-// PEM encodes the key for ParseKey. The result is a secret.
+// PEM encodes the key in the form that ParseKey reads. The result is a secret.
 func (k Key) PEM() ([]byte, error) {
 	if k.private == nil {
 		return nil, errNoKey
@@ -64,7 +65,7 @@ func (k Key) PEM() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: der}), nil
 }
 
-// Public returns the key that verifies the checkpoints of a log.
+// Public returns the public key that verifies the checkpoints of the log with this ID.
 func (k Key) Public(logID string) (PublicKey, error) {
 	if k.private == nil {
 		return "", errNoKey

@@ -31,8 +31,8 @@ const leafVersion = "scute.dev/leaf/v1\n"
 // NATS clients do not keep the stored order of the names, so no reader can depend on it.
 func AppendLeaf(b []byte, r eventlog.Record) []byte { return new(encoder).leaf(b, r) }
 
-// encoder caches the sorted names of the last header. The next header mostly has the same names,
-// and looking them up costs half the time of sorting.
+// encoder caches the sorted names of the last header. The next header usually has the same names.
+// Looking up the cached names takes half as long as sorting.
 type encoder struct{ names []string }
 
 func (e *encoder) leaf(b []byte, r eventlog.Record) []byte {
@@ -50,7 +50,8 @@ func (e *encoder) leaf(b []byte, r eventlog.Record) []byte {
 	return binary.BigEndian.AppendUint64(b, r.Seq)
 }
 
-// header appends the fields of a header if it has the cached names.
+// header appends the fields of a header. ok is false if the header does not have exactly the cached
+// names.
 func (e *encoder) header(b []byte, header map[string][]string) (_ []byte, ok bool) {
 	if len(e.names) != len(header) {
 		return nil, false

@@ -32,7 +32,7 @@ type Prover struct {
 	leaf   []byte
 }
 
-// NewProver returns a Prover for the commit with a sequence. signed is the published checkpoint.
+// NewProver returns a Prover for the commit with this sequence. signed is c as a signed note.
 func NewProver(c Checkpoint, signed []byte, seq uint64) (*Prover, error) {
 	if seq == 0 || seq > c.Size {
 		return nil, fmt.Errorf("commit %d is not covered by the checkpoint, which covers 1 to %d: use a newer checkpoint", seq, c.Size)
@@ -42,8 +42,8 @@ func NewProver(c Checkpoint, signed []byte, seq uint64) (*Prover, error) {
 	return p, err
 }
 
-// prove returns the proof from the hashes that are known so far; unknown ones are zero. It records
-// which hashes the proof needs.
+// prove returns the proof made of the hashes that are known so far. Unknown hashes are zero. It
+// records which hashes the proof needs.
 func (p *Prover) prove() (tlog.RecordProof, error) {
 	return tlog.ProveRecord(int64(p.checkpoint.Size), int64(p.seq-1), tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) { //nolint:gosec // far below 2^63
 		out := make([]tlog.Hash, len(indexes))
@@ -58,7 +58,7 @@ func (p *Prover) prove() (tlog.RecordProof, error) {
 // Add adds the next commit of the log.
 func (p *Prover) Add(r eventlog.Record) {
 	if r.Seq != p.sum.edge.size+1 || r.Seq > p.checkpoint.Size {
-		return // the root shows that a commit is missing
+		return // the root will not match, which shows that a commit is missing
 	}
 	if r.Seq == p.seq {
 		p.leaf = AppendLeaf(nil, r)
@@ -72,7 +72,8 @@ func (p *Prover) Add(r eventlog.Record) {
 	}
 }
 
-// Proof returns the proof in the text form of C2SP tlog-proof. Its extra data is the leaf.
+// Proof returns the proof in the text form of C2SP tlog-proof. The extra data of the proof is the
+// leaf.
 func (p *Prover) Proof() ([]byte, error) {
 	if p.sum.Checkpoint(p.checkpoint.LogID) != p.checkpoint {
 		return nil, fmt.Errorf("%w: the log does not match the checkpoint at %d: verify it", ErrProof, p.checkpoint.Size)
@@ -90,8 +91,8 @@ func (p *Prover) Proof() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// CheckProof returns the commit that a proof proves to be in the log of the key, and the
-// checkpoint. If the text cannot be read, the error is neither ErrProof nor ErrSignature.
+// CheckProof returns the commit that a proof shows to be in the log of the key, and the checkpoint
+// of the proof. If the text cannot be parsed, the error is neither ErrProof nor ErrSignature.
 func CheckProof(text []byte, key PublicKey) (eventlog.Record, Checkpoint, error) {
 	head, signed, ok := bytes.Cut(text, []byte("\n\n"))
 	lines := strings.Split(string(head), "\n")
@@ -130,9 +131,9 @@ func CheckProof(text []byte, key PublicKey) (eventlog.Record, Checkpoint, error)
 	return r, c, nil
 }
 
-// Continues reports whether a checkpoint continues another one of the same log, according to a tree
-// that need not be trusted. It returns an error if the tree does not match the newer checkpoint,
-// because then it proves nothing.
+// Continues reports whether the log of the checkpoint to begins with the commits of the earlier
+// checkpoint from. The tree need not be trusted: if it does not match the checkpoint to, it proves
+// nothing, and Continues returns an error.
 func Continues(tree *Tree, from, to Checkpoint) (bool, error) {
 	if from.LogID != to.LogID {
 		return false, nil
@@ -160,9 +161,9 @@ func Continues(tree *Tree, from, to Checkpoint) (bool, error) {
 	return older == from.Root, nil
 }
 
-// Continues reports whether the checkpoint continues the earlier checkpoints, according to the
-// added commits. It returns an error if they do not match the checkpoint, because then they prove
-// nothing.
+// Continues reports whether the log of the checkpoint begins with the commits of the earlier
+// checkpoints. If the added commits do not match the checkpoint, they prove nothing, and Continues
+// returns an error.
 func (v *Verifier) Continues() (bool, error) {
 	if !v.complete || v.good != v.want.Size {
 		return false, fmt.Errorf("the commits do not match the checkpoint at %d, so they cannot be used for this check", v.want.Size)

@@ -7,7 +7,7 @@ type Kind string
 
 // The kinds of findings.
 const (
-	// kindChanged: another commit is at the sequence than the one that was sealed.
+	// kindChanged: the commit at the sequence is not the commit that was sealed.
 	kindChanged Kind = "changed"
 	// kindMissing: there is no commit at the sequence.
 	kindMissing Kind = "missing"
@@ -41,11 +41,12 @@ type Report struct {
 	LogID string `json:"logID"`
 	// Size is the number of commits that the checkpoint covers.
 	Size uint64 `json:"size"`
-	// Found is the number of commits that were found. Beyond is the number of commits after the
-	// checkpoint, which the checkpoint does not cover.
+	// Found is the number of commits that were compared, including those after the checkpoint. Beyond
+	// is the number of commits after the checkpoint.
 	Found  uint64 `json:"found"`
 	Beyond uint64 `json:"beyond"`
-	// Findings are the differences; none if the log is intact.
+	// Findings are the differences between the log and the sealed commits. If there are none, the log
+	// is intact.
 	Findings []Finding `json:"findings"`
 	// Notes are the reasons why the findings may be incomplete.
 	Notes []string `json:"notes,omitempty"`
@@ -74,10 +75,10 @@ func (r Run) String() string {
 	return fmt.Sprintf("%d-%d", r.First, r.Last)
 }
 
-// runs is a set of sequences as sorted ranges that do not touch.
+// runs is a set of sequences, stored as sorted ranges with gaps between them.
 type runs []Run
 
-// extend adds sequences after all sequences of the set.
+// extend adds the sequences from first to last. They must be greater than all sequences of the set.
 func (s *runs) extend(first, last uint64) {
 	if first > last {
 		return

@@ -17,7 +17,7 @@ const checkpointFile = "checkpoint"
 // CheckpointPath returns the path of the last checkpoint of the log in a folder.
 func CheckpointPath(dir string) string { return filepath.Join(dir, Folder, checkpointFile) }
 
-// Log is the sealed log.
+// Log contains the methods of the sealed log that a Sealer needs.
 type Log interface {
 	ID() string
 	Replay(ctx context.Context, after uint64, fn func(eventlog.Record) error) (uint64, error)
@@ -55,7 +55,8 @@ func OpenSealer(dir string, log Log, key Key) (*Sealer, error) {
 	return s, nil
 }
 
-// last returns the zero Checkpoint if there is none, or if the last one is of another log or key.
+// last returns the last checkpoint. It returns the zero Checkpoint if there is none, or if the last
+// one is of another log or key.
 func (s *Sealer) last() (Checkpoint, error) {
 	key, err := s.key.Public(s.log.ID())
 	if err != nil {
@@ -72,7 +73,8 @@ func (s *Sealer) last() (Checkpoint, error) {
 	return c, nil
 }
 
-// Seal adds the new commits of the log to the tree, and signs it. The cost depends only on the new commits.
+// Seal adds the new commits of the log to the tree, and returns the new checkpoint and its signed
+// note. The cost depends only on the number of new commits.
 func (s *Sealer) Seal(ctx context.Context) (Checkpoint, []byte, error) {
 	before := s.tree.Size()
 	if _, err := s.log.Replay(ctx, before, func(r eventlog.Record) error { return s.tree.Append(s.hasher.Hash(r)) }); err != nil {

@@ -20,8 +20,8 @@ const (
 	hashSize = tlog.HashSize
 )
 
-// Tree is the Merkle tree of a log in a folder, which can be created again from the log. One
-// goroutine may append. Meanwhile others may read hashes that were synced.
+// Tree is the Merkle tree of a log, stored in a folder. It can be created again from the log. Only
+// one goroutine may append. At the same time, other goroutines may read hashes that were synced.
 type Tree struct {
 	file      *os.File
 	out       *bufio.Writer
@@ -29,8 +29,8 @@ type Tree struct {
 	completed []tlog.Hash // reused by Append
 }
 
-// OpenTree opens the tree in a folder, which it creates if it does not exist. It keeps at most
-// synced leaves, because a power loss may have damaged the leaves after them.
+// OpenTree opens the tree in a folder. It creates the tree if it does not exist. It keeps at most
+// the first synced leaves, because a power loss may have damaged the leaves after them.
 func OpenTree(dir string, synced uint64) (*Tree, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("opening the hashes of the log: %w", err)
@@ -54,7 +54,8 @@ func OpenTree(dir string, synced uint64) (*Tree, error) {
 	return t, nil
 }
 
-// ReadTree opens a tree, or a copy of one, for reading. path is its folder or its file.
+// ReadTree opens a tree, or a copy of one, for reading. path is the folder of the tree, or its file
+// with hashes.
 func ReadTree(path string) (*Tree, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, HashesFile)
@@ -92,7 +93,7 @@ func newTree(f *os.File, limit uint64) (*Tree, error) {
 	return t, nil
 }
 
-// maxLeaves returns the size of the largest tree whose hashes are among the first count ones.
+// maxLeaves returns the number of leaves of the largest tree that has at most count hashes.
 func maxLeaves(count int64) uint64 {
 	n := count / 2 // a tree of n leaves has from n to 2n-1 hashes
 	for n > 0 && tlog.StoredHashCount(n) > count {
@@ -104,7 +105,7 @@ func maxLeaves(count int64) uint64 {
 	return uint64(n) //nolint:gosec // not negative
 }
 
-// offset returns the position in the file after the hashes of a tree of that size.
+// offset returns the size of the file for a tree with size leaves.
 func offset(size uint64) int64 { return tlog.StoredHashCount(int64(size)) * hashSize } //nolint:gosec // far below 2^63
 
 // Size returns the number of leaves, which equals the sequence of the last commit in the tree.
@@ -140,7 +141,7 @@ func (t *Tree) Root(size uint64) (tlog.Hash, error) {
 	return tlog.TreeHash(int64(size), t) //nolint:gosec // sizes are far below 2^63
 }
 
-// Leaf returns the hash of the leaf of a sequence.
+// Leaf returns the hash of the commit at a sequence.
 func (t *Tree) Leaf(seq uint64) (tlog.Hash, error) {
 	if seq == 0 || seq > t.edge.size {
 		return tlog.Hash{}, fmt.Errorf("the hashes cover the commits 1 to %d, not %d", t.edge.size, seq)
@@ -171,7 +172,8 @@ func (t *Tree) Close() error {
 	return nil
 }
 
-// CopyTo updates a copy of the hashes, in a file, to the synced size. It only appends to an existing copy.
+// CopyTo updates the copy of the hashes in the file at path to the synced size. It only appends to
+// an existing copy.
 func (t *Tree) CopyTo(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o640) //nolint:gosec // auditors read it
 	if err != nil {

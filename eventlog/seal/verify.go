@@ -14,19 +14,19 @@ import (
 // order, then Report.
 type Verifier struct {
 	want Checkpoint
-	// checkpoints are want and earlier checkpoints, by size.
+	// checkpoints contains want and the earlier checkpoints, sorted by size.
 	checkpoints []Checkpoint
 	tree        *Tree // nil if the leaf hashes are not known
 
 	hasher   Hasher
 	edge     edge
 	spare    []tlog.Hash
-	last     uint64 // the highest sequence so far
+	last     uint64 // the highest sequence that was added
 	complete bool   // no sequence up to want was skipped
 	found    uint64
 	beyond   uint64
 
-	good, bad      uint64 // the sizes of the last checkpoint that the commits match, and of the first one that they do not match
+	good, bad      uint64 // sizes of the last checkpoint that the commits match, and of the first that they do not match
 	holes, changed runs   // sequences without a commit, and sequences whose commit differs from the tree
 	outOfOrder     []Finding
 }
@@ -46,7 +46,7 @@ func NewVerifier(want Checkpoint, earlier []Checkpoint, tree *Tree) *Verifier {
 	return v
 }
 
-// Add adds the next commit. It only fails if the tree cannot be read.
+// Add adds the next commit. It fails only if the tree cannot be read.
 func (v *Verifier) Add(r eventlog.Record) error {
 	v.found++
 	if r.Seq <= v.last || r.Seq == 0 { // only possible in an export
@@ -112,7 +112,7 @@ func (v *Verifier) Report() (Report, error) {
 		}
 	}
 	r.addFindings(kindMissing, v.holes)
-	// The leaf hashes after known are not authentic, so changes there are not located.
+	// The leaf hashes after the sequence known are not verified, so changes after it are not located.
 	from := max(v.good, known) + 1
 	if v.bad > known && known < v.want.Size {
 		r.addFindings(kindAltered, v.holes.gaps(from, v.bad))

@@ -45,7 +45,7 @@ func (d *deps) abort(ctx context.Context, at *session, f *Fold, rollback bool) e
 		return kit.Refusef("run %s has ended: it is %s", f.ID, phase)
 	case phase == v1alpha1.RunAborted && !rollback:
 		return kit.Refusef("run %s is already Aborted: --rollback undoes what it did", f.ID)
-	case phase == v1alpha1.RunRollingBack && at.Log.Static && rollback: // nobody drives it: it continues here
+	case phase == v1alpha1.RunRollingBack && at.Log.Static && rollback: // no process drives the run
 	case phase == v1alpha1.RunRollingBack && at.Log.Static:
 		return kit.Refusef("run %s is already %s, and no process drives it now: to continue the rollback: %s", f.ID, phase, d.Hint(f.Namespace, "resume", "run", f.Name))
 	case phase == v1alpha1.RunRollingBack || phase == v1alpha1.RunRollbackFailed || f.State.Stopping() && !rollback && !at.Log.Static:

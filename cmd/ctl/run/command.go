@@ -20,7 +20,8 @@ import (
 	"scute.dev/workflow/runner"
 )
 
-// deps are the dependencies of a command about one run, and flags that several commands share.
+// deps contains the dependencies of a command about one run, and the flags that several commands
+// share.
 type deps struct {
 	*kit.Kit
 	noun *noun
@@ -35,7 +36,8 @@ func (d *deps) command(env *cli.Env, cmd *cobra.Command, run func(ctx context.Co
 	return cmd
 }
 
-// withRun calls fn with a run from the log. It fails if the run has no task of the name --task.
+// withRun reads a run from the log and passes it to fn. It fails if --task is set and the run has
+// no such task.
 func (d *deps) withRun(ctx context.Context, name string, fn func(ctx context.Context, at *session, f *Fold) error) error {
 	at, err := kit.Open(ctx, d.Kit, d.noun)
 	if err != nil {
@@ -75,7 +77,7 @@ func (d *deps) fold(ctx context.Context, at *session, key types.NamespacedName) 
 	return foldToAppend(ctx, at, r.ID)
 }
 
-// foldToAppend reads a run from the log, with the permission to append a decision.
+// foldToAppend reads a run from a log to which the command can append a decision.
 func foldToAppend(ctx context.Context, at *session, id string) (*Fold, error) {
 	if err := at.ConnectLogToAppend(ctx); err != nil {
 		return nil, fmt.Errorf("a decision is written to the log, which could not be reached: %w", err)
@@ -91,7 +93,8 @@ func foldToAppend(ctx context.Context, at *session, id string) (*Fold, error) {
 	return f, nil
 }
 
-// submit writes a command to the log. An error other than of the connection is a RefusedError.
+// submit writes a command to the log, and returns the actor. If the log rejects the command, the
+// error is a RefusedError; if the connection fails, it is not.
 func (d *deps) submit(ctx context.Context, at *session, f *Fold, in workflow.Input) (actor string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, connect.CallTimeout)
 	defer cancel()
@@ -110,9 +113,9 @@ func (d *deps) submit(ctx context.Context, at *session, f *Fold, in workflow.Inp
 	return actor, nil
 }
 
-// record submits an operator's command, and prints what was recorded and by whom. It waits until
-// the resource shows the decision, so that the next command shows it too. A failed wait is only a
-// note, because the decision is recorded.
+// record submits an operator's command, and prints what was recorded and by whom. It then waits
+// until the WorkflowRun shows the decision, so that the next command of scutectl shows it too. If
+// that fails, record only prints a note, because the decision is recorded.
 func (d *deps) record(ctx context.Context, at *session, f *Fold, in workflow.Input, what string) error {
 	actor, err := d.submit(ctx, at, f, in)
 	if err != nil {
@@ -125,7 +128,8 @@ func (d *deps) record(ctx context.Context, at *session, f *Fold, in workflow.Inp
 	return nil
 }
 
-// noteUnseen prints a note if no process acts on the decision.
+// noteUnseen waits until the WorkflowRun shows the decision. It prints a note if that fails, or if
+// no process drives the run.
 func (d *deps) noteUnseen(ctx context.Context, at *session, f *Fold) {
 	if at.Log.Static {
 		d.Env.Notef("No process drives the run now. To continue it: %s", d.Hint(f.Namespace, "resume", "run", f.Name))
@@ -134,7 +138,7 @@ func (d *deps) noteUnseen(ctx context.Context, at *session, f *Fold) {
 	}
 }
 
-// waitShown waits until the status of the resource is as new as the log.
+// waitShown waits until the status of the WorkflowRun is as new as the log.
 func (d *deps) waitShown(ctx context.Context, at *session, f *Fold) error {
 	if at.Cluster == nil {
 		return nil
@@ -163,7 +167,7 @@ func (d *deps) requireReason() error {
 }
 
 // needsAdoption reports whether a command changes what a run does with its permissions. The daemon
-// waits until the WorkflowRun adopts such a change.
+// waits with such a change until the WorkflowRun adopts it.
 func needsAdoption(in workflow.Input) bool {
 	switch in := in.(type) {
 	case workflow.Migrate:
@@ -175,8 +179,8 @@ func needsAdoption(in workflow.Input) bool {
 	}
 }
 
-// change records a command that needs adoption, and makes the WorkflowRun adopt it. The API server
-// decides whether the user may do so.
+// change records a command that needs adoption, and adopts it in the WorkflowRun. The API server
+// decides whether the user may adopt it.
 func (d *deps) change(ctx context.Context, at *session, f *Fold, actor string, in workflow.Input) error {
 	permit := func(string) error { return nil }
 	if at.Cluster != nil {

@@ -20,7 +20,8 @@ import (
 
 // runInCluster creates the WorkflowRun, or resumes it if it exists, and follows it.
 func (o *runOptions) runInCluster(ctx context.Context, w *v1alpha1.WorkflowRun, problems []workflow.Problem) error {
-	// The daemon would reject the manifest for these problems. It may or may not have enabled Exec.
+	// The daemon would reject the manifest for these problems. Exec counts as enabled, because this
+	// process does not know whether the daemon enables it.
 	env := o.workflowEnv(tasks.Options{Clusters: &access.Clusters{}, ExecEnabled: true}, "")
 	if err := o.report(mergeProblems(problems, env.Check(w.Namespace, w.Name, &w.Spec))); err != nil {
 		return err
@@ -68,9 +69,9 @@ func (o *runOptions) create(ctx context.Context, cluster *connect.Cluster, w *v1
 	return nil
 }
 
-// checkUnchanged returns an error if the manifest differs from the existing run. A dry-run update
-// compares both with all defaults, because the API server only permits changes of suspend. The
-// check is skipped for users who may not update.
+// checkUnchanged returns an error if the manifest differs from the existing run. It compares the
+// existing run with the result of a dry-run update, so that both have all defaults. It checks
+// nothing if the user may not update WorkflowRuns.
 func (o *runOptions) checkUnchanged(ctx context.Context, at *session, r *Run, w *v1alpha1.WorkflowRun) error {
 	if isFinished(r.Phase()) {
 		return nil
@@ -92,13 +93,13 @@ func (o *runOptions) checkUnchanged(ctx context.Context, at *session, r *Run, w 
 		return err
 	}
 	d, err := o.definition(ctx, o.environment(nil, "", ""), w.Namespace, w, nil)
-	if err != nil || d.Hash() == f.State.Hash { // the run was migrated to it
+	if err != nil || d.Hash() == f.State.Hash { // the run was migrated to this definition
 		return err
 	}
 	return o.checkEdited(&f.Run, d, o.File)
 }
 
-// resumeExisting fails if the run is finished.
+// resumeExisting resumes the existing run if it is idle. It fails if the run is finished.
 func (o *runOptions) resumeExisting(ctx context.Context, at *session, r *Run) error {
 	name := r.Namespace + "/" + r.Name
 	phase := r.Phase()

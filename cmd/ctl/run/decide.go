@@ -24,7 +24,7 @@ type decideOptions struct {
 	Question             int
 }
 
-// actions returns the actions for a waiting task.
+// actions returns the possible decisions about a task that waits because it failed.
 func actions() []string { return workflow.PossibleActions(false, true) }
 
 func undoActions() []string {
@@ -113,7 +113,7 @@ func (o *decideOptions) decide(ctx context.Context, at *session, f *Fold) (err e
 	return o.record(ctx, at, f, decision, o.Action+" of task "+o.Task+" decided")
 }
 
-// patchedInputs merges the patch into the inputs of the task's step, and checks the result.
+// patchedInputs returns the inputs of the task's step with the patch applied. It checks them.
 func (o *decideOptions) patchedInputs(ctx context.Context, f *Fold) (json.RawMessage, error) {
 	patch := []byte(o.With)
 	if path, isFile := strings.CutPrefix(o.With, "@"); isFile {

@@ -12,8 +12,8 @@ import (
 	"scute.dev/eventlog"
 )
 
-// display shows a run that this process drives: redrawn on a terminal, elsewhere a line for each
-// fact.
+// display shows a run that this process drives. On a terminal it redraws the state of the run;
+// elsewhere it prints a line for each fact.
 type display struct {
 	*deps
 	out    io.Writer
@@ -21,7 +21,7 @@ type display struct {
 
 	mu    sync.Mutex
 	fold  *Fold
-	err   error // of writing the output
+	err   error // the first error of writing to out
 	seq   uint64
 	drawn time.Time
 }
@@ -54,22 +54,22 @@ func (t *display) draw() {
 	_ = t.screen.Draw(t.noun.Render(t.ViewOn(t.out), t.fold.Refresh()))
 }
 
-// idleTimeout limits reading the last events of an idle run.
+// idleTimeout limits how long the last events of an idle run are read.
 const idleTimeout = 30 * time.Second
 
-// follow shows the commits of a run after a sequence, until stop is called. stop shows the last
-// commits and returns the run.
+// follow shows the commits of a run after a sequence, until stop is called. stop shows the
+// remaining commits and returns the run.
 func (l *local) follow(ctx context.Context, f *Fold, after uint64, format *cli.Format) (stop func() (*Run, error)) {
 	t := &display{deps: l.deps, out: l.Stream(format), fold: f}
 	if l.Env.CanRedraw(t.out) {
 		t.screen = &cli.Screen{Out: t.out, Size: l.Env.Size}
 	}
-	// The display continues until an interrupted run is idle.
+	// If ctx is cancelled, the run is interrupted, and the display continues until the run is idle.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	aggregate := eventlog.Aggregate{Kind: eventlog.KindRun, ID: f.ID}
 	var running sync.WaitGroup
 	running.Go(func() {
-		_ = l.log.Follow(ctx, after, func(r eventlog.Record) error { // stop reads what an error has omitted
+		_ = l.log.Follow(ctx, after, func(r eventlog.Record) error { // after an error, stop reads the rest
 			if r.Aggregate != aggregate {
 				return nil
 			}

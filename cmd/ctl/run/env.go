@@ -36,14 +36,15 @@ func (d *deps) defaultPolicy(flag string) (v1alpha1.FailurePolicy, error) {
 	return v1alpha1.FailurePolicy(value), nil
 }
 
-// policyVar adds --default-failure-policy. Its help text ends with more.
+// policyVar adds --default-failure-policy. more is appended to the help text of the flag.
 func policyVar(cmd *cobra.Command, policy *string, more string) {
 	cmd.Flags().StringVar(policy, "default-failure-policy", "", "Failure policy if the manifest has none: "+strings.Join(workflow.FailurePolicies(), ", ")+"; "+policyVariable+" or Abort if empty"+more)
 	_ = cmd.RegisterFlagCompletionFunc("default-failure-policy", cobra.FixedCompletions(workflow.FailurePolicies(), cobra.ShellCompDirectiveNoFileComp))
 }
 
-// environment returns the environment of a local run: tasks use the operator's kubeconfig, which is read when
-// needed, and run commands on this machine. log is nil if a manifest is only checked.
+// environment returns the environment of a local run. Its tasks use the operator's kubeconfig,
+// which is read only when a task needs it, and they can run commands on this machine. log is nil if
+// a manifest is only checked.
 func (d *deps) environment(log aggregate.Log, incarnation string, policy v1alpha1.FailurePolicy) *manifest.Env {
 	return d.workflowEnv(tasks.Options{Clusters: d.clusters(), Log: log, Incarnation: incarnation, Local: true, ExecEnabled: true}, policy)
 }

@@ -31,8 +31,9 @@ func hint(k *kit.Kit, r *Run, verb string, more ...string) string {
 	return k.Hint(r.Namespace, append([]string{verb, "run", r.Name}, more...)...)
 }
 
-// DecideCommand returns the command that decides about, or releases, a waiting task. Only the log
-// has the possible actions. Without it, a task of kind Approve is assumed to ask for approval.
+// DecideCommand returns the command with which a user decides about a waiting task, or releases it.
+// Only the log contains the possible actions. If the log was not read, a task of kind Approve is
+// assumed to ask for approval.
 func DecideCommand(k *kit.Kit, r *Run, task string) string {
 	actions := actions()
 	if r.State != nil {
@@ -57,7 +58,8 @@ func decide(k *kit.Kit, r *Run, task string, actions []string) string {
 	return line + "; or with --action " + strings.Join(actions[1:], ", ")
 }
 
-// continueCommands returns how to continue a local run after a decision. A daemon needs no command.
+// continueCommands returns the commands that continue a local run after a decision. A run of a
+// daemon needs none.
 func continueCommands(k *kit.Kit, r *Run) []string {
 	if !r.Local {
 		return nil
@@ -65,7 +67,8 @@ func continueCommands(k *kit.Kit, r *Run) []string {
 	return []string{hint(k, r, "resume") + " then continues the run"}
 }
 
-// nextCommands returns the commands that show and continue an idle run. The first one shows it.
+// nextCommands returns commands for an idle run: first the one that shows the run, then those that
+// continue it.
 func nextCommands(k *kit.Kit, r *Run) []string {
 	look := hint(k, r, "describe") + " shows what happened"
 	switch r.Phase() {

@@ -9,7 +9,8 @@ import (
 	"scute.dev/workflow"
 )
 
-// history has every attempt and decision, which the state of a run does not keep.
+// history contains every attempt and every decision of a run. The state of the run does not keep
+// them.
 type history struct {
 	tasks map[string]*TaskHistory
 	// Words are the decisions about the run as a whole, in order.
@@ -71,7 +72,7 @@ func (t *TaskHistory) of(step string, undo bool) (list []*Attempt) {
 	return list
 }
 
-// start adds an attempt. Its number is a.N, or the next one if that is 0.
+// start adds an attempt. If a.N is 0, the attempt gets the next number.
 func (t *TaskHistory) start(a Attempt) {
 	if a.N == 0 {
 		a.N = len(t.of(a.Step, a.Undo)) + 1
@@ -79,7 +80,8 @@ func (t *TaskHistory) start(a Attempt) {
 	t.Attempts = append(t.Attempts, a)
 }
 
-// end ends the open last attempt of a step. An undo that was never started is added.
+// end records the end of a step's last attempt, if that attempt has not ended. For an undo that was
+// never started, it adds an attempt.
 func (t *TaskHistory) end(step string, undo bool, at time.Time, outcome, message string) {
 	list := t.of(step, undo)
 	switch n := len(list); {
@@ -150,7 +152,7 @@ func (h *history) apply(e workflow.Event, ev eventlog.Event) {
 		endUndo(e.Task, e.Step, "undone", e.NothingReason)
 	case workflow.HandlerStarted:
 		start(e.Task, e.Handler, false, 0)
-	case workflow.HandlerEnded: // e.Task is "" for a handler of the run's failure
+	case workflow.HandlerEnded: // for a handler of the failure of the run, e.Task is ""
 		what := "succeeded"
 		if e.Error != "" {
 			what = "failed"

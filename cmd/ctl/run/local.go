@@ -29,7 +29,7 @@ type local struct {
 	runner *runner.Runner
 }
 
-// openLocal locks the folder, which it creates if needed, and opens its log.
+// openLocal creates the folder if it does not exist, locks it, and opens its log.
 func (d *deps) openLocal(ctx context.Context, policy v1alpha1.FailurePolicy, parallel int) (*local, error) {
 	log, err := d.Flags.Serve(ctx, d.Env.Err)
 	if err != nil {
@@ -42,7 +42,7 @@ func (d *deps) openLocal(ctx context.Context, policy v1alpha1.FailurePolicy, par
 	if d.WrapLog != nil {
 		wrapped = d.WrapLog(log)
 	}
-	host, _ := os.Hostname() // only for readers of the log
+	host, _ := os.Hostname() // only informs readers of the log
 	incarnation := fmt.Sprintf("scutectl-%s-%d-%s", host, os.Getpid(), strings.ToLower(rand.Text()[:8]))
 	return &local{deps: d, log: log, runner: &runner.Runner{
 		Log: wrapped, Origin: log.ID(), Incarnation: incarnation, Kinds: d.environment(wrapped, incarnation, policy).KindsFor, Parallel: parallel,
@@ -54,7 +54,7 @@ func (d *deps) openLocal(ctx context.Context, policy v1alpha1.FailurePolicy, par
 func (o *runOptions) runLocal(ctx context.Context, w *v1alpha1.WorkflowRun, problems []workflow.Problem, policy v1alpha1.FailurePolicy) error {
 	env := o.environment(nil, "", policy)
 	_, noFolder := os.Stat(o.Flags.Dir)
-	env.Diagnose, env.CheckReads = o.Diagnose, noFolder != nil // a started run may no longer need the files
+	env.Diagnose, env.CheckReads = o.Diagnose, noFolder != nil // the tasks of a started run may no longer need the files
 	d, err := o.definition(ctx, env, w.Namespace, w, problems)
 	if err != nil {
 		return err
@@ -89,7 +89,8 @@ func (o *runOptions) runLocal(ctx context.Context, w *v1alpha1.WorkflowRun, prob
 	return err
 }
 
-// find returns the ID of the unfinished run of a name, or the ID for a new run.
+// find returns the ID of the unfinished run with this name. If there is none, it returns an ID for
+// a new run, and known is false.
 func (l *local) find(ctx context.Context, namespace, name string) (id string, known bool, err error) {
 	ids, _, err := (&session{Kit: l.Kit, Noun: l.noun, Log: l.log}).LogSource().Find(ctx)
 	if err != nil {
@@ -104,7 +105,7 @@ func (l *local) find(ctx context.Context, namespace, name string) (id string, kn
 			return "", false, err
 		}
 		switch {
-		case !s.IsDefined(): // a process was killed while it requested the run
+		case !s.IsDefined(): // a process was killed while it recorded the run's definition
 			return latest, false, nil
 		case !s.Finished():
 			return latest, true, nil
@@ -135,7 +136,8 @@ func (l *local) continueRun(ctx context.Context, f *Fold, d *workflow.Definition
 	return l.resume(ctx, f, "")
 }
 
-// resume continues a run. This process holds the lock, so its earlier process is dead.
+// resume resumes a run. This process holds the folder's lock, so the process that drove the run
+// before has ended.
 func (l *local) resume(ctx context.Context, f *Fold, reason string) error {
 	if justDecided(f) {
 		return nil
@@ -143,7 +145,8 @@ func (l *local) resume(ctx context.Context, f *Fold, reason string) error {
 	return l.runner.Command(ctx, f.ID, connect.Actor(ctx, nil), workflow.ResumeRun{Reason: reason, ProcessDied: true})
 }
 
-// justDecided reports whether a decision is still due. Then resume must not retry other tasks.
+// justDecided reports whether the last event is a decision whose effect is still due. In that case
+// resume must not retry other tasks.
 func justDecided(f *Fold) bool {
 	switch f.Last.(type) {
 	case workflow.Decided, workflow.TaskReleased, workflow.Migrated, workflow.Resumed, workflow.Started, workflow.Aborted, workflow.RollbackStarted:
@@ -188,8 +191,8 @@ func (d *deps) trustVar(f *pflag.FlagSet) {
 }
 
 // confirmTrust asks for confirmation if this user has not created the folder on this machine,
-// because its runs have the user's permissions. The list of known folders is in
-// another file of the user, because the creator of a folder can write anything into the folder.
+// because the runs in the folder execute with the user's permissions. The list of known folders is
+// kept in a file outside of the folder, because the creator of a folder can write anything into it.
 func (d *deps) confirmTrust(ctx context.Context, log *connect.Log) error {
 	head, err := log.Head(ctx)
 	if err != nil {

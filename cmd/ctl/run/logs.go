@@ -42,15 +42,16 @@ func printed(_ context.Context, p *session, r *Run, task string) error {
 	return err
 }
 
-// Printout is the end of the output of one attempt of a task.
+// Printout is the output of one attempt of a task, or the end of a long output.
 type Printout struct {
 	Name, Text string
 	// Cut is true if the beginning of the output is missing.
 	Cut bool
 }
 
-// Printouts returns the output of the last attempts of a task, oldest first: at most the last most
-// bytes of each. earlier is the number of omitted attempts. dir is the folder of the log.
+// Printouts returns the output of the last attempts of a task, oldest first. most limits the bytes
+// of each output, and its end is kept. earlier is the number of omitted attempts. dir is the folder
+// of the log.
 func Printouts(dir, id, task string, attempts int, most int64) (list []Printout, earlier int, err error) {
 	files, err := outputs(dir, id, task)
 	earlier = max(0, len(files)-attempts)
@@ -73,8 +74,8 @@ func Printouts(dir, id, task string, attempts int, most int64) (list []Printout,
 }
 
 // outputs returns the paths of a task's output files, oldest first: TASK-1.log, TASK@HOOK-1.log,
-// TASK-undo1.log. The id is from an untrusted log, so it opens nothing outside of the folder of
-// runs.
+// TASK-undo1.log. The id comes from a log that need not be trusted, so outputs opens no file
+// outside of the folder of runs.
 func outputs(dir, id, task string) (paths []string, err error) {
 	var entries []fs.DirEntry
 	folder, err := os.OpenRoot(filepath.Join(dir, "runs"))

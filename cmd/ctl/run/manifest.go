@@ -50,7 +50,7 @@ func Manifest(path string, in io.Reader) (*v1alpha1.WorkflowRun, []workflow.Prob
 		return nil, problems, err
 	}
 	if w.Spec.ServiceAccountName == "" {
-		w.Spec.ServiceAccountName = "default" // as in the resource: the run may be handed over to a cluster
+		w.Spec.ServiceAccountName = "default" // as in the resource: the run may later be handed over to a cluster
 	}
 	if w.APIVersion != v1alpha1.GroupVersion().String() || w.Kind != "WorkflowRun" {
 		problems = append(problems, workflow.Problem{
@@ -89,7 +89,7 @@ func read(path string, in io.Reader) ([]byte, error) {
 	return data, nil
 }
 
-// split omits documents without content.
+// split returns the documents of a YAML stream. It omits documents without content.
 func split(data []byte) ([][]byte, error) {
 	var out [][]byte
 	reader := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
@@ -116,8 +116,8 @@ func hasContent(document []byte) bool {
 	return false
 }
 
-// check returns an error if decoding would lose a part of the document. It accepts the key on of a
-// need, although YAML reads it as true.
+// check returns an error if decoding would lose a part of the document. It accepts the key "on" in
+// an entry of needs, although YAML reads that key as true.
 func check(text []byte) error {
 	err := document.Check(text)
 	if keys, ok := errors.AsType[*document.KeyError](err); ok {
@@ -174,11 +174,11 @@ func decode(text []byte) (w *v1alpha1.WorkflowRun, problems []workflow.Problem, 
 	return w, append(problems, mergeProblems(broken, more)...), nil
 }
 
-// namedProblems limits the problems with keys.
+// namedProblems is the maximum number of keys that duplicates reports.
 const namedProblems = 10
 
-// duplicates returns a problem for each key that an object has twice, and for each key that YAML
-// reads as a boolean, such as y and off.
+// duplicates returns a problem for each key that occurs twice in an object, and for each key that
+// YAML reads as a boolean, such as y and off.
 func duplicates(text []byte) (problems []workflow.Problem) {
 	var document yaml3.Node
 	if yaml3.Unmarshal(text, &document) != nil { //nolint:forbidigo // it is bounded
@@ -229,7 +229,8 @@ func againstSchema(object map[string]any) ([]workflow.Problem, error) {
 	return problems, nil
 }
 
-// mergeProblems prefers known to read for the same field, because their remedy is better.
+// mergeProblems returns all problems in known, and the problems in read about other fields. For the
+// same field it prefers known, whose remedy is better.
 func mergeProblems(read, known []workflow.Problem) []workflow.Problem {
 	named := make(map[string]bool, len(known))
 	for i := range known {
@@ -239,8 +240,8 @@ func mergeProblems(read, known []workflow.Problem) []workflow.Problem {
 	return append(read, known...)
 }
 
-// removeBadDurations removes invalid durations, and returns a problem for each. The decoder would
-// stop at the first one, without its path.
+// removeBadDurations removes invalid durations from v, and returns a problem with the path of each.
+// The decoder would stop at the first invalid duration, and would not report its path.
 func removeBadDurations(v any, path string) (problems []workflow.Problem) {
 	switch v := v.(type) {
 	case []any:
@@ -250,7 +251,7 @@ func removeBadDurations(v any, path string) (problems []workflow.Problem) {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			switch key {
-			case "with", "undo", "params": // the kinds check these
+			case "with", "undo", "params": // the task kinds check these
 			case "timeout", "totalTimeout", "deadline", "delay", "maxDelay":
 				text, ok := v[key].(string)
 				if _, err := v1alpha1.ParseDuration(text); v[key] != nil && (!ok || err != nil) {

@@ -112,7 +112,8 @@ func (o *migrateOptions) migrate(ctx context.Context, at *session, f *Fold, w *v
 	return o.record(ctx, at, f, workflow.Migrate{To: d, Plan: plan}, "migrated")
 }
 
-// checkEdited refuses to continue a run with an edited manifest, and shows the plan to adopt it.
+// checkEdited returns an error, because the manifest was edited after the run began. It prints how
+// a migration would adopt the new manifest.
 func (d *deps) checkEdited(r *Run, to *workflow.Definition, file string) error {
 	if file == "-" {
 		file = "FILE"
@@ -152,18 +153,20 @@ func (d *deps) planLines(plan []workflow.Change, before, after *workflow.Definit
 	return append(append(lines, ""), t.Lines(v.Paint, v.Width)...)
 }
 
-// Migration is the adoption of another definition by a run.
+// Migration describes how a run adopted another definition.
 type Migration struct {
 	At    time.Time
 	Actor string
 	// From and To are hashes of definitions.
 	From, To string
-	// Changes omits unchanged tasks that are kept or have not run.
+	// Changes lists what happened to each task. It omits unchanged tasks that were kept or have not
+	// run.
 	Changes []workflow.Change
 	Fields  []fieldChange
 }
 
-// fieldChange has the values of a field in two definitions, as JSON, or "" if it is missing.
+// fieldChange contains the values of a field in two definitions, as JSON. A value is "" if the
+// definition lacks the field.
 type fieldChange struct{ Task, Field, Before, After string }
 
 func migration(e workflow.Migrated, from string, before, after *workflow.Definition) Migration {
@@ -193,7 +196,8 @@ func fieldChanges(before, after *workflow.Definition, plan []workflow.Change) (a
 	return all
 }
 
-// fieldsOf returns fields by path. As in a manifest, those of the task's own step have no prefix.
+// fieldsOf returns the fields of a task by path. As in a manifest, the paths of fields of the
+// task's own step have no prefix.
 func fieldsOf(d *workflow.Definition, name string) map[string]string {
 	fields := make(map[string]string)
 	i := slices.IndexFunc(d.Tasks, func(t workflow.Task) bool { return t.Name == name })
@@ -213,7 +217,8 @@ func fieldsOf(d *workflow.Definition, name string) map[string]string {
 	return fields
 }
 
-// flatten adds the fields of an object. Lists are values.
+// flatten adds the fields of an object to fields, by path. It descends into objects but not into
+// lists.
 func flatten(fields map[string]string, prefix string, object any) {
 	text, err := json.Marshal(object)
 	if err != nil {

@@ -21,7 +21,7 @@ type (
 	noun    = kit.Noun[*Run]
 )
 
-// Options are for test builds.
+// Options are settings for test builds.
 type Options struct {
 	// WrapLog wraps the log of local runs, for fault points. It may be nil.
 	WrapLog func(aggregate.Log) aggregate.Log
@@ -42,7 +42,7 @@ func newNoun() *noun {
 		New: func() client.Object { return &v1alpha1.WorkflowRun{} }, NewList: func() client.ObjectList { return &v1alpha1.WorkflowRunList{} },
 		Convert: fromResource, AddLogDetails: withLogDetails, PrintOutput: printed,
 		Kind: eventlog.KindRun, NewFold: func(log *connect.Log, id string) kit.Fold[*Run] { return newFold(log, id) },
-		// A run is as large as its definition, so runs with other names are not read.
+		// A run is as large as its definition, so only the newest run of each matching name is read.
 		Group: func(id string) string { return keyOf(id).String() },
 		MayContain: func(id string, key types.NamespacedName) bool {
 			n := keyOf(id)
@@ -97,7 +97,8 @@ func data(list []*Run, one bool) any {
 	return map[string]any{"items": items}
 }
 
-// withLogDetails returns a run as the log has it, or unchanged if the log cannot be reached.
+// withLogDetails returns the run as read from the log. If the log cannot be reached, it returns r
+// unchanged.
 func withLogDetails(ctx context.Context, p *session, r *Run) *Run {
 	if r.State != nil || r.ID == "" {
 		return r

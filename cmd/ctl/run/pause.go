@@ -110,8 +110,8 @@ func (d *deps) resume(ctx context.Context, at *session, f *Fold) error {
 	return nil
 }
 
-// driveLocal drives a run in this process. It opens the folder again, so that other processes can
-// read it through this one.
+// driveLocal drives a run in this process. It closes the folder and opens it again for writing, so
+// that other processes can read the log through this process.
 func (d *deps) driveLocal(ctx context.Context, at *session, f *Fold, format *cli.Format, parallel int, begin func(context.Context, *local, *Fold) error) (*Run, error) {
 	if !d.Flags.Local {
 		// The folder may belong to a stopped daemon, whose runs may need kinds or permissions that
@@ -131,7 +131,7 @@ func (d *deps) driveLocal(ctx context.Context, at *session, f *Fold, format *cli
 	return l.drive(ctx, f.ID, format, func(ctx context.Context, f *Fold) error { return begin(ctx, l, f) })
 }
 
-// Pause pauses the run that the user saw, if the user may change its WorkflowRun.
+// Pause pauses the run that the user saw. It fails if the user may not change the WorkflowRun.
 func Pause(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string) error {
 	o := &deps{noun: newNoun(), Kit: k, Reason: reason}
 	return o.withSeen(ctx, seen, name, func(at *session, w *v1alpha1.WorkflowRun, f *Fold) error {
@@ -142,8 +142,8 @@ func Pause(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string)
 	})
 }
 
-// Resume resumes the run that the user saw, if the user may change its WorkflowRun. If spec.suspend
-// is set, Resume only removes it: otherwise the daemon would pause the run again.
+// Resume resumes the run that the user saw. It fails if the user may not change the WorkflowRun. If
+// spec.suspend is set, Resume only removes it: otherwise the daemon would pause the run again.
 func Resume(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string) error {
 	o := &deps{noun: newNoun(), Kit: k, Reason: reason}
 	return o.withSeen(ctx, seen, name, func(at *session, w *v1alpha1.WorkflowRun, f *Fold) error {
@@ -162,7 +162,8 @@ func Resume(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string
 	})
 }
 
-// withSeen calls fn with the current resource of the run that the user saw, and the logged run.
+// withSeen calls fn with the current WorkflowRun of the run that the user saw, and with the run as
+// read from the log.
 func (d *deps) withSeen(ctx context.Context, seen *kit.Seen, name string, fn func(at *session, w *v1alpha1.WorkflowRun, f *Fold) error) error {
 	at, err := kit.InCluster(d.Kit, d.noun)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"scute.dev/workflow"
 )
 
-// report is a run in JSON, for programs. Its fields are stable and always present.
+// report is the JSON form of a run, for programs. Its fields are stable and always present.
 type report struct {
 	Name       string            `json:"name"`
 	Phase      v1alpha1.RunPhase `json:"phase"`
@@ -27,7 +27,7 @@ type taskReport struct {
 	Phase      v1alpha1.TaskPhase `json:"phase"`
 	Verdict    v1alpha1.Verdict   `json:"verdict"`
 	Attempts   int                `json:"attempts"`
-	Question   int                `json:"question"` // 0 if the task asks none
+	Question   int                `json:"question"` // 0 if the task asks no question
 	StartedAt  *time.Time         `json:"startedAt"`
 	FinishedAt *time.Time         `json:"finishedAt"`
 	Message    string             `json:"message"`
@@ -60,7 +60,7 @@ func exact(t *metav1.Time) *time.Time {
 	return &at
 }
 
-// Documents returns the run.
+// Documents returns the run as a document.
 func (f *Fold) Documents(k *kit.Kit) []kit.Document {
 	r := f.Refresh()
 	d := kit.Document{
@@ -76,8 +76,8 @@ func (f *Fold) Documents(k *kit.Kit) []kit.Document {
 	return []kit.Document{d}
 }
 
-// PageCommands returns the commands that show and continue a run. A page knows only the location of
-// the log, so each run in a folder counts as local.
+// PageCommands returns the commands that show and continue a run. A page knows the log only by its
+// location, so it treats each run in a folder as a local run.
 func PageCommands(k *kit.Kit, r *Run) []string {
 	shown := *r
 	shown.Local = k.Flags.Dir != ""
@@ -92,13 +92,13 @@ func Actions(r *Run) []kit.Action {
 		return nil
 	case now.Paused, r.Phase() == v1alpha1.RunAborted:
 		a.Do = "resume"
-	case now.Stopping: // it rolls back, or waits for a decision about the rollback
+	case now.Stopping: // the run is rolling back, or waits for a decision about the rollback
 		return nil
 	}
 	return []kit.Action{a}
 }
 
-// Err returns nil: Apply returns each error.
+// Err returns nil, because Apply returns every error.
 func (*Fold) Err() error { return nil }
 
 // Object returns the report of the run.

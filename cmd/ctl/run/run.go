@@ -111,7 +111,8 @@ func (o *runOptions) validate() (v1alpha1.FailurePolicy, error) {
 	return o.defaultPolicy(o.Policy)
 }
 
-// setNamespace uses the namespace of the manifest, else -n, else "default" for a local run.
+// setNamespace sets the namespace of the run: that of the manifest, else the value of -n, else
+// "default" for a local run.
 func (o *runOptions) setNamespace(w *v1alpha1.WorkflowRun) error {
 	if o.Flags.Namespace != "" && w.Namespace != "" && o.Flags.Namespace != w.Namespace {
 		return cli.Usagef("-n is %s and metadata.namespace is %s: remove one of the two", o.Flags.Namespace, w.Namespace)
@@ -125,7 +126,8 @@ func (o *runOptions) setNamespace(w *v1alpha1.WorkflowRun) error {
 	return nil
 }
 
-// readManifest prints the problems of a manifest that cannot be decoded, and returns an error.
+// readManifest reads a manifest. If the manifest cannot be decoded, it prints the problems and
+// returns an error.
 func (d *deps) readManifest(file string) (*v1alpha1.WorkflowRun, []workflow.Problem, error) {
 	w, problems, err := Manifest(file, d.Env.In)
 	switch {
@@ -137,7 +139,8 @@ func (d *deps) readManifest(file string) (*v1alpha1.WorkflowRun, []workflow.Prob
 	return w, problems, nil
 }
 
-// definition returns the definition of a manifest, or prints its problems and returns an error.
+// definition returns the definition of a manifest. If the manifest has problems, it prints them and
+// returns an error.
 func (d *deps) definition(ctx context.Context, env *manifest.Env, namespace string, w *v1alpha1.WorkflowRun, problems []workflow.Problem) (*workflow.Definition, error) {
 	to, more, err := env.Definition(ctx, namespace, w.Name, &w.Spec)
 	if err != nil {
@@ -146,7 +149,7 @@ func (d *deps) definition(ctx context.Context, env *manifest.Env, namespace stri
 	return to, d.report(mergeProblems(problems, more))
 }
 
-// report prints problems and returns an error. Without problems it prints the warnings.
+// report prints problems and returns an error if one of them is more than a warning.
 func (d *deps) report(problems []workflow.Problem) error {
 	refused, prefix, n := hasErrors(problems), "warning: ", 0
 	if refused {

@@ -25,7 +25,7 @@ func row(of kit.View, r *Run) kit.Row {
 	}
 }
 
-// statusLines returns the part of a description that changes.
+// statusLines returns those lines of a description that change over time.
 func (v output) statusLines(r *Run) []string {
 	s := r.Status
 	out := append([]string{v.Field("Phase", v.Word(string(r.Phase())))}, v.Times(s.StartedAt, s.FinishedAt, span)...)
@@ -45,7 +45,7 @@ func (v output) until(t time.Time) string {
 	return "passed " + exactly
 }
 
-// counts returns a progress bar and the counts that are not zero.
+// counts returns a progress bar, and the counts that are not zero.
 func (v output) counts(c v1alpha1.TaskCounts) string {
 	as := cli.Cyan
 	if c.Succeeded+c.Ignored+c.Skipped == c.Tasks {
@@ -61,7 +61,7 @@ func (v output) counts(c v1alpha1.TaskCounts) string {
 	return out
 }
 
-// Counts returns the numbers of tasks by phase that are not zero.
+// Counts returns the number of tasks in each phase that has tasks.
 func Counts(c v1alpha1.TaskCounts) []kit.Count {
 	return slices.DeleteFunc([]kit.Count{
 		{Name: "Running", Done: c.Running},
@@ -73,7 +73,7 @@ func Counts(c v1alpha1.TaskCounts) []kit.Count {
 	}, func(one kit.Count) bool { return one.Done == 0 })
 }
 
-// span formats a duration that may be shorter than a second.
+// span formats a duration, which may be shorter than a second.
 func span(d time.Duration) string {
 	switch {
 	case d < 0:

@@ -19,9 +19,9 @@ import (
 // Run is the state of a run.
 type Run struct {
 	Namespace, Name string
-	// ID is the ID in the log, or "" if no daemon has started the run.
+	// ID is the run's ID in the log, or "" if no daemon has started the run.
 	ID string
-	// Status has only the most important tasks. The method Tasks returns all.
+	// Status contains only the most important tasks. The method Tasks returns all tasks.
 	Status v1alpha1.WorkflowRunStatus
 	// State is nil if only the resource could be read.
 	State *workflow.State
@@ -33,7 +33,7 @@ type Run struct {
 	Local bool
 }
 
-// Tasks returns all tasks, or those in the status if the log was not read.
+// Tasks returns all tasks. If the log was not read, it returns only the tasks in the status.
 func (r *Run) Tasks() []v1alpha1.TaskStatus {
 	if r.State == nil {
 		return r.Status.Tasks
@@ -53,12 +53,12 @@ func (r *Run) Phase() v1alpha1.RunPhase {
 	return r.Status.Phase
 }
 
-// isFinished reports whether a run has ended and cannot be resumed.
+// isFinished reports whether a run in this phase has ended and cannot be resumed.
 func isFinished(p v1alpha1.RunPhase) bool {
 	return p == v1alpha1.RunSucceeded || p == v1alpha1.RunDegraded || p == v1alpha1.RunRolledBack || p == v1alpha1.RunFailed
 }
 
-// isIdle reports whether a run continues only after an operator's command, or not at all.
+// isIdle reports whether a run in this phase continues only after an operator's command, or never.
 func isIdle(p v1alpha1.RunPhase) bool {
 	return p == v1alpha1.RunPaused || p == v1alpha1.RunAborted || p == v1alpha1.RunRollbackFailed || p == v1alpha1.RunStranded || isFinished(p)
 }
@@ -66,10 +66,11 @@ func isIdle(p v1alpha1.RunPhase) bool {
 // refused reports whether the daemon rejected the manifest and started nothing.
 func (r *Run) refused() bool { return r.ID == "" && r.Status.FinishedAt != nil }
 
-// isIdle reports whether the run was refused, or does not continue without an operator.
+// isIdle reports whether the run continues only after an operator's command, or never. A run that
+// the daemon refused is idle.
 func (r *Run) isIdle() bool { return r.refused() || r.ID != "" && isIdle(r.Phase()) }
 
-// Fold is a run, computed from its commits.
+// Fold is the state of a run, computed from its commits.
 type Fold struct {
 	Run
 	Last    workflow.Event
@@ -110,7 +111,7 @@ func (f *Fold) Apply(r eventlog.Record) error {
 	return nil
 }
 
-// Refresh updates the status and returns the run, which changes with the fold.
+// Refresh updates the status and returns the run. The result is shared: later commits change it.
 func (f *Fold) Refresh() *Run {
 	f.Namespace, f.Name = f.State.Namespace, f.State.Name
 	f.Status = workflow.Status(f.State)
@@ -118,7 +119,7 @@ func (f *Fold) Refresh() *Run {
 	return &f.Run
 }
 
-// keyOf returns the namespace and name of an ID: namespace/name/rest.
+// keyOf returns the namespace and name contained in the ID of a run: namespace/name/rest.
 func keyOf(id string) types.NamespacedName {
 	parts := strings.SplitN(id, "/", 3)
 	if len(parts) < 3 {
@@ -133,7 +134,7 @@ func newFold(log *connect.Log, id string) *Fold {
 	return f
 }
 
-// Items returns a copy of the run, which later commits do not change.
+// Items returns a copy of the run. Later commits do not change the copy.
 func (f *Fold) Items() []*Run {
 	r := *f.Refresh()
 	return []*Run{&r}

@@ -17,8 +17,8 @@ import (
 	"scute.dev/workflow"
 )
 
-// tree returns a table of tasks. With detail, a task's needs, hooks, attempts and decisions follow
-// its row.
+// tree returns a table of tasks. With detail, each task's row is followed by rows for its needs,
+// hooks, attempts and decisions.
 func (v output) tree(r *Run, tasks []v1alpha1.TaskStatus, detail bool) []string {
 	columns := func(row ...string) []string {
 		if detail {
@@ -50,7 +50,8 @@ func (v output) tree(r *Run, tasks []v1alpha1.TaskStatus, detail bool) []string 
 	return lines
 }
 
-// elapsed returns "" if start is zero. If end is zero, it counts until now.
+// elapsed formats the time from start to end, or to now if end is zero. It returns "" if start is
+// zero.
 func (v output) elapsed(start, end time.Time, format func(time.Duration) string) string {
 	switch {
 	case start.IsZero():
@@ -71,8 +72,8 @@ func (v output) since(r *Run, at time.Time) string {
 
 func timeOf(t *metav1.Time) time.Time { return ptr.Deref(t, metav1.Time{}).Time }
 
-// addBranches adds the rows below a task: needs, attempts of steps and undos, and decisions. It
-// omits the only attempt of the task's own step, which is in the task's row.
+// addBranches adds the rows below a task: needs, attempts of steps and undos, and decisions. If the
+// task's own step had only one attempt, the task's row shows it, and addBranches omits it.
 func (v output) addBranches(t *cli.Table, r *Run, task *v1alpha1.TaskStatus, needs []workflow.Need) {
 	type branch struct{ what, phase, tries, started, took, detail string }
 	var all []branch
@@ -132,7 +133,7 @@ func needWords(needs []workflow.Need) string {
 	return strings.Join(words, ", ")
 }
 
-// describe omits the timeline.
+// describe returns the description of a run without the timeline.
 func (v output) describe(r *Run) []string {
 	out := v.Head("Run", r.Namespace, r.Name, "run", r.ID)
 	if r.State != nil && r.State.IsDefined() {
@@ -150,7 +151,7 @@ func (v output) describe(r *Run) []string {
 	return append(out, v.decisionTables(r)...)
 }
 
-// decisionTables also returns the handlers of the run's failure.
+// decisionTables returns the tables of decisions, and of the handlers of the run's failure.
 func (v output) decisionTables(r *Run) []string {
 	if r.History == nil {
 		return nil
