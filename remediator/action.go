@@ -6,10 +6,12 @@ import (
 	"scute.dev/kube/object"
 )
 
-// ActionType is a type of action. Each action is idempotent: the executor reads first, and writes only what is missing.
+// ActionType is a type of action. Actions are idempotent: the executor reads the object first, and
+// writes only what is missing.
 type ActionType string
 
-// The types of actions. None of them deletes a Machine, because only its owner may.
+// The types of actions. No action deletes a Machine, because only the owner may delete its
+// machines.
 const (
 	// SetUnhealthy sets the annotation scute.dev/unhealthy of Machine to Value; "" removes it.
 	SetUnhealthy ActionType = "mark"
@@ -25,8 +27,8 @@ const (
 	// SetRelaxed sets controlplane.cluster.x-k8s.io/remediation-in-progress of the owner to Value;
 	// "" removes the annotation if it names Machine.
 	SetRelaxed ActionType = "relax the preflight checks"
-	// Touch sets scute.dev/touched of the owner to Value, so that the owner reconciles what it does
-	// not watch; "" removes it.
+	// Touch sets scute.dev/touched of the owner to Value, which makes the owner's controller
+	// reconcile; "" removes it.
 	Touch ActionType = "touch the owner"
 	// Scale sets the replicas at Where to Replicas if they are Expect or Replicas. Otherwise it
 	// fails with ErrPreconditionFailed.
@@ -34,32 +36,33 @@ const (
 	// HandOver sets the Machine's condition OwnerRemediated to False, reason WaitingForRemediation,
 	// and HealthCheckSucceeded to False.
 	HandOver ActionType = "request the owner's remediation"
-	// Report sets the Machine's condition HealthCheckSucceeded to False. Its owner then knows that
-	// the machine is unhealthy, but is not asked to remediate it.
+	// Report sets the Machine's condition HealthCheckSucceeded to False. This informs the owner
+	// that the machine is unhealthy, but does not request a remediation.
 	Report ActionType = "report as unhealthy"
-	// Withdraw removes OwnerRemediated from the Machine, unless its owner is deleting it. The
-	// machine is still unhealthy.
+	// Withdraw removes the condition OwnerRemediated from the Machine, unless the Machine is being
+	// deleted. HealthCheckSucceeded stays False.
 	Withdraw ActionType = "withdraw the owner's remediation"
-	// ClearConditions removes OwnerRemediated and ExternallyRemediated from the Machine, and sets
-	// HealthCheckSucceeded to True.
+	// ClearConditions removes the conditions OwnerRemediated and ExternallyRemediated from the
+	// Machine, and sets HealthCheckSucceeded to True.
 	ClearConditions ActionType = "clear the remediation's conditions"
-	// MoveLeadership moves etcd's leadership from Machine's member to the member of node Value.
+	// MoveLeadership moves etcd's leadership from Machine's member to the member on node Value.
 	MoveLeadership ActionType = "move etcd's leadership"
 	// SkipDrain makes the deletion of Machine continue without draining its Node. SkipDetach makes
 	// it continue without waiting until its volumes are detached.
 	SkipDrain  ActionType = "skip the drain"
 	SkipDetach ActionType = "skip the wait for volumes"
-	// CreateStepObject creates the object of escalation step Value of the policy for Machine;
-	// DeleteStepObject deletes it.
+	// CreateStepObject creates the object of the policy's escalation step named Value for Machine.
+	// DeleteStepObject deletes that object.
 	CreateStepObject ActionType = "create the step's object"
 	DeleteStepObject ActionType = "delete the step's object"
-	// CreateRequest creates Machine's SurgeRemediation with Value, the JSON of a spec with the hold
-	// and the abort of an earlier request, or "". DeleteRequest deletes the SurgeRemediation if its
-	// spec still has the orders in Value, and removes its finalizer.
+	// CreateRequest creates Machine's SurgeRemediation. Value is the JSON of its spec with the hold
+	// and the abort of an earlier request, or "". DeleteRequest deletes the SurgeRemediation and
+	// removes its finalizer, if its spec still has only the orders in Value.
 	CreateRequest ActionType = "create the SurgeRemediation"
 	DeleteRequest ActionType = "delete the SurgeRemediation"
-	// Defragment defragments the etcd member on node Value until Until, if its database still has
-	// Size bytes. If the member leads, the leadership moves to the member on node To first.
+	// Defragment defragments the etcd member on node Value by the deadline Until, if its database
+	// still has Size bytes. If the member leads, the leadership moves to the member on node
+	// NewLeader first.
 	Defragment ActionType = "defragment etcd"
 	// Disarm disarms etcd's NOSPACE alarm.
 	Disarm ActionType = "disarm the alarm NOSPACE"
@@ -69,7 +72,7 @@ const (
 // scute's own annotations.
 const DeleteValue = object.OwnDeleteMachineValue
 
-// Action is one write that is due.
+// Action represents one write that must be performed.
 type Action struct {
 	Type    ActionType
 	Machine Subject
@@ -86,13 +89,13 @@ type Action struct {
 	Timeout time.Duration
 	// Object is the object that DeleteStepObject deletes. If it is nil, the policy's template names the object.
 	Object *StepObject
-	// forRemediation means that the action belongs to the remediation that has been started, and
-	// not to the housekeeping of a machine.
+	// forRemediation means that the action belongs to the active remediation or to the cleanup of
+	// ended ones, and not to the housekeeping of a machine.
 	forRemediation bool
 }
 
-// DependsOn reports whether a write must not be made after another write failed. This is the case
-// if both writes belong to the remediation in progress, or if both change the same machine.
+// DependsOn reports whether this write must be skipped if the other write failed. It must if both
+// belong to remediations, or if neither does and both concern the same machine.
 func (a Action) DependsOn(other Action) bool {
 	return a.forRemediation && other.forRemediation || !a.forRemediation && !other.forRemediation && a.Machine.UID == other.Machine.UID
 }

@@ -15,8 +15,9 @@ import (
 	"scute.dev/view"
 )
 
-// checkDangers applies rules a and b: nothing is started if facts are missing, or while the owner
-// changes its machines itself.
+// checkDangers returns the decision by rules a and b of the quorum table, so that nothing is
+// started if facts are missing, or while the owner changes its machines itself. It returns nil if
+// neither applies.
 func (s *State) checkDangers(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
 	if d := cmp.Or(s.checkDefragmentation(), checkBlind(f), u.checkNodeRead(m)); d != nil {
 		return d
@@ -49,8 +50,9 @@ func (s *State) checkDangers(u *UnhealthyMachine, m *Machine, f *Facts, now time
 	}
 }
 
-// checkOwnerRemediation waits while the owner runs a remediation that scute did not ask for. Its
-// annotation names the machine, and is removed once the owner has created the replacement.
+// checkOwnerRemediation returns a wait for a remediation that the owner runs although scute did not
+// request it. The owner's annotation remediation-in-progress names the machine. The owner removes
+// the annotation when it has created the replacement.
 func (f *Facts) checkOwnerRemediation() *Decision {
 	machine := "a machine"
 	if n, ok := parseNote(f.Owner.Relaxed); ok {
@@ -65,23 +67,23 @@ func (f *Facts) checkOwnerRemediation() *Decision {
 	return waitForHuman(next, "owner-remediation", "%s is remediating %s without scute, until it has created another", f.Owner.Name, machine)
 }
 
-// stallsOwner reports whether this machine keeps the owner from finishing its own remediation. The
-// remediated machine is gone, and the owner creates no other while etcd has a learner
-// (targetEtcdClusterHealthy). It removes a learner without a node only if each of its machines has
-// a Node (reconcileEtcdMembers), and a machine that never joined has none. While its annotation
-// exists, it remediates no other machine.
+// stallsOwner reports whether this machine keeps the owner from finishing its own remediation of
+// another machine, which is gone. The owner creates no machine while etcd has a learner
+// (targetEtcdClusterHealthy). It removes a learner without a Node only if all machines have Nodes
+// (reconcileEtcdMembers), and a machine that never joined has none. Until the owner's remediation
+// ends, it remediates no other machine.
 func (f *Facts) stallsOwner(m *Machine) bool {
 	_, gone := f.orphan()
 	return gone && m.Node == "" && f.hasStrayLearner()
 }
 
-// hasStrayLearner reports whether etcd lists a learner that is on no machine's node.
+// hasStrayLearner reports whether etcd lists a learner that runs on no machine's node.
 func (f *Facts) hasStrayLearner() bool {
 	return f.Etcd != nil && slices.ContainsFunc(f.Etcd.Members, func(member Member) bool { return member.Learner && f.machineOf(member) == nil })
 }
 
-// waitForJoin returns the wait for a machine that has not joined. It ends when the machine joins,
-// or is unhealthy itself.
+// waitForJoin returns the wait for a machine that has not joined. The wait ends when that machine
+// joins or becomes unhealthy.
 func (f *Facts) waitForJoin(other *Machine) *Decision {
 	bound := ""
 	if startup := f.Policy.Checks.NodeStartup; startup > 0 {
@@ -95,9 +97,10 @@ func waitForDeletion(other *Machine) *Decision {
 		ruleDeletingMachine, "machine %s is being deleted%s, since %s", other.Name, formatHooks(other.Hooks), utc(other.DeletingSince))
 }
 
-// checkStable returns a wait while another machine of the control plane is created or deleted,
-// because its owner remediates none meanwhile. stuck means that the control plane cannot reach its
-// replicas until this machine is replaced.
+// checkStable returns a wait while another machine of the control plane is being created or
+// deleted, because the owner remediates no machine during that time. If stuck is true, the control
+// plane cannot reach its replicas until this machine is replaced, so too few or too many machines
+// cause no wait.
 func (s *State) checkStable(m *Machine, f *Facts, stuck bool) *Decision {
 	for other := range f.all() {
 		switch {
@@ -117,22 +120,22 @@ func (s *State) checkStable(m *Machine, f *Facts, stuck bool) *Decision {
 	return nil
 }
 
-// preventsJoin reports whether this machine prevents other machines from joining: its etcd member,
-// or an earlier member with its name, is not connected or is a learner (etcd permits one learner,
-// max-learners). A machine that is created in this state never joins, and neither does the next
-// machine.
+// preventsJoin reports whether this machine prevents new machines from joining, because its etcd
+// member is a learner (etcd permits only one, max-learners) or does not answer, or because a dead
+// member has its name.
 func (f *Facts) preventsJoin(m *Machine) bool {
 	member := f.Etcd.member(m)
 	return !f.Owner.ExternalEtcd && member != nil && (member.Learner || f.hasNamesake(m) || !member.answering() && !f.addsDespiteSilent())
 }
 
-// blockingRule returns the rule by which a control plane waits for this machine, or "" if it continues by itself:
+// blockingRule returns the name of the rule because of which a control plane waits for this machine
+// to be replaced, or "" if it does not wait:
 //
 //	never-joined     it has no Node, so its owner creates and deletes no other machine
 //	rollout-blocked  its components are not healthy, or its in-place update does not end, so a rollout does not continue
 //	scaling-blocked  its components are not healthy, so no machine is created or deleted to reach the replicas
 //
-// Its owner remediates before it rolls out or scales, so the machine is handed over if quorum permits it.
+// The owner remediates before it rolls out or scales, so such a machine is handed over if quorum permits it.
 func (f *Facts) blockingRule(m *Machine) string {
 	unwell := f.isBroken(m) || !f.Owner.ExternalEtcd && !f.etcdAnswers(m) || f.hasNamesake(m)
 	switch {
@@ -153,9 +156,9 @@ func (m *Machine) updating() bool {
 	return m.Conditions[clusterv1.MachineUpdatingCondition].Status == object.True
 }
 
-// blindGracePeriod is how long the observation of a control plane must fail before it is reported.
-// Otherwise each failed attempt would be reported, also for a cluster that answers every second
-// attempt. Nothing is started meanwhile.
+// blindGracePeriod is how long the observation of a control plane must fail before the failure is
+// reported. Otherwise each failed attempt would be reported, even for a cluster that answers every
+// second attempt. Nothing is started during this time.
 const blindGracePeriod = 10 * time.Second
 
 // Blind reports whether the observation of a control plane failed: its cluster did not answer, or
@@ -167,8 +170,8 @@ func Blind(f *Facts) bool {
 // withinGracePeriod reports whether the observation has failed for less than blindGracePeriod.
 func (f *Facts) withinGracePeriod() bool { return Blind(f) && f.Cluster.BlindFor < blindGracePeriod }
 
-// checkBlind applies rule a to control planes: it returns a freeze if the cluster or its etcd does
-// not answer, or etcd has an alarm or no quorum.
+// checkBlind returns the decision by rule a for a control plane: a freeze if the API server or etcd
+// does not answer, or etcd has an alarm or no quorum. It returns nil otherwise.
 func checkBlind(f *Facts) *Decision {
 	if !f.isControlPlane() || f.isInitializing() {
 		return nil
@@ -194,9 +197,10 @@ func checkBlind(f *Facts) *Decision {
 	}
 }
 
-// checkAlarms returns a freeze if etcd has an alarm, unless its quorum is lost, which is worse.
-// While any member has an alarm, all members refuse writes (NOSPACE) or all requests (CORRUPT). So
-// no machine can join or leave the cluster, and no machine is at fault.
+// checkAlarms returns a freeze if etcd has an alarm. It returns nil if quorum is lost, because
+// checkBlind then reports that instead. While any member has an alarm, all members refuse writes
+// (NOSPACE) or all requests (CORRUPT). So no machine can join or leave the cluster, and no machine
+// is at fault.
 func checkAlarms(e *Etcd) *Decision {
 	for _, problem := range []EtcdProblem{{v1alpha1.EtcdNoSpace, e.alarmed("NOSPACE")}, {v1alpha1.EtcdCorrupt, e.alarmed("CORRUPT")}} {
 		if len(problem.Members) > 0 && !Count(e).Lost() {
@@ -210,8 +214,8 @@ func formatHooks(names []string) string {
 	return formatIf(len(names) > 0, ", blocked by the hook %s", strings.Join(names, ", "))
 }
 
-// blockingHooks returns the deletion hooks that the policy does not allow, because it is unknown
-// when they release the machine.
+// blockingHooks returns the deletion hooks of a machine that the policy does not allow. It is
+// unknown when such a hook lets the deletion continue.
 func (p Policy) blockingHooks(m *Machine) []string {
 	return slices.DeleteFunc(slices.Clone(m.Hooks), func(hook string) bool {
 		return slices.ContainsFunc(p.Hooks, func(allowed string) bool {
@@ -222,17 +226,18 @@ func (p Policy) blockingHooks(m *Machine) []string {
 	})
 }
 
-// ownerRemediated returns the remediation in which the owner created a machine, and its time. ok is
-// false if it created the machine otherwise.
+// ownerRemediated returns the owner's own remediation in which it created this machine, and the
+// time of that remediation. ok is false if the owner created the machine for another reason.
 func (m *Machine) ownerRemediated() (last remediationNote, at time.Time, ok bool) {
 	last, ok = parseNote(m.RemediationFor)
 	at, err := time.Parse(time.RFC3339, last.Timestamp)
 	return last, at, ok && err == nil
 }
 
-// checkOwnerRetries returns why a KubeadmControlPlane would refuse to remediate a machine that is
-// handed over, or nil. It follows checkRetryLimits (remediation.go), which reads the annotation of
-// a machine that was created to replace another machine.
+// checkOwnerRetries returns a wait, or CannotRemediate, if decision d is to hand a machine over and
+// a KubeadmControlPlane would refuse to remediate it. It follows checkRetryLimits in
+// KubeadmControlPlane's remediation.go, which reads the annotation remediation-for of a machine
+// that replaced another machine.
 func (f *Facts) checkOwnerRetries(d Decision, m *Machine, now time.Time) *Decision {
 	last, at, ok := m.ownerRemediated()
 	retry := f.Owner.Retry

@@ -26,17 +26,17 @@ func Decide(s *State, f *Facts, now time.Time) []Event {
 	return nil
 }
 
-// unhealthy returns the records of machines in the order of their names, so that nothing depends on the order of a map.
+// unhealthy returns the records of machines, sorted by machine name, so that nothing depends on the order of a map.
 func (s *State) unhealthy() []*UnhealthyMachine {
 	return slices.SortedFunc(maps.Values(s.Unhealthy), func(a, b *UnhealthyMachine) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID))
 	})
 }
 
-// NeedsEtcdProbe reports whether a decision on these facts needs a request to the cluster's API
-// server and etcd members, and none was sent yet. That is so if a machine is unhealthy, a
-// remediation is in progress, or a survey or a defragmentation is due. No request is needed while
-// limits keep all unhealthy machines waiting.
+// NeedsEtcdProbe reports whether the cluster's API server and etcd members must be queried before a
+// decision, and these facts do not contain their answers yet. A query is needed if a machine is
+// unhealthy, a remediation is in progress, or a survey or a defragmentation is due. It is not
+// needed for unhealthy machines that only wait for a limit.
 func NeedsEtcdProbe(s *State, f *Facts, now time.Time) bool {
 	if !f.isControlPlane() || f.isInitializing() || !f.Owner.Found || f.Cluster.Reachable != object.Absent {
 		return false
@@ -52,9 +52,9 @@ func NeedsEtcdProbe(s *State, f *Facts, now time.Time) bool {
 	})
 }
 
-// onlyLimited reports whether only a limit of the policy or of the fleet decides about a machine. A
-// failing failure domain is such a limit only if every method would create the replacement in one,
-// because the method may depend on etcd's answer.
+// onlyLimited reports whether a limit of the policy or of the fleet makes a machine wait, whatever
+// etcd answers. A failing failure domain counts only if every method would create the replacement
+// in a failing one, because the choice of the method may depend on etcd's answer.
 func (s *State) onlyLimited(u *UnhealthyMachine, f *Facts, now time.Time) bool {
 	m := f.machine(u.Subject)
 	if m == nil || f.Policy.Name == "" {
@@ -78,8 +78,8 @@ func Surging(s *State) bool {
 	return a != nil && a.Request.Method != OwnerRemediation && a.Frozen == "" && slices.Contains([]Step{requesting, replacing, removing}, a.Step)
 }
 
-// choose decides about every unhealthy machine. It starts an action for the first machine that
-// needs an action. The other machines wait.
+// choose returns the decisions about all unhealthy machines, and the event that starts an action
+// for the first machine that needs one. The other machines wait.
 func choose(s *State, f *Facts, now time.Time) []Event {
 	switch {
 	case f.Policy.Name == "" || !f.Owner.Found:
@@ -128,9 +128,10 @@ func decideDeleting(s *State, f *Facts) []Event {
 	return events
 }
 
-// decideOthers decides about the other unhealthy machines while a remediation is in progress. Rules
-// about an operator's orders and earlier attempts come first. An earlier decision that needs a
-// human stays, a freeze as long as its cause.
+// decideOthers returns the decisions about the other unhealthy machines while a remediation is in
+// progress. Rules about an operator's orders and earlier attempts take precedence over waiting for
+// a turn. An earlier decision that needs a human remains: CannotRemediate until the remediation
+// ends, Freeze until its cause ends.
 func decideOthers(s *State, f *Facts, now time.Time) []Event {
 	var events []Event
 	first := s.InProgress()[0]
@@ -176,8 +177,8 @@ func (s *State) stillValid(u *UnhealthyMachine, f *Facts, now time.Time) bool {
 	}
 }
 
-// waitForTurn returns the decision about a machine while another machine comes first. The reason
-// contains the time in which the other machine is replaced, or its remediation is cancelled.
+// waitForTurn returns the decision that makes a machine wait until another machine, before, was
+// replaced. The reason contains the longest time that this, or its cancellation, may take.
 func waitForTurn(before Subject, f *Facts) Decision {
 	t, atATime := f.Policy.Timeouts, "one at a time"
 	if n := f.Policy.Limits.WorkersAtOnce; n > 1 && !f.isControlPlane() && !f.Owner.OnDelete {
@@ -194,9 +195,10 @@ func (s *State) escalating() *UnhealthyMachine {
 	return pick(s.unhealthy(), func(u *UnhealthyMachine) bool { return u.EscalationStep != "" && u.marked() })
 }
 
-// sameAs reports whether a decision need not be recorded again. Reasons are compared only for rules
-// whose reason is stable (comparesReason), because other reasons contain changing numbers or
-// errors. Next is always compared, because a different step of the operator must be recorded.
+// sameAs reports whether a decision equals another, so that it need not be recorded again. It
+// compares reasons only for rules whose reason is stable (comparesReason), because other reasons
+// contain changing numbers or errors. It always compares Next, so that new advice to the operator
+// is recorded.
 func (d Decision) sameAs(other Decision) bool {
 	if d.Verdict != Escalate && !comparesReason(d.Rule) { // the reason of Escalate names the step
 		other.Reason = d.Reason
@@ -204,8 +206,8 @@ func (d Decision) sameAs(other Decision) bool {
 	return d == other
 }
 
-// comparesReason reports whether the reason of a rule names another object, quotes users, or names
-// a time. Such a reason changes only with these.
+// comparesReason reports whether a change of the reason of a rule must be recorded. Such a reason
+// names another object, quotes users, or names a time, and only changes if one of them does.
 func comparesReason(rule string) bool {
 	return slices.Contains([]string{
 		ruleTurn, ruleHold, rulePolicyHold, ruleCooldown, rulePolicyCooldown, ruleOwnerRetry, ruleUnreadable, ruleDomainCooldown, rulePauseRequests, ruleMove, ruleHook,
@@ -217,9 +219,9 @@ func (d Decision) acts() bool {
 	return slices.Contains([]Verdict{RolloutSurge, Surge, OwnerRemediation, Escalate}, d.Verdict)
 }
 
-// byUrgency orders unhealthy machines: first machines whose etcd member does not answer, then
-// machines with broken components, then all others. In each group, the machine that has been
-// unhealthy longest comes first.
+// byUrgency returns the unhealthy machines that are not being deleted, sorted: first machines whose
+// etcd member does not answer, then machines with broken components, then all others. In each
+// group, the machine that has been unhealthy longest comes first.
 func byUrgency(s *State, f *Facts) []*UnhealthyMachine {
 	list := slices.DeleteFunc(s.unhealthy(), func(u *UnhealthyMachine) bool {
 		m := f.machine(u.Subject)
@@ -273,8 +275,9 @@ func startEvent(u *UnhealthyMachine, m *Machine, f *Facts, d Decision, now time.
 	}
 }
 
-// trigger returns how to make a machine outdated: by the documented expiry of certificates if the
-// owner has that enabled, otherwise by the name of the template that the machine was cloned from.
+// trigger returns the field whose change makes a machine outdated, with its original and its new
+// value. The field is the expiry of the certificates if the owner replaces machines before that
+// expiry, otherwise the name of the template that the machine was cloned from.
 func (f *Facts) trigger(m *Machine, now time.Time) (trigger RolloutTrigger, original, pull string) {
 	if f.Owner.CertificateTrigger {
 		pull = utc(now)
@@ -286,9 +289,9 @@ func (f *Facts) trigger(m *Machine, now time.Time) (trigger RolloutTrigger, orig
 	return TriggerClonedFrom, m.ClonedFrom, m.ClonedFrom + "-replaced-by-scute"
 }
 
-// surgeReplicas returns how many machines a surge by replicas adds. With stacked etcd these are
-// two, because an even number of replicas is refused. For workers it adds the machines that are
-// being deleted, because their owner counts them as existing and deletes them first.
+// surgeReplicas returns by how many a surge raises the replicas. With stacked etcd it returns two,
+// because a control plane refuses an even number of replicas. For workers it adds the number of
+// machines that are being deleted, because their owner counts them as existing.
 func (f *Facts) surgeReplicas() int32 {
 	if f.isControlPlane() {
 		return 2 - int32(boolToInt(f.Owner.ExternalEtcd)) //nolint:gosec // 0 or 1

@@ -10,32 +10,33 @@ import (
 	"scute.dev/view"
 )
 
-// Describe returns an event of an owner of machines in words. before is the state before the event.
-// If it is empty, the text omits what only earlier events contain, such as the name of the owner.
+// Describe returns a description of an event of an owner of machines. before is the state before
+// the event. If before is empty, the description omits what only earlier events contain, such as
+// the name of the owner.
 func Describe(before *State, e Event) view.Line {
 	line := definitionOf(e).describe(before, e)
 	line.About = SubjectOf(before, e).Name
 	return line
 }
 
-// notice is a kind of Kubernetes event: a row of the table in docs/remediation.md.
+// notice defines a kind of Kubernetes event, which is a row of the table in docs/remediation.md.
 type notice struct {
 	reason, when string
 	to           audience
 	applies      func(before *State, e Event) bool
 }
 
-// audience is who gets a Kubernetes event, and whether it is a warning.
+// audience defines which objects get a Kubernetes event, and whether the event is a warning.
 type audience int
 
 const (
 	toMachine audience = 0
-	toOwner   audience = 1 << iota // the machine's owner gets it too
+	toOwner   audience = 1 << iota // the machine's owner gets the event too
 	onlyOwner
 	warning
 )
 
-// says returns a description function for events whose text is always the same.
+// says returns a function that describes every event of a type with the same line.
 func says[E Event](line view.Line) func(*State, E) view.Line {
 	return func(*State, E) view.Line { return line }
 }

@@ -20,7 +20,8 @@ import (
 // Database contains the sizes of the database of one etcd member, in bytes.
 type Database struct {
 	Node string `json:"node"`
-	// Size is the size on disk, which counts for the quota. InUse is the part in use.
+	// Size is the size on disk, which counts toward the quota. InUse is the part of it that holds
+	// data.
 	Size  int64 `json:"size"`
 	InUse int64 `json:"inUse"`
 	// Quota is 0 if the member does not report it, as before etcd 3.6.
@@ -40,7 +41,8 @@ type etcdReport struct {
 }
 
 const (
-	// A database is near its quota from nearQuotaPercent percent on, until it is below belowQuotaPercent percent.
+	// A database becomes near its quota at nearQuotaPercent percent of it, and stays near until it
+	// is below belowQuotaPercent percent.
 	nearQuotaPercent, belowQuotaPercent = 80, 75
 	// A database of at least fragmentedSize bytes becomes fragmented when at least
 	// fragmentedPercent percent are free. It stays fragmented until less than defragmentedPercent
@@ -48,11 +50,12 @@ const (
 	fragmentedSize                         = 100 << 20
 	fragmentedPercent, defragmentedPercent = 45, 40
 	// alarmInterval is the longest interval between two requests to etcd while it may have an
-	// alarm, and sizeInterval while it has any problem.
+	// alarm. sizeInterval is the longest interval while it has any problem.
 	alarmInterval, sizeInterval = 5 * time.Minute, time.Hour
 )
 
-// EtcdRequests contains when this process sent requests to etcd, which is not in the log.
+// EtcdRequests contains the times at which this process sent requests to etcd. The log does not
+// contain them.
 type EtcdRequests struct {
 	// Last is the time of the last request, zero for never. First is the time of the owner's first
 	// turn in this process.
@@ -63,7 +66,8 @@ type EtcdRequests struct {
 	Blind bool
 }
 
-// recordEtcd records changes of etcd. Without a problem it records nothing, unless the policy enables surveys.
+// recordEtcd returns an event if the problems of etcd have changed. If the policy enables surveys,
+// it also returns one if the leader, the learners or the size of a database has changed.
 func recordEtcd(s *State, f *Facts, _ time.Time) []Event {
 	if !f.isControlPlane() || f.Etcd == nil || len(f.Etcd.Members) == 0 || f.Policy.Name == "" || f.Policy.Unreadable != "" {
 		return nil
@@ -72,8 +76,8 @@ func recordEtcd(s *State, f *Facts, _ time.Time) []Event {
 	return eventIf(!s.Etcd.matches(now, f.Policy.Survey > 0), now)
 }
 
-// matches reports whether the recorded report needs no update: its problems and, with surveys
-// enabled, its other facts equal the present report.
+// matches reports whether the recorded report equals the present report: in its problems and, if
+// surveyed is true, in its other facts, with sizes compared by band.
 func (r etcdReport) matches(now EtcdReported, surveyed bool) bool {
 	same := slices.EqualFunc(r.Problems, now.Problems, func(a, b EtcdProblem) bool { return a.Kind == b.Kind && slices.Equal(a.Members, b.Members) })
 	if !surveyed {
@@ -83,8 +87,8 @@ func (r etcdReport) matches(now EtcdReported, surveyed bool) bool {
 		slices.EqualFunc(r.Databases, now.Databases, func(a, b Database) bool { return a.Node == b.Node && a.band() == b.band() })
 }
 
-// band returns the size in tenths of the quota, or without one as a power of two. A growing
-// database is recorded when its band changes.
+// band returns the size in tenths of the quota, or the binary logarithm of the size if the quota is
+// unknown. A growing database is recorded when its band changes.
 func (d Database) band() int64 {
 	if d.Quota > 0 {
 		return int64(float64(d.Size) / float64(d.Quota) * 10)
@@ -92,7 +96,8 @@ func (d Database) band() int64 {
 	return int64(math.Log2(float64(max(d.Size, fragmentedSize))))
 }
 
-// report returns the report of the members. A member that does not answer keeps its last database.
+// report returns a report of what the members answered. For a member that does not answer, it
+// contains the database from the report before.
 func (e *Etcd) report(before etcdReport) EtcdReported {
 	var r EtcdReported
 	r.Leader, r.Learners = e.roles()
@@ -137,9 +142,9 @@ func (m *Member) database() Database {
 	return Database{Node: m.Node, Size: m.Size, InUse: m.InUse, Quota: m.Quota}
 }
 
-// membersWith returns the members whose databases have a problem, from a percentage on. For a
-// member that had the problem before, the lower percentage until counts, so that a size near the
-// limit is not recorded repeatedly.
+// membersWith returns the nodes of the members whose databases have a problem. The problem begins
+// at the percentage from, and ends below the lower percentage until, so that a size near the limit
+// is not recorded repeatedly.
 func (r *EtcdReported) membersWith(before etcdReport, kind v1alpha1.EtcdProblemKind, from, until int64, has func(d Database, percent int64) bool) (nodes []string) {
 	for _, d := range r.Databases {
 		if has(d, from) || before.has(kind, d.Node) && has(d, until) {
@@ -161,8 +166,8 @@ func (d Database) fragmented(percent int64) bool {
 	return d.Size >= fragmentedSize && d.Size-d.InUse >= d.Size/100*percent
 }
 
-// surveyIn returns the time until the next query of etcd that happens even if no decision about a
-// machine needs it. ok is false if there is none.
+// surveyIn returns the time until the next query of etcd that is due even if no decision about a
+// machine needs it. ok is false if no such query is due.
 func (s *State) surveyIn(f *Facts, now time.Time) (in time.Duration, ok bool) {
 	if !f.isControlPlane() || !f.Owner.Found || f.Owner.ExternalEtcd || f.Policy.Name == "" || f.Policy.Unreadable != "" ||
 		f.Move != "" || f.Owner.Deleting || f.Cluster.Deleting || !slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.Node != "" }) {
@@ -194,15 +199,16 @@ func (r etcdReport) alarmed() bool {
 	return slices.ContainsFunc(r.Problems, func(p EtcdProblem) bool { return p.Kind.Alarm() })
 }
 
-// reportedUnhealthy reports whether Cluster API reports the member of a machine as unhealthy
-// although its Node is ready, for example because of an alarm.
+// reportedUnhealthy reports whether Cluster API reports the machine's etcd member as unhealthy
+// although the machine's Node is ready, for example because of an alarm.
 func (m *Machine) reportedUnhealthy() bool {
 	return m.Conditions[controlplanev1.KubeadmControlPlaneMachineEtcdMemberHealthyCondition].Status == object.False &&
 		m.Conditions[clusterv1.MachineNodeReadyCondition].Status == object.True
 }
 
-// initialDelay returns when in the first interval the etcd of an owner is queried, so that a
-// starting process does not query all of them at once.
+// initialDelay returns how long after the start of a process the etcd of an owner is first queried.
+// The delay is less than interval and depends on the owner's ID, so that a starting process does
+// not query all etcds at once.
 func initialDelay(id string, interval time.Duration) time.Duration {
 	h := fnv.New32a()
 	h.Write([]byte(id))
@@ -221,8 +227,8 @@ func EtcdStatus(s *State) []v1alpha1.EtcdProblem {
 	return list
 }
 
-// etcdProblems has the description of each kind of problem, with its members, and what a human can
-// do about it. The guide describes how to run etcdctl.
+// etcdProblems contains, for each kind of problem, a format of its description, whose argument is
+// the affected members, and advice for a human. The guide describes how to run etcdctl.
 var etcdProblems = map[v1alpha1.EtcdProblemKind]struct{ text, next string }{
 	v1alpha1.EtcdNoSpace: {
 		"etcd has the alarm NOSPACE on %s: its database is full, and no member accepts writes",
@@ -251,7 +257,7 @@ func (p EtcdProblem) text() string {
 	return fmt.Sprintf(known.text, strings.Join(p.Members, ", "))
 }
 
-// describe describes a problem, with the databases that it concerns.
+// describe returns a description of a problem and, except for an alarm, of the affected databases.
 func (r EtcdReported) describe(p EtcdProblem) string {
 	if p.Kind.Alarm() {
 		return p.text()
@@ -293,8 +299,8 @@ func (r EtcdReported) advice() string {
 	return view.Join(list...)
 }
 
-// adds reports whether the report contains a problem of one of the kinds that the report before it
-// does not contain.
+// adds reports whether a member has a problem of one of the kinds that it did not have in the
+// report before.
 func (r EtcdReported) adds(before etcdReport, kinds ...v1alpha1.EtcdProblemKind) bool {
 	return slices.ContainsFunc(r.Problems, func(p EtcdProblem) bool {
 		return slices.Contains(kinds, p.Kind) && slices.ContainsFunc(p.Members, func(node string) bool { return !before.has(p.Kind, node) })

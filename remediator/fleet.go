@@ -13,8 +13,8 @@ import (
 	"scute.dev/view"
 )
 
-// Fleet contains the limits of the whole fleet, and the remediations in progress and the machines of
-// all policies as they count for one namespace. Machines are counted by failure domain. Machines
+// Fleet contains the limits of the whole fleet, and the numbers of remediations in progress and of
+// machines as they count for one namespace. Counts are by failure domain, except Watched. Machines
 // without a failure domain count under "".
 type Fleet struct {
 	Limits FleetLimits
@@ -30,11 +30,13 @@ type Fleet struct {
 	Active map[string]int
 	// Starts are the times within the window at which remediations of other owners were started.
 	Starts []time.Time
-	// MassFailuresEnded contains the times at which the last mass failure of each failure domain
-	// ended, and, under the key wholeFleet, the time for the fleet.
+	// MassFailuresEnded contains the time at which the last mass failure of each failure domain
+	// ended and, under the key wholeFleet, the time at which the last mass failure of the fleet
+	// ended.
 	MassFailuresEnded map[string]time.Time
-	// FailingDomains contains the failure domains with a mass failure for any namespace, and
-	// wholeFleet if the fleet has one. If it is nil, the counts determine that for the namespace.
+	// FailingDomains contains the failure domains that have a mass failure by the counts for any
+	// namespace, and wholeFleet if the fleet has one. If it is nil, Failing and FleetFailing use
+	// the counts for the one namespace.
 	FailingDomains map[string]bool
 }
 
@@ -46,7 +48,8 @@ const CountsFor = 4 * time.Hour
 // wholeFleet is the key of the whole fleet in maps by failure domain.
 const wholeFleet = ""
 
-// FleetLimits are the limits in the RepairLimits, with the defaults. A limit of 0 does not limit.
+// FleetLimits contains the limits of the RepairLimits, with the defaults. A limit of 0 means no
+// limit.
 type FleetLimits struct {
 	// Unreadable is why the RepairLimits cannot be read, or "". If it is set, no other field is.
 	Unreadable string
@@ -61,7 +64,8 @@ type FleetLimits struct {
 	DomainMass   MassFailure
 }
 
-// MassFailure defines how many machines must be unhealthy at once to conclude that they have a common cause.
+// MassFailure defines how many machines must be unhealthy at once for a mass failure: at least
+// Floor, and at least Percent percent. After the mass failure, nothing starts for Cooldown.
 type MassFailure struct {
 	Percent, Floor int
 	Cooldown       time.Duration
@@ -90,7 +94,8 @@ func (f *Fleet) FleetFailing() bool {
 	return f.Limits.Mass.reached(unhealthy, machines)
 }
 
-// AddFailing adds the failing failure domains, and wholeFleet if the fleet fails.
+// AddFailing adds to a set the failing failure domains, and wholeFleet if the fleet has a mass
+// failure.
 func (f *Fleet) AddFailing(to map[string]bool) {
 	for domain := range f.Unhealthy {
 		if f.Failing(domain) {
@@ -170,16 +175,16 @@ func (s *State) checkMassFailure(f *Facts, now time.Time) *Decision {
 	return nil
 }
 
-// checkDestination returns a wait if the replacement would be created in a failure domain that
-// fails, or is in its cooldown. It assumes the method at the end of the wait for the components of
-// other machines, so that the result does not change with time alone.
+// checkDestination returns a wait if the replacement would be created in a failure domain that has
+// a mass failure, or is in the cooldown after one. It uses the method that applies once a wait for
+// the components of other machines has expired, so that the result does not change with time alone.
 func (s *State) checkDestination(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
 	method := s.chooseMethod(u, m, f, now.Add(f.Policy.Timeouts.ScaleUp))
 	return s.checkDomains(f.destinations(m, method.Verdict), f, now)
 }
 
-// noDestination reports whether each method would create the replacement in a failure domain that
-// fails, or is in its cooldown.
+// noDestination reports whether every method would create the replacement in a failure domain that
+// has a mass failure, or is in the cooldown after one.
 func (s *State) noDestination(m *Machine, f *Facts, now time.Time) bool {
 	for _, method := range []Verdict{OwnerRemediation, RolloutSurge, Surge} {
 		if s.checkDomains(f.destinations(m, method), f, now) == nil {
@@ -189,8 +194,8 @@ func (s *State) noDestination(m *Machine, f *Facts, now time.Time) bool {
 	return true
 }
 
-// checkDomains returns a wait for the first of some failure domains that fails, or is in its
-// cooldown. It returns nil if none does.
+// checkDomains returns a wait for the first of the named failure domains that has a mass failure,
+// or is in the cooldown after one. It returns nil if there is none.
 func (s *State) checkDomains(names []string, f *Facts, now time.Time) *Decision {
 	l := f.Fleet.Limits.DomainMass
 	for _, name := range names {
@@ -216,8 +221,8 @@ func (s *State) checkDomains(names []string, f *Facts, now time.Time) *Decision 
 	return nil
 }
 
-// domainCooldownEnd returns when the cooldown ends after the last mass failure that any owner
-// waited for; zero if there was none.
+// domainCooldownEnd returns when the cooldown after the last mass failure of a failure domain ends,
+// or zero if there was none. Only mass failures for which an owner waited count.
 func (s *State) domainCooldownEnd(f *Facts, domain string, l MassFailure) time.Time {
 	passed := later(f.Fleet.MassFailuresEnded[domain], s.Mass.Ended[domain])
 	return dueIf(!passed.IsZero(), passed.Add(l.Cooldown))
@@ -233,10 +238,10 @@ func Domain(region, name string) string {
 
 func (f *Facts) domain(name string) string { return Domain(f.Cluster.Region, name) }
 
-// destinations returns the candidate failure domains for the replacement of a machine. A control
-// plane chooses the failure domain with the fewest up-to-date machines, then with the fewest
-// machines, then any (util/failuredomains in Cluster API). Every other owner creates the
-// replacement in the failure domain of the machine.
+// destinations returns the failure domains in which a method may create the replacement of a
+// machine. A control plane chooses a failure domain with the fewest up-to-date machines and, among
+// these, with the fewest machines (util/failuredomains in Cluster API). Every other owner creates
+// the replacement in the failure domain of the machine.
 func (f *Facts) destinations(m *Machine, method Verdict) []string {
 	if !f.isControlPlane() {
 		return slices.DeleteFunc([]string{m.FailureDomain}, func(name string) bool { return name == "" })
@@ -265,7 +270,8 @@ func (f *Facts) destinations(m *Machine, method Verdict) []string {
 type massFailures struct {
 	// Pending contains the failure domains whose mass failure has not passed.
 	Pending map[string]bool
-	// Ended contains the times within the last day at which mass failures passed.
+	// Ended contains the time at which the last mass failure passed, by failure domain, if it is
+	// within a day.
 	Ended map[string]time.Time
 }
 
@@ -281,7 +287,8 @@ func (k *massFailures) recordEnd(domain string, at time.Time) {
 	put(&k.Ended, domain, at)
 }
 
-// endPolicyMassFailure records that a mass failure of the policy that kept this owner waiting has ended.
+// endPolicyMassFailure returns an event if this owner waited for a mass failure of its policy to
+// end, and it has ended.
 func endPolicyMassFailure(s *State, f *Facts, _ time.Time) []Event {
 	return eventIf(s.InMassFailure && !f.inMassFailure() && f.Policy.Unreadable == "", PolicyMassFailurePassed{})
 }
@@ -291,7 +298,8 @@ func (f *Facts) inMassFailure() bool {
 	return f.Policy.Name != "" && f.Policy.Unreadable == "" && f.Policy.Limits.MassFailure.reached(f.Ledger.Unhealthy, f.Ledger.Watched)
 }
 
-// endMassFailures records which mass failures that this owner waited for have passed.
+// endMassFailures returns an event for each mass failure of the fleet or a failure domain for which
+// this owner waited, and that has passed.
 func endMassFailures(s *State, f *Facts, _ time.Time) []Event {
 	if f.Policy.Unreadable != "" || f.Fleet.Limits.Unreadable != "" {
 		return nil
@@ -305,7 +313,8 @@ func endMassFailures(s *State, f *Facts, _ time.Time) []Event {
 	return events
 }
 
-// IsStart reports whether an event starts something that counts for the limits of the fleet.
+// IsStart reports whether an event starts a replacement or an escalation step, which counts toward
+// the limits of the fleet.
 func IsStart(e Event) bool {
 	switch e.(type) {
 	case SurgeRequested, HandedOver, EscalationStarted:
@@ -315,16 +324,18 @@ func IsStart(e Event) bool {
 	}
 }
 
-// Usage counts the machines of one owner that are marked because something is wrong with them, and
-// its remediations in progress, by failure domain. Escalation steps count as one remediation.
+// Usage contains the numbers of unhealthy machines and of remediations in progress of one owner, by
+// failure domain. Machines that are only marked because of a notice do not count. An escalation
+// step counts as a remediation.
 type Usage struct {
 	Unhealthy, Active map[string]int
-	// Since is when the last remediation in progress was started.
+	// Since is the time at which the latest of the remediations in progress was started.
 	Since time.Time
 }
 
-// UsageOf returns the usage of an owner. Failure domains in the facts, if there are any, replace
-// those in the log, because the region of a cluster may have been set since.
+// UsageOf returns the usage of an owner. It uses the failure domains in the facts instead of those
+// in the log, because the region of a cluster may have been set after they were recorded. f may be
+// nil.
 func UsageOf(s *State, f *Facts) Usage {
 	t := Usage{Unhealthy: make(map[string]int), Active: make(map[string]int)}
 	for _, u := range s.unhealthy() {

@@ -14,9 +14,9 @@ import (
 	"scute.dev/kube/object"
 )
 
-// cleanUp removes the annotations that ended remediations left: the annotation that triggered the
-// owner and, if the owner has no surplus machine, the delete annotations of scute and the owner's
-// annotation of a remediation whose replacement is no longer needed.
+// cleanUp returns the writes that remove the annotations that ended remediations left: the
+// annotation that triggered the owner, unneeded delete annotations of scute and, if the owner has
+// enough machines, its annotation remediation-in-progress if it names a machine that is gone.
 func cleanUp(s *State, f *Facts) []Action {
 	var actions []Action
 	if f.Owner.Touched != "" {
@@ -34,10 +34,10 @@ func cleanUp(s *State, f *Facts) []Action {
 	return actions
 }
 
-// withdrawStrayHandOvers withdraws hand-overs that are not in this log, because no process checks
-// any more whether they are safe. It keeps the hand-overs of a MachineHealthCheck that does not
-// request remediations from scute. If the policy cannot be read, machines without a mark are
-// included, because no machine is marked then.
+// withdrawStrayHandOvers returns the writes that withdraw hand-overs that are not in this log,
+// because no process checks any more whether they are safe. It keeps the hand-overs of a
+// MachineHealthCheck that does not request remediations from scute. While the policy cannot be
+// read, no machine gets a mark, so machines without a mark are included.
 func (s *State) withdrawStrayHandOvers(f *Facts) []Action {
 	return actionsFor(f.all(), Withdraw, func(m *Machine) bool {
 		a, u := s.activeOf(m.UID), s.record(m.UID)
@@ -52,10 +52,10 @@ func (f *Facts) removeDeleteAnnotations() []Action {
 	return actionsFor(f.all(), SetDelete, f.isLeftover)
 }
 
-// isLeftover reports whether a machine has an unneeded delete annotation of scute: enough other
-// machines have the annotation for all surplus machines. The number of surplus machines follows
-// from the lower of the replicas of the owner and of the topology. Broken machines keep the
-// annotation first, then the newest machines.
+// isLeftover reports whether a machine has an unneeded delete annotation of scute: at least as many
+// other machines that take precedence have the annotation as there are surplus machines. Broken
+// machines take precedence, then newer machines. The surplus is counted from the replicas of the
+// owner or of the topology, whichever are lower.
 func (f *Facts) isLeftover(m *Machine) bool {
 	if !m.hasDeleteAnnotation() {
 		return false
@@ -71,9 +71,9 @@ func (f *Facts) isLeftover(m *Machine) bool {
 
 func (m *Machine) hasDeleteAnnotation() bool { return m.DeleteAnnotation == DeleteValue && !m.Deleting }
 
-// checkLeftovers returns a wait if an earlier remediation left a delete annotation on another
-// machine, or on a machine that is handed over and needs none. It is removed first, because it
-// cannot be removed during a remediation.
+// checkLeftovers returns a wait if an earlier remediation left a delete annotation on a machine
+// other than the victim, or on a victim that is about to be handed over and needs none. The
+// annotation must be removed before the remediation starts, because it cannot be removed during it.
 func (f *Facts) checkLeftovers(d Decision, victim *Machine) *Decision {
 	for m := range f.all() {
 		if (m.UID != victim.UID || d.Verdict == OwnerRemediation) && f.isLeftover(m) {
@@ -88,8 +88,8 @@ func (m *Machine) waitForCleanup() *Decision {
 		"leftover-mark", "machine %s has the delete annotation of an earlier remediation, which must be removed first", m.Name)
 }
 
-// checkOtherAnnotations returns a wait if another machine has a delete annotation, because the
-// owner may delete it instead of the unhealthy machine.
+// checkOtherAnnotations returns a wait if a machine other than the victim has a delete annotation,
+// because the owner may delete that machine instead of the victim.
 func (f *Facts) checkOtherAnnotations(victim *Machine) *Decision {
 	for m := range f.all() {
 		switch {
@@ -103,8 +103,8 @@ func (f *Facts) checkOtherAnnotations(victim *Machine) *Decision {
 	return nil
 }
 
-// removeLeftoverAnnotations removes the delete annotations of workers whose remediation has ended
-// while others are in progress.
+// removeLeftoverAnnotations returns the writes that remove the delete annotations of workers whose
+// remediation has ended while remediations of other workers are in progress.
 func (s *State) removeLeftoverAnnotations(f *Facts) []Action {
 	if f.isControlPlane() || s.Active.Request.Method != Surge {
 		return nil
@@ -114,7 +114,8 @@ func (s *State) removeLeftoverAnnotations(f *Facts) []Action {
 	})
 }
 
-// housekeeping returns the writes of the unhealthy annotations, of requests, and of the objects of escalation steps.
+// housekeeping returns the writes to the unhealthy annotations, the requests, the conditions of
+// recovered machines, and the objects of escalation steps.
 func housekeeping(s *State, f *Facts, now time.Time) []Action {
 	var actions []Action
 	for m := range f.all() {
@@ -156,9 +157,10 @@ func (s *State) unhealthyAnnotation(u *UnhealthyMachine) string {
 	})
 }
 
-// requestActions creates the request of an unhealthy machine if no MachineHealthCheck has created
-// one. It deletes a request that is no longer needed, unless a MachineHealthCheck still reports the
-// machine as unhealthy: the MachineHealthCheck deletes the request later.
+// requestActions returns the write that creates the request of an unhealthy machine, if no
+// MachineHealthCheck has created one, or the write that deletes a request that is no longer needed.
+// It deletes no request while a MachineHealthCheck still reports the machine as unhealthy, because
+// the MachineHealthCheck deletes the request itself.
 func (s *State) requestActions(u *UnhealthyMachine, m *Machine, now time.Time) []Action {
 	switch {
 	case u.UID == "" && m.forgotten(now):
@@ -177,8 +179,9 @@ func (s *State) requestActions(u *UnhealthyMachine, m *Machine, now time.Time) [
 	}
 }
 
-// settlePeriod is how long a request is kept whose machine is unknown to the log, because a
-// MachineHealthCheck creates the request before it reports the machine as unhealthy.
+// settlePeriod is the minimum time for which a request is kept although its machine is healthy
+// according to the log, because a MachineHealthCheck creates the request before it reports the
+// machine as unhealthy.
 const settlePeriod = time.Minute
 
 // settled reports whether a time is at least settlePeriod ago. A time in the future was written
@@ -187,15 +190,16 @@ func settled(since, now time.Time) bool {
 	return !now.Before(since.Add(settlePeriod)) || isFuture(since, now)
 }
 
-// forgotten reports whether the machine is healthy and has a request of a remediation that the log
-// no longer retains. A request that a user created, or that has orders, is not forgotten.
+// forgotten reports whether the machine is healthy and its request should be deleted because it
+// belongs to a remediation that the log no longer retains. It returns false for a request that a
+// user created or that has orders.
 func (m *Machine) forgotten(now time.Time) bool {
 	r := m.Request
 	return r != nil && !r.Deleting && !r.Manual && !r.Hold && !r.Abort && settled(r.Created, now) &&
 		m.lastCheck().Status != object.False
 }
 
-// requestSpec returns the spec of a request with the orders that operators wrote, or "" without orders.
+// requestSpec returns the JSON of the spec of a request with the orders that operators wrote, or "" without orders.
 func requestSpec(abort, hold bool, until time.Time, why string) string {
 	const longest = 512 // of a reason
 	spec := v1alpha1.SurgeRemediationSpec{Abort: abort}
@@ -232,10 +236,11 @@ func (m *Machine) lastCheck() Condition {
 	return m.Conditions[clusterv1.MachineHealthCheckSucceededCondition]
 }
 
-// staysUnhealthy reports whether the result of a MachineHealthCheck that requests remediations from
-// scute may stay False forever. The MachineHealthCheck resets the result only on a machine with a
-// request. It creates no request while more machines are unhealthy than its limit (Cluster API
-// issue 13822). The owner then never counts the machine as available.
+// staysUnhealthy reports whether the condition HealthCheckSucceeded, set by a MachineHealthCheck
+// that requests remediations from scute, may stay False although the machine has recovered. The
+// MachineHealthCheck resets the condition only on a machine with a request, and creates no request
+// while more machines are unhealthy than its limit (Cluster API issue 13822). Until the condition
+// is reset, the owner does not count the machine as available.
 func (m *Machine) staysUnhealthy() bool {
 	c := m.lastCheck()
 	return m.HealthChecksPass != object.Absent && m.OtherHealthCheck == "" && m.Request == nil && c.Status == object.False && c.Reason != HandOverReason
@@ -256,7 +261,7 @@ func stepActions(u *UnhealthyMachine, m *Machine, f *Facts) []Action {
 }
 
 // atRiskWithout reports whether the control plane is at risk while the machine is unavailable. It
-// returns false if that is unknown, so the object stays.
+// returns false if that is unknown, so that the object of the escalation step is not deleted.
 func (f *Facts) atRiskWithout(m *Machine) bool {
 	return !Blind(f) && !f.riskOfStopping(m).none()
 }

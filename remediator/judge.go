@@ -18,12 +18,12 @@ import (
 // to hand a machine over to its owner. Judge ignores such a condition.
 const HandOverReason = "MarkedByScute"
 
-// Health is the health of a machine, as the mark that it should have. Its State is "" if the
-// machine is healthy. Since is zero when unknown.
+// Health represents the health of a machine as the mark that the machine should have. State is ""
+// if the machine is healthy. Since is zero if it is unknown.
 type Health struct {
 	MachineMarked
-	// Remaining is the time until a failing check makes the machine unhealthy. For a healthy
-	// machine it is the time until a check may fail.
+	// Remaining is the time until a failing check makes the machine unhealthy or, for a healthy
+	// machine, until a check may fail.
 	Remaining time.Duration
 }
 
@@ -31,9 +31,9 @@ func healthOf(state markState, source source, reason string, since time.Time) He
 	return Health{MachineMarked: MachineMarked{State: state, Source: source, Reason: reason, Since: since}}
 }
 
-// Judge returns the health of a machine. It does not decide how to respond. mark is the mark of the
-// machine in the log, or the zero value. It contains the times since which scute has observed
-// conditions of the Node.
+// Judge returns the health of a machine, and does not decide how to respond. mark is the mark of
+// the machine in the log, or the zero value. The mark contains the times at which scute first
+// observed the failing conditions of the Node.
 func Judge(m *Machine, mark MachineMarked, c Checks, now time.Time) Health {
 	if m.Remediate {
 		return healthOf(Unhealthy, FromOperator, "annotation "+clusterv1.RemediateMachineAnnotation, time.Time{})
@@ -84,7 +84,8 @@ func Judge(m *Machine, mark MachineMarked, c Checks, now time.Time) Health {
 	return worst
 }
 
-// updateMarks records which machines are unhealthy, and which no longer are.
+// updateMarks returns the events for machines that have become unhealthy, whose mark has changed,
+// or that are no longer unhealthy.
 func updateMarks(s *State, f *Facts, now time.Time) []Event {
 	var events []Event
 	for m := range f.all() {
@@ -119,7 +120,7 @@ func updateMarks(s *State, f *Facts, now time.Time) []Event {
 	return events
 }
 
-// matches reports whether the recorded mark equals the present health. It ignores Since.
+// matches reports whether the recorded mark equals the present health, except for Since.
 func (u *UnhealthyMachine) matches(h Health) bool {
 	mark := u.Mark
 	return mark.State == h.State && mark.Reason == h.Reason && mark.Source == h.Source &&
@@ -128,12 +129,14 @@ func (u *UnhealthyMachine) matches(h Health) bool {
 
 func (u *UnhealthyMachine) marked() bool { return u.Mark.State != "" }
 
-// isUnhealthy reports whether the machine is marked, and not only failing a check.
+// isUnhealthy reports whether the machine is marked as unhealthy, and not only as failing a check
+// whose timeout has not expired.
 func (u *UnhealthyMachine) isUnhealthy() bool { return u.Mark.State == Unhealthy }
 
-// healthCheck returns the result of a MachineHealthCheck. It ignores a result without a request,
-// which may be outdated: a check that made no request never resets its condition. Neither does a
-// check that was deleted or no longer selects the machine.
+// healthCheck returns the result of a MachineHealthCheck for a machine. ok is false if there is
+// none. A result without a request is ignored, because a MachineHealthCheck that created no request
+// never resets its condition. So is the result of a MachineHealthCheck that was deleted or no
+// longer selects the machine.
 func healthCheck(m *Machine) (Health, bool) {
 	c := m.Conditions[clusterv1.MachineHealthCheckSucceededCondition]
 	if c.Status != object.False || c.Reason == HandOverReason || m.Request == nil || m.Request.Deleting ||
@@ -143,9 +146,9 @@ func healthCheck(m *Machine) (Health, bool) {
 	return healthOf(Unhealthy, FromHealthCheck, c.Reason, c.Since), true
 }
 
-// policyChecks returns the results of the policy's checks. They do not depend on a
-// MachineHealthCheck, which stops at the first request that it finds, and may miss a second
-// unhealthy machine for minutes.
+// policyChecks returns the results of those checks of the policy that read the Machine. They do not
+// depend on a MachineHealthCheck, which stops at the first request that it finds, and may detect a
+// second unhealthy machine minutes later.
 func policyChecks(m *Machine, mark MachineMarked, c Checks, now time.Time) []Health {
 	if ready := m.Conditions[clusterv1.MachineNodeReadyCondition]; ready.Status == object.False && ready.Reason == clusterv1.MachineNodeDeletedReason && !m.Deleting && c.enabled() {
 		return []Health{healthOf(Unhealthy, FromPolicy, "Node deleted", ready.Since)}
@@ -176,7 +179,8 @@ func policyChecks(m *Machine, mark MachineMarked, c Checks, now time.Time) []Hea
 	return all
 }
 
-// checkStartup checks how long a machine without a Node takes to get one.
+// checkStartup returns the result of the startup check, which fails if a machine has no Node after
+// the startup timeout.
 func (c Checks) checkStartup(m *Machine, mark MachineMarked, now time.Time) []Health {
 	if m.Node != "" || c.NodeStartup <= 0 {
 		return nil
@@ -203,9 +207,10 @@ func (m *Machine) startupFrom() time.Time {
 
 func (c Checks) enabled() bool { return c.NodeStartup > 0 || len(c.Machine) > 0 || len(c.Node) > 0 }
 
-// timeoutStart returns the time from which a condition's timeout counts. A time in the future was
-// written before a clock was set back: then the time in the log counts. over reports whether the
-// timeout had passed before.
+// timeoutStart returns the time from which a condition's timeout counts: since, unless it is in the
+// future, because it was written before a clock was set back. In that case it returns the time in
+// the log, or now if there is none. over reports whether the machine was already unhealthy at the
+// time in the log.
 func (mark MachineMarked) timeoutStart(reason string, since, now time.Time) (from time.Time, over bool) {
 	switch {
 	case !isFuture(since, now):
@@ -217,9 +222,10 @@ func (mark MachineMarked) timeoutStart(reason string, since, now time.Time) (fro
 	}
 }
 
-// failingSince returns the time since which a condition has failed a check of the policy, with any
-// status: a Node may alternate between False and Unknown, and some agents update the time with each
-// reason. The time in the log only counts if it is at most the check's timeout earlier, because the
+// failingSince returns the time since which a condition has failed a check of the policy. That is
+// the time in the log, if the same condition failed then with any status, because a Node may
+// alternate between False and Unknown, and some agents update the time with each reason. If the
+// time in the log precedes since by more than the check's timeout, it returns since, because the
 // condition may have been true in between.
 func (mark MachineMarked) failingSince(condition string, since time.Time, timeout time.Duration) time.Time {
 	if mark.Source != FromPolicy || !mark.Since.Before(since) || since.Sub(mark.Since) > timeout {
@@ -241,9 +247,9 @@ func nodeUnreadable(condition, reason string) bool {
 }
 
 // brokenComponents returns the components of a control plane machine that are not known to be
-// healthy. If the node is unreachable, these include every component with a pod. Its owner reports
-// the same, but only at its next reconcile. A decision made before that would be for a surge, which
-// the owner then refuses.
+// healthy. If the Node has stopped reporting, it includes every component that runs in a pod. The
+// owner reports the same, but only at its next reconcile. A decision in between would choose a
+// surge, which the owner would then refuse.
 func (m *Machine) brokenComponents(externalEtcd bool) []string {
 	var names []string
 	ready := m.Conditions[clusterv1.MachineNodeReadyCondition]
@@ -279,7 +285,7 @@ const (
 	etcdMember = "etcd member"
 )
 
-// components are the components of a control plane machine that its owner reports.
+// components contains the components of a control plane machine whose conditions the owner sets.
 var components = []component{
 	{apiServer, controlplanev1.KubeadmControlPlaneMachineAPIServerPodHealthyCondition, false, true},
 	{"kube-controller-manager", controlplanev1.KubeadmControlPlaneMachineControllerManagerPodHealthyCondition, false, true},

@@ -8,20 +8,22 @@ import (
 	"scute.dev/kube/object"
 )
 
-// method is one way to have a machine replaced: its writes request the replacement from the owner,
-// or undo the request. A method makes no decisions. It may be called at any time, in any state.
+// method represents one way to have a machine replaced. It returns the writes that request the
+// replacement from the owner, or that undo the request, and makes no decisions. Its functions may
+// be called in any state of the remediation.
 type method interface {
-	// request returns the writes that make the owner replace the machine, in their order.
+	// request returns the writes that make the owner replace the machine, in the order in which
+	// they must be performed.
 	request(r remediation) []Action
-	// retract returns the writes that undo the part of the request that is no longer needed or
-	// safe. It requests nothing.
+	// retract returns the writes that undo only the part of the request that is no longer needed or
+	// safe.
 	retract(r remediation) []Action
-	// undo returns the writes that undo the request. They do not remove the victim's delete annotation.
+	// undo returns the writes that undo the whole request, except for the victim's delete annotation.
 	undo(r remediation) []Action
-	// undone reports whether the request is undone and the owner has observed that.
+	// undone reports whether the owner has observed that the request is undone.
 	undone(r remediation) bool
-	// requesting reports whether more machines are still requested from the owner. The owner may
-	// already have created a machine that was not observed yet.
+	// requesting reports whether the owner's replicas are still raised. The owner may already have
+	// created a machine that scute has not observed.
 	requesting(r remediation) bool
 	// desiredReplicas returns the number of machines that users want.
 	desiredReplicas(r remediation) int
@@ -42,8 +44,8 @@ func methodOf(a *Active, f *Facts) method {
 
 func (r remediation) scales() bool { return r.Request.Method == Surge }
 
-// rolloutSurge makes only the victim outdated, so that the owner's own rollout creates one machine
-// and deletes the victim.
+// rolloutSurge makes the victim the only outdated machine, so that the owner's own rollout creates
+// one machine and deletes the victim.
 type rolloutSurge struct{ fixedReplicas }
 
 func (rolloutSurge) request(r remediation) []Action {
@@ -52,9 +54,10 @@ func (rolloutSurge) request(r remediation) []Action {
 
 func (rolloutSurge) retract(remediation) []Action { return nil }
 
-// undo restores the original value of the trigger if the trigger is observed to be set. Unless the
-// log has the trigger, ClonedFrom is only read for suspect machines; the delete annotation
-// therefore comes before the trigger and is removed after it.
+// undo returns the write that restores the original value of the rollout trigger, if the trigger is
+// observed on the victim. If the log does not have the trigger, ClonedFrom is only read for suspect
+// machines, such as machines with the delete annotation. The delete annotation is therefore set
+// before the trigger and removed after it.
 func (rolloutSurge) undo(r remediation) []Action {
 	if !r.triggerSet() {
 		return nil
@@ -76,8 +79,9 @@ func (r remediation) triggerSet() bool {
 	}
 }
 
-// setTrigger sets the trigger to a value. It does not overwrite a certificate expiry that another
-// client has written since.
+// setTrigger returns the write that sets the rollout trigger to a value, or nil if it has that
+// value. It returns nil too if another client has changed the certificate expiry since the surge
+// was requested.
 func (r remediation) setTrigger(value string) []Action {
 	switch {
 	case r.victim == nil:
@@ -91,7 +95,7 @@ func (r remediation) setTrigger(value string) []Action {
 	}
 }
 
-// replicaSurge requests more replicas from a control plane until a new machine exists.
+// replicaSurge raises the replicas of a control plane until a new machine exists.
 type replicaSurge struct{ raisedReplicas }
 
 func (replicaSurge) request(r remediation) []Action {
@@ -103,7 +107,7 @@ func (replicaSurge) undo(r remediation) []Action {
 }
 
 // surge returns the writes that request one more machine from a control plane. The victim's delete
-// annotation always comes first, then start, which makes the owner act.
+// annotation always precedes the writes in start, which make the owner act.
 func (r remediation) surge(start []Action) []Action {
 	actions := r.moveLeadership()
 	if r.victim.DeleteAnnotation == "" {
@@ -120,16 +124,17 @@ func (r remediation) surge(start []Action) []Action {
 	return append(actions, r.touch(waiting, "")...)
 }
 
-// unmarkReplacement removes the delete annotation from a replacement that became ready after its
-// cancellation. The victim has the annotation then.
+// unmarkReplacement returns the write that removes the delete annotation from a replacement that
+// became ready after its cancellation had started, once the victim has the annotation.
 func (r remediation) unmarkReplacement() []Action {
 	return actionsFor(r.facts.all(), SetDelete, func(m *Machine) bool {
 		return m.UID == r.Replacement.UID && m.DeleteAnnotation == DeleteValue && r.Ready && !r.isSurplus(m) && !r.method.requesting(r) && r.victim.DeleteAnnotation != ""
 	})
 }
 
-// moveLeadership moves the leadership of etcd away from a victim with broken components, because
-// its owner cannot. A member that does not answer loses the leadership by itself.
+// moveLeadership returns the write that moves the leadership of etcd away from a victim with broken
+// components, because the owner cannot move it then. A member that does not answer loses the
+// leadership by itself.
 func (r remediation) moveLeadership() []Action {
 	member := r.facts.Etcd.member(r.victim)
 	if !member.answering() || !member.Leader || !r.facts.isBroken(r.victim) {
@@ -142,14 +147,14 @@ func (r remediation) moveLeadership() []Action {
 	return []Action{r.set(MoveLeadership, to.Node)}
 }
 
-// otherVoter returns a voter on another node that answers and fits, or nil.
+// otherVoter returns an answering voter on another node for which fits returns true, or nil.
 func (e *Etcd) otherVoter(node string, fits func(*Member) bool) *Member {
 	return find(e.Members, func(m *Member) bool { return m.Node != node && !m.Learner && m.answering() && fits(m) })
 }
 
 // onHealthyMachine reports whether a member of etcd runs on a healthy machine that is not being
-// deleted. Only such a member should become the leader: before any other machine is deleted, its
-// owner would have to move the leadership again, which it may be unable to do.
+// deleted. Such a member is the best new leader: if an unhealthy machine led, the owner would have
+// to move the leadership before it deletes that machine, and might be unable to.
 func (f *Facts) onHealthyMachine(member *Member) bool {
 	m := f.machineOf(*member)
 	return m != nil && !m.Deleting && !f.isBroken(m)
@@ -170,15 +175,16 @@ func (r remediation) addRelaxed() []Action {
 	return []Action{r.set(SetRelaxed, toJSON(n))}
 }
 
-// removeRelaxed removes the annotation that relaxes the owner's preflight checks. The owner itself
-// keeps the annotation if the remaining preflight checks fail, and then remediates no other
-// machine.
+// removeRelaxed returns the write that removes the annotation that relaxes the owner's preflight
+// checks. The owner does not remove the annotation while its other preflight checks fail, and
+// remediates no other machine while the annotation exists.
 func (r remediation) removeRelaxed() []Action {
 	return actionIf(r.Request.Relaxed && RelaxedFor(r.facts.Owner.Relaxed) == r.Victim.Name, r.set(SetRelaxed, ""))
 }
 
-// touch changes an annotation of the owner to trigger its controller, which does not watch the
-// infrastructure machine with the rollout trigger.
+// touch returns the write of an annotation on the owner that triggers the owner's controller,
+// because the controller does not watch the infrastructure machine that has the rollout trigger. If
+// needed is false, the write removes the annotation.
 func (r remediation) touch(needed bool, why string) []Action {
 	want := ""
 	if needed && r.Request.Trigger == TriggerClonedFrom {
@@ -187,7 +193,7 @@ func (r remediation) touch(needed bool, why string) []Action {
 	return actionIf(r.facts.Owner.Touched != want && r.facts.isControlPlane(), r.set(Touch, want))
 }
 
-// workerSurge requests one more worker, waits until it is ready, and sets the victim's delete annotation.
+// workerSurge requests one more worker. When the new worker is ready, it sets the victim's delete annotation.
 type workerSurge struct{ raisedReplicas }
 
 func (workerSurge) request(r remediation) []Action {
@@ -204,10 +210,10 @@ func (r remediation) ready() bool {
 	return r.Ready && m != nil && r.facts.ready(m)
 }
 
-// undo restores the replicas. It sets the delete annotation of the unhealthy machine first if the
-// owner would otherwise delete an older, healthy machine instead of the new one. It also does so
-// while the machine is unhealthy and a new machine may exist that was not observed yet, except
-// after an abort by an operator.
+// undo returns the writes that restore the replicas. It first sets the delete annotation of the
+// unhealthy machine in two cases: if the owner would otherwise delete a healthy machine instead of
+// the new one, or if the machine is still unhealthy, no new machine was observed, and no operator
+// aborted the remediation.
 func (workerSurge) undo(r remediation) []Action {
 	return r.undoScale(r.committed() || r.unhealthy.isUnhealthy() && len(r.newMachines) == 0 && r.Cause != Aborted)
 }
@@ -222,28 +228,28 @@ func (handOver) request(r remediation) []Action {
 	return slices.Concat(r.moveLeadership(), r.reportOthers(r.victim), r.unblockOwner(), []Action{r.set(HandOver, "")})
 }
 
-// unblockOwner removes the owner's annotation remediation-in-progress if that remediation cannot
-// end because of the victim.
+// unblockOwner returns the write that removes the owner's annotation remediation-in-progress, if
+// the victim keeps that remediation from ending.
 func (r remediation) unblockOwner() []Action {
 	name, _ := r.facts.orphan()
 	return actionIf(r.facts.stallsOwner(r.victim), Action{Type: SetRelaxed, Machine: Subject{Name: name}})
 }
 
-// reportOthers reports the other machines that never joined as unhealthy to the control plane.
-// KubeadmControlPlane remediates no machine while it considers one of these machines to be still
-// starting (HasHealthyMachineStillProvisioning).
+// reportOthers returns the writes that report to the control plane that all stranded machines
+// except the one handed over are unhealthy. KubeadmControlPlane remediates no machine while it
+// considers a machine without a Node to be still starting (HasHealthyMachineStillProvisioning).
 func (r remediation) reportOthers(handed *Machine) []Action {
 	return actionsFor(slices.Values(r.stranded), Report, func(m *Machine) bool { return m != handed && m.lastCheck().Status != object.False })
 }
 
-// retract withdraws the request to remediate if the owner has not started yet, for example because
-// quorum would be lost or is unknown.
+// retract returns the write that withdraws the request to remediate, unless the owner is already
+// deleting the machine. It is called, for example, when quorum would be lost or is unknown.
 func (handOver) retract(r remediation) []Action {
 	return actionIf(handedOver(r.victim) && !r.victim.Deleting, r.set(Withdraw, ""))
 }
 
-// undo withdraws the request to remediate. If the machine is no longer marked unhealthy, it resets
-// the other conditions of the remediation too.
+// undo returns the write that withdraws the request to remediate. If the machine is no longer
+// marked unhealthy, the write resets the other conditions of the remediation too.
 func (h handOver) undo(r remediation) []Action {
 	switch {
 	case !handedOver(r.victim):
@@ -264,9 +270,9 @@ func (fixedReplicas) desiredReplicas(r remediation) int { return int(r.facts.Own
 
 type raisedReplicas struct{}
 
-// requesting returns false after the replicas were restored: if users set the same number later,
-// the number is their request. After a merge, the replicas may be one less than To, because the
-// last increase was not written, or was undone without this being observed.
+// requesting reports whether the replicas are still raised. It returns false once they were
+// restored, because users may set the same number later. After a merge, the replicas may be one
+// less than To, because the last increase was not written, or was undone before scute observed it.
 func (raisedReplicas) requesting(r remediation) bool {
 	one := r.Merged && r.replicas == r.Request.To-1 && r.replicas > r.Request.From
 	return r.Scale != scaleRestored && (one || r.replicas == r.Request.To)
@@ -296,7 +302,8 @@ func (r remediation) scale(from, to int32) Action {
 	return Action{Type: Scale, Machine: r.Victim, Where: r.Request.Where, Entry: r.Request.Entry, Replicas: to, Expect: from}
 }
 
-// undoScale restores the replicas. If mark is true, the victim gets the delete annotation before that.
+// undoScale returns the writes that restore the replicas. If mark is true, they set the victim's
+// delete annotation first.
 func (r remediation) undoScale(mark bool) []Action {
 	back := r.scaleBack()
 	mark = mark && len(back) > 0 && r.victim != nil && r.victim.DeleteAnnotation == ""
@@ -304,16 +311,18 @@ func (r remediation) undoScale(mark bool) []Action {
 }
 
 // isDeletedFirst reports whether the victim is being deleted and is the machine that the owner
-// deletes at a scale-down. Once it is gone, the owner would create another machine for the raised
-// replicas, and delete any machine for the restored ones.
+// chooses at a scale-down. The replicas must be restored before the victim is gone. After that, the
+// owner would create another machine for the raised replicas, and delete any machine when they are
+// restored.
 func (r remediation) isDeletedFirst() bool {
 	f := r.facts
 	return r.victim != nil && r.victim.Deleting && f.Owner.RollingOut == "" && (len(f.Owner.Sets) == 0 || f.shrinkingSet() == r.victim.Set)
 }
 
-// scaleDown restores the replicas as soon as a new machine exists or a rollout creates one. For
-// workers, the new machine must be ready, or the victim is being deleted. Surplus new machines get
-// the delete annotation first, so that no older, healthy machine is deleted.
+// scaleDown returns the writes that restore the replicas as soon as a new machine exists or a
+// rollout creates one. For workers, the new machine must also be ready, or the victim must be next
+// in line for deletion (isDeletedFirst). The writes first set the delete annotation of surplus new
+// machines, so that the owner deletes no healthy machine that existed before.
 func (r remediation) scaleDown() []Action {
 	if !r.in(settling) && (len(r.newMachines) == 0 && !r.ownerRollingOut() || !r.facts.isControlPlane() && !r.ready() && !r.isDeletedFirst()) {
 		return nil
@@ -332,9 +341,9 @@ func (r remediation) scaleDown() []Action {
 	return append(actions, r.scaleBack()...)
 }
 
-// retract scales down only if the victim is gone, is being deleted, or has the delete annotation.
-// Otherwise the owner could delete any of its machines. This also holds before the surge has written
-// anything, because users may have set the same number of replicas.
+// retract returns the writes of scaleDown if the victim is gone, is being deleted, or has the
+// delete annotation. Otherwise the owner could delete any of its machines. This also holds before
+// the surge has written anything, because users may have set the replicas to the same number.
 func (raisedReplicas) retract(r remediation) []Action {
 	if r.victim != nil && r.victim.DeleteAnnotation == "" && !r.victim.Deleting {
 		return nil

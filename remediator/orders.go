@@ -6,9 +6,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// recordOrders records the holds and aborts that operators wrote on the requests. An order ends
-// only when it is removed from the request that it was written on. A request that is created later
-// does not have it yet; it is copied to that request.
+// recordOrders returns the events for the holds and aborts (orders) that operators wrote on the
+// requests or removed. An order ends only when it is removed from the request that it was written
+// on, or from a later request that it was copied to. A later request to which it was not copied yet
+// does not end it.
 func recordOrders(s *State, f *Facts, _ time.Time) []Event {
 	var events []Event
 	for _, u := range s.unhealthy() {
@@ -19,8 +20,8 @@ func recordOrders(s *State, f *Facts, _ time.Time) []Event {
 	return events
 }
 
-// recordOrders returns the events for the orders of a request that the log does not have yet. The
-// machine may be healthy again.
+// recordOrders returns the events for changes of the orders of a request that the log does not have
+// yet. The machine may be healthy again.
 func (u *UnhealthyMachine) recordOrders(r *Request) []Event {
 	var events []Event
 	released := u.Held && !r.Hold && !r.lacksOrderOf(u.HeldBy) || u.Aborted && !r.Abort && !r.lacksOrderOf(u.AbortedBy)
@@ -36,14 +37,16 @@ func (u *UnhealthyMachine) recordOrders(r *Request) []Event {
 	return events
 }
 
-// lacksOrderOf reports whether an order was written on an earlier request and is not copied to this
-// request yet. said is the UID of the earlier request, or "" in older logs.
+// lacksOrderOf reports whether an order was written on an earlier request and was not copied to
+// this request yet. said is the UID of the request on which the order was written, or "" in older
+// logs.
 func (r *Request) lacksOrderOf(said types.UID) bool {
 	return said != "" && said != r.UID && !r.OrdersCopied
 }
 
-// lacksOrder reports whether this request lacks an order of an earlier request. An order is valid
-// as long as the machine exists, so it is copied to the request, where an operator can remove it.
+// lacksOrder reports whether a valid order of an earlier request was not copied to this request
+// yet. An order is valid as long as the machine exists, so it is copied to each later request,
+// where an operator can remove it.
 func (u *UnhealthyMachine) lacksOrder(r *Request, now time.Time) bool {
 	return u.Aborted && !r.Abort && r.lacksOrderOf(u.AbortedBy) || u.held(now) && !r.Hold && r.lacksOrderOf(u.HeldBy)
 }
@@ -54,7 +57,8 @@ func (u *UnhealthyMachine) held(now time.Time) bool {
 	return u.Held && (u.HoldUntil.IsZero() || now.Before(u.HoldUntil))
 }
 
-// heldUntil returns when the holds of an operator and of the policy end. It returns zero for a hold without an end.
+// heldUntil returns when both the operator's hold and the policy's hold have ended. It returns zero
+// for a hold without an end.
 func (u *UnhealthyMachine) heldUntil(p Policy) time.Time {
 	if u.Held && u.HoldUntil.IsZero() {
 		return time.Time{}

@@ -49,10 +49,11 @@ func (s *State) creatorOf(m *Machine) *Active {
 	)
 }
 
-// created reports whether the log records a machine as a new one of the remediation.
+// created reports whether a machine is a new machine of the remediation according to the log.
 func (a *Active) created(m *Machine) bool { return a.Replacement.UID == m.UID || contains(a.Extras, m) }
 
-// isResting reports whether the remediation only waits until its new machine is ready.
+// isResting reports whether nothing needs to be done for the remediation until its new machine is
+// ready.
 func (a *Active) isResting(f *Facts) bool {
 	victim, replacement := f.machine(a.Victim), f.machine(a.Replacement)
 	stays := func(m *Machine) bool { return m != nil && !m.Deleting && m.DeleteAnnotation == "" }
@@ -87,7 +88,7 @@ func (s *State) activeView(f *Facts) (*State, *Facts) {
 	return &view, &seen
 }
 
-// focused returns the state with the given remediation active.
+// focused returns a copy of the state in which the given remediation is the active one.
 func (s *State) focused(a *Active) *State {
 	view := *s
 	view.Resting = slices.Clone(s.Resting)
@@ -101,8 +102,9 @@ func (s *State) focus(m Subject) {
 	}
 }
 
-// interference returns an external change that affects the remediations in progress, or "" for
-// none. While the cluster is being moved or is paused, changes are unknown, and it returns "".
+// interference returns a description of an external change that affects the remediations in
+// progress, or "" for none. It returns "" while the cluster is being moved or is paused, because
+// changes cannot be observed then.
 func (s *State) interference(f *Facts) string {
 	if len(s.Resting) == 0 || f.Move != "" || f.Cluster.Paused {
 		return ""
@@ -130,10 +132,10 @@ func (s *State) interference(f *Facts) string {
 	}
 }
 
-// setProblem returns why the machines of an owner are not all in one MachineSet, or may soon not
-// be. It returns "" otherwise. With the strategy OnDelete, the oldest MachineSet loses the surplus
-// machines whichever machines are marked, so that new machines of another MachineSet could not be
-// removed again.
+// setProblem returns why the machines of an owner are, or may soon be, in several MachineSets, or
+// "" if they are all in one. With the strategy OnDelete, a scale-down deletes machines of the
+// oldest MachineSet, whichever machines have the delete annotation, so surplus new machines of
+// another MachineSet could not be removed again.
 func (f *Facts) setProblem() string {
 	switch {
 	case f.Owner.OnDelete:
@@ -155,9 +157,9 @@ func (s *State) mergeEvents(why string) []Event {
 	return events
 }
 
-// mayStartBeside reports whether this worker may be replaced at the same time as other workers: the
-// policy permits one more, all remediations in progress are resting, and the owner has as many
-// machines as requested.
+// mayStartBeside reports whether the replacement of this worker may start while other workers are
+// being replaced: the policy permits one more, all remediations in progress are resting, and the
+// owner has as many machines as requested.
 func (s *State) mayStartBeside(u *UnhealthyMachine, f *Facts) bool {
 	all := s.InProgress()
 	return !f.isControlPlane() && !f.Policy.DryRun && len(all) < f.Policy.Limits.WorkersAtOnce && s.escalating() == nil &&
@@ -167,9 +169,9 @@ func (s *State) mayStartBeside(u *UnhealthyMachine, f *Facts) bool {
 		s.creatorOf(f.machine(u.Subject)) == nil && u.EscalationStep == ""
 }
 
-// park moves the remediations in progress to Resting, because another remediation starts. The new
-// request is based on the replicas that users want, without the replicas that the resting
-// remediations have added.
+// park moves the remediations in progress to Resting, because another remediation starts. It
+// subtracts the replicas that the resting remediations have added from those in e, so that the new
+// request is based on the replicas that users want.
 func (s *State) park(e *SurgeRequested) {
 	beside := slices.DeleteFunc(s.InProgress(), func(a *Active) bool { return a.Victim.UID == e.Machine.UID })
 	if e.Method != Surge || slices.ContainsFunc(beside, func(a *Active) bool { return a.Request.Method != Surge }) {
@@ -181,8 +183,9 @@ func (s *State) park(e *SurgeRequested) {
 	}
 }
 
-// removeActive removes a remediation that ends. The other remediations then treat its new machines
-// as machines that existed before them (Baseline).
+// removeActive removes a remediation that ends from the state. It adds the new machines of that
+// remediation to the Baseline of the other remediations, so that they do not count as their new
+// machines.
 func (s *State) removeActive(a *Active) {
 	rest := slices.DeleteFunc(s.InProgress(), func(other *Active) bool { return other == a })
 	for _, other := range rest {
@@ -202,8 +205,9 @@ func (s *State) removeActive(a *Active) {
 	}
 }
 
-// merge ends a resting remediation and adds its request to the active remediation: its new machine
-// becomes a surplus machine, and the replicas stay raised by one more.
+// merge ends a resting remediation and adds its request to the active remediation: the new machine
+// of the resting remediation becomes a surplus machine of the active one, whose original replicas
+// stay the same.
 func (s *State) merge(e Merged, at time.Time) {
 	i := slices.IndexFunc(s.Resting, func(a *Active) bool { return a.Victim.UID == e.Machine.UID })
 	if i < 0 {

@@ -11,7 +11,7 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Quorum holds the numbers of etcd's members, and of the voters that answer.
+// Quorum contains the numbers of etcd's voters, of its learners, and of the voters that answer.
 //
 // A voter may be added if the answering voters stay a majority even if the new member fails. A
 // silent voter may be removed if the answering voters are a majority of the remaining ones. A
@@ -20,7 +20,7 @@ import (
 // strict-reconfig-check).
 type Quorum struct {
 	Voters, Learners, Answering int
-	// Silent are the nodes of the voters that did not answer or could not be asked.
+	// Silent contains the nodes of the voters that did not answer or could not be queried.
 	Silent []string
 }
 
@@ -88,15 +88,15 @@ func (e *Etcd) alarmed(kind string) []string {
 	return nodes
 }
 
-// addsDespiteSilent reports whether etcd accepts a new member although a voter is not connected
+// addsDespiteSilent reports whether etcd would accept a new member even if a voter is not connected
 // (mayAddMember in etcd's server).
 func (f *Facts) addsDespiteSilent() bool {
 	return f.Etcd != nil && f.Etcd.AddsByQuorum && Count(f.Etcd).MayAdd()
 }
 
-// hasNamesake reports whether a dead member of etcd has the name of the machine's member, and
-// prevents new members. The owner identifies members by name, so it removes the dead member only
-// when the machine is gone.
+// hasNamesake reports whether a dead voter has the same name in etcd as the machine's member, and
+// therefore no new member can be added. The owner identifies members by name, so it removes the
+// dead member only when the machine is gone.
 func (f *Facts) hasNamesake(m *Machine) bool {
 	return f.Etcd != nil && !f.addsDespiteSilent() && m.Node != "" && slices.ContainsFunc(f.Etcd.Members, func(of Member) bool { return of.Namesake == m.Node && !of.Learner })
 }
@@ -109,9 +109,9 @@ func (e *Etcd) member(m *Machine) *Member {
 	return find(e.Members, func(of *Member) bool { return of.Node == m.Node })
 }
 
-// votes reports whether a machine has a voter of its control plane's etcd (member), and whether
-// this voter answers (alive). A voter that belongs to no machine counts as the voter of a machine
-// that never joined, because that machine may have added it.
+// votes reports whether a machine's etcd member is a voter (member), and whether this voter answers
+// (alive). For a machine that never joined, it counts the voters that belong to no machine, because
+// that machine may have added them.
 func (f *Facts) votes(m *Machine) (alive, member bool) {
 	switch {
 	case f.Owner.ExternalEtcd || !f.isControlPlane() || f.Etcd == nil:
@@ -136,10 +136,10 @@ func (f *Facts) maySpare(m *Machine) bool {
 	return !member || Count(f.Etcd).MayRemove(alive)
 }
 
-// hasEnoughMembers reports whether the owner finds enough healthy etcd members if one machine (the
-// parameter without; nil for none) is removed and, if more is set, a machine is added. Like the
-// owner (targetEtcdClusterHealthy), it uses the conditions of the machines, counts members without
-// a machine as healthy, and permits no learners.
+// hasEnoughMembers reports whether the owner, by its own check, would find a majority of healthy
+// etcd members after removing the machine in the parameter without, or nil, and after adding a
+// machine if more is true. Like the owner's check (targetEtcdClusterHealthy), it uses the
+// conditions of the machines, counts members without a machine as healthy, and permits no learners.
 func (f *Facts) hasEnoughMembers(without *Machine, more bool) bool {
 	if f.Etcd == nil { // etcd was not asked yet
 		return true

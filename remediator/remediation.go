@@ -11,8 +11,8 @@ import (
 	"scute.dev/kube/object"
 )
 
-// remediation is the active remediation compared with one observation. The transitions of its
-// states and the writes of its method use nothing else, and do not change it.
+// remediation contains the active remediation, one observation, and what follows from comparing
+// them. It is the only input of transitions and of methods, which do not change it.
 type remediation struct {
 	*Active
 	suspended
@@ -23,13 +23,15 @@ type remediation struct {
 	method    method
 
 	victim *Machine // nil when it is gone
-	// newMachines did not exist when the remediation started, and are not being deleted.
+	// newMachines contains the machines that did not exist when the remediation started and are not
+	// being deleted.
 	newMachines []*Machine
-	// stranded are the other machines of a control plane that never joined and are unhealthy.
+	// stranded contains the machines of a control plane, except the victim, that never joined and
+	// are unhealthy.
 	stranded []*Machine
-	replicas int32 // of the object in which they were requested
-	// deleting are the machines being deleted for which the remediation waits. Of workers, only the
-	// unhealthy machine and new machines count.
+	replicas int32 // current value in the object in which replicas were requested
+	// deleting contains the machines being deleted for which the remediation waits: all of a
+	// control plane, but only the victim and new machines of an owner of workers.
 	deleting []*Machine
 }
 
@@ -52,7 +54,7 @@ func (s *State) remediation(f *Facts, now time.Time) remediation {
 	return r
 }
 
-// stranded reports whether a machine never joined and is unhealthy, and its owner may be informed of that.
+// stranded reports whether a machine never joined and is unhealthy, and its owner may be asked to remediate it.
 func (s *State) stranded(m *Machine) bool {
 	return m.Node == "" && !m.Deleting && !m.Skip && !m.Paused && s.record(m.UID).isUnhealthy()
 }
@@ -65,7 +67,7 @@ func (s *State) strandedMachines(f *Facts) []*Machine {
 	return f.where(s.stranded)
 }
 
-// replicas returns the replicas of the object in which they were requested.
+// replicas returns the current replicas in the object in which the surge requested them.
 func (e SurgeRequested) replicas(f *Facts) int32 {
 	switch n, ok := f.Cluster.Entries[e.Entry]; {
 	case e.Where != AtTopology:
@@ -77,9 +79,10 @@ func (e SurgeRequested) replicas(f *Facts) int32 {
 	}
 }
 
-// orphaned reports whether the replicas in a Cluster's topology are raised for an owner that is
-// gone or being deleted. The topology creates another owner, which would keep them. Replicas of a
-// later Cluster with the same name are not scute's.
+// orphaned reports whether the replicas in a Cluster's topology are still raised for an owner that
+// is gone or being deleted. The topology creates another owner, which would keep the raised
+// replicas. orphaned returns false for a later Cluster with the same name, whose replicas scute did
+// not raise.
 func (r remediation) orphaned() bool {
 	o, c, of := r.facts.Owner, r.facts.Cluster, r.Request.Cluster
 	return (of == "" || of == c.UID) && (!o.Found || o.Deleting) && c.Found && !c.Deleting && r.Request.Where == AtTopology && r.method.requesting(r)
@@ -87,21 +90,21 @@ func (r remediation) orphaned() bool {
 
 func (r remediation) in(steps ...Step) bool { return slices.Contains(steps, r.Step) }
 
-// ownerRollingOut reports whether the owner replaces machines for a reason other than the remediation.
+// ownerRollingOut reports whether the owner is replacing machines, or is about to, for a reason
+// other than the remediation.
 func (r remediation) ownerRollingOut() bool {
 	return r.facts.Owner.RollingOut != "" || r.facts.Cluster.UpgradePending
 }
 
 func (r remediation) isSurplus(m *Machine) bool { return contains(r.Extras, m) }
 
-// tooMany reports whether there are more machines than users want. It returns false if another
-// client has deleted a machine, because a new machine replaces that machine.
+// tooMany reports whether there are more machines than users want. After another client has deleted
+// a machine, it returns false, because the new machine takes the place of the deleted one.
 func (r remediation) tooMany() bool { return r.remainingMachines() > r.method.desiredReplicas(r) }
 
-// remainingMachines returns the number of machines that are not being deleted, plus the deleted
-// machines that their MachineSet will replace. With the strategy OnDelete, the oldest MachineSet,
-// which has the unhealthy machine, loses a machine at a scale-down. All other MachineSets replace
-// the machines that they lose.
+// remainingMachines returns the number of machines that are not being deleted, plus those being
+// deleted that their MachineSet will replace. With the strategy OnDelete, only the oldest
+// MachineSet, which contains the victim, does not replace a machine that it loses.
 func (r remediation) remainingMachines() int {
 	f, n := r.facts, r.facts.remainingMachines()
 	if gives := f.shrinkingSet(); f.Owner.OnDelete && r.victim != nil && r.victim.Set == gives {
@@ -110,16 +113,16 @@ func (r remediation) remainingMachines() int {
 	return n
 }
 
-// mustDeleteNew reports whether new machines must be deleted when the request is undone. A rollout
-// of workers creates and deletes its own machines.
+// mustDeleteNew reports whether new machines must be deleted when the request is undone. It returns
+// false during a rollout of workers, which creates and deletes machines itself.
 func (r remediation) mustDeleteNew() bool {
 	rollout := !r.facts.isControlPlane() && r.facts.Owner.RollingOut != ""
 	return (r.tooMany() || r.method.requesting(r)) && !rollout && !r.committed()
 }
 
-// committed reports whether a scale-down would delete a machine of another MachineSet than the
-// MachineSet of the new machine (OnDelete). Undoing the request would then not delete the new
-// machine.
+// committed reports whether undoing the request would delete an older machine instead of the new
+// one, because with the strategy OnDelete a scale-down deletes machines of a different MachineSet
+// than that of the new machine.
 func (r remediation) committed() bool {
 	f := r.facts
 	if f.isControlPlane() || f.Owner.RollingOut != "" || len(f.Owner.Sets) == 0 {
@@ -135,14 +138,15 @@ func (r remediation) committed() bool {
 // tooFew reports whether there are fewer machines than users want, so that the owner must create one.
 func (r remediation) tooFew() bool { return r.facts.remainingMachines() < r.method.desiredReplicas(r) }
 
-// hasSurplus reports whether there will be too many machines even without the victim.
+// hasSurplus reports whether there would be too many machines even without the victim.
 func (r remediation) hasSurplus() bool {
 	return r.remainingMachines()-boolToInt(r.victim != nil && !r.victim.Deleting) > r.method.desiredReplicas(r)
 }
 
-// filling reports whether another client deleted the victim while one more machine is requested.
-// The owner may create that machine at any moment, and deletes a surplus machine as soon as it
-// observes the restored replicas, so a new machine gets the delete annotation.
+// filling reports whether the victim is gone or being deleted while one more machine is still
+// requested and does not exist. The owner may create that machine at any moment. It would then
+// delete a surplus machine when it observes the restored replicas, so a new machine must get the
+// delete annotation first.
 func (r remediation) filling() bool {
 	return r.method.requesting(r) && (r.victim == nil || r.victim.Deleting) && r.facts.remainingMachines() < int(r.replicas)
 }
@@ -153,10 +157,10 @@ func (r remediation) obstructed(m *Machine) bool {
 	return find(r.facts.Machines, func(other *Machine) bool { return other.UID != m.UID && !other.Deleting && r.facts.isBroken(other) }) != nil
 }
 
-// stuck reports whether the owner cannot delete the unhealthy machine, for one of three reasons.
-// Components of another machine are broken. Another client deleted a machine, and broken components
-// of the unhealthy machine prevent the owner from creating one more. Or a surplus new machine must
-// be deleted first, and the unhealthy machine prevents that.
+// stuck reports whether the owner cannot delete the victim, for one of three reasons: components of
+// another machine are broken; another client deleted a machine, and broken components of the victim
+// keep the owner from creating one more; or a surplus new machine must be deleted first, and broken
+// components of the victim or another machine prevent that.
 func (r remediation) stuck() bool {
 	if !r.facts.isControlPlane() || r.victim == nil {
 		return false
@@ -167,7 +171,7 @@ func (r remediation) stuck() bool {
 	return slices.ContainsFunc(r.newMachines, func(m *Machine) bool { return r.isSurplus(m) && m.DeleteAnnotation != "" && r.obstructed(m) })
 }
 
-// obstacle returns why an owner probably does not act, or "" if no reason is observed.
+// obstacle returns the probable reasons why the owner does not act, or "" if none is observed.
 func (r remediation) obstacle() string {
 	broken := r.facts.names(func(m *Machine) bool { return r.facts.isControlPlane() && r.facts.isBroken(m) })
 	marked := r.facts.names(r.annotatedByOthers)
@@ -184,7 +188,7 @@ func (r remediation) obstacle() string {
 	return why
 }
 
-// annotatedByOthers reports whether another client wants a machine other than the victim to be deleted first.
+// annotatedByOthers reports whether a machine other than the victim has the delete annotation of another client.
 func (r remediation) annotatedByOthers(m *Machine) bool {
 	return m.DeleteAnnotation != "" && m.DeleteAnnotation != DeleteValue && m.UID != r.Victim.UID && !m.Deleting
 }
@@ -194,7 +198,8 @@ func handedOver(m *Machine) bool {
 	return m != nil && m.Conditions[clusterv1.MachineOwnerRemediatedCondition].Status == object.False
 }
 
-// complete reports whether the victim is replaced (ok), and returns a note about the result.
+// complete reports whether the replacement is complete (ok). The note is part of the result that
+// users read, or "".
 func (r remediation) complete() (note string, ok bool) {
 	f := r.facts
 	if r.tooMany() {

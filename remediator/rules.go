@@ -18,7 +18,7 @@ const (
 	// rulePolicyMassFailure makes machines wait for the end of a mass failure of the policy.
 	rulePolicyMassFailure = "policy-mass-failure"
 
-	ruleAnotherBroken   = "another-broken" // components of other machines are broken
+	ruleAnotherBroken   = "another-broken" // other machines have broken components
 	ruleAttempts        = "attempts"
 	ruleDeletingMachine = "deleting-machine"
 	ruleHealthCheck     = "health-check"
@@ -54,13 +54,14 @@ const (
 	ruleUnreadableLimits    = "unreadable-limits"
 )
 
-// OfLimit reports whether a rule belongs to a limit of the policy or the fleet, so that a machine
-// waits until other machines are replaced.
+// OfLimit reports whether a rule belongs to a limit of the policy or the fleet, which makes a
+// machine wait until other machines are replaced.
 func OfLimit(rule string) bool {
 	return slices.Contains([]string{ruleAtOnce, ruleWindow, ruleFleetAtOnce, ruleFleetWindow, ruleDomainAtOnce}, rule)
 }
 
-// nextAtLimit returns what users can do about the remediations in progress that use up a limit.
+// nextAtLimit returns advice for users about the remediations in progress that use up the limit in
+// a setting.
 func nextAtLimit(setting string) string {
 	return "run `scutectl get machines` to see them (one of another owner counts for " + view.Duration(CountsFor) + " at most); if one takes long, find out why; or raise " + setting
 }
@@ -111,11 +112,12 @@ func (s *State) decide(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time)
 	return d
 }
 
-// chooseMethod returns how the machine should be replaced if no rule prevents it. It chooses a
-// method that deletes the machine first, if this is safe and the policy accepts it, in two cases:
-// if creating the replacement first has failed, or if the machine has waited for broken components
-// of other machines as long as a new machine may take. Its owner creates no machine until these
-// components are healthy, which may never happen.
+// chooseMethod returns how the machine should be replaced if no rule prevents it. In two cases it
+// chooses a method that deletes the machine first, if that is safe and the policy allows it. The
+// first case is that no replacement was ready in time, and the policy accepts that the machine is
+// deleted first. The second is that the machine has waited for `timeouts.scaleUp` until broken
+// components of other machines recover. The owner creates no machine before they do, which may
+// never happen.
 func (s *State) chooseMethod(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) Decision {
 	stranded := s.strandedMachines(f)
 	choose := decideWorker
@@ -146,11 +148,11 @@ func (s *State) waitExpired(u *UnhealthyMachine, m *Machine, f *Facts, now time.
 	return first, !from.IsZero() && !now.Before(from)
 }
 
-// waitExpiry returns the decision that ends a wait that could last forever, and when the decision
-// applies, or zero values if there is none. A control plane machine may wait for broken components
-// of other machines: until they are healthy, its owner does not create machines, roll out or scale,
-// but it does remediate. A worker that never joined may wait for a rollout that moves the other
-// machines of its MachineSet without it.
+// waitExpiry returns the decision that ends a wait that could last forever, and the time from which
+// it applies, or zero values for no such wait. A control plane machine may wait forever for broken
+// components of other machines: until they are healthy, its owner remediates, but does not create
+// machines, roll out or scale. A worker that never joined may wait forever for a rollout that moves
+// only the other machines of its MachineSet.
 func (s *State) waitExpiry(u *UnhealthyMachine, m *Machine, f *Facts) (first Decision, from time.Time) {
 	if f.leftByUpdate(m) {
 		return Decision{
@@ -183,8 +185,9 @@ func (s *State) waitExpiry(u *UnhealthyMachine, m *Machine, f *Facts) (first Dec
 	return first, dueIf(first.acts(), from.Add(f.Policy.Timeouts.ScaleUp))
 }
 
-// checkForeignState returns the decision if something else controls the owner, or scute cannot ask
-// it for a replacement.
+// checkForeignState returns a wait if something else controls the owner, such as a move, a pause or
+// another MachineHealthCheck, or if scute cannot request replacements from an owner of this kind.
+// It returns nil otherwise.
 func checkForeignState(_ *UnhealthyMachine, m *Machine, f *Facts, _ time.Time) *Decision {
 	if d := checkOwnerKind(m, f); d != nil {
 		return d
@@ -205,7 +208,8 @@ func checkForeignState(_ *UnhealthyMachine, m *Machine, f *Facts, _ time.Time) *
 	}
 }
 
-// checkConsent returns the decision if a human or the policy does not want a replacement now.
+// checkConsent returns a wait or a freeze if a human or the policy does not permit a replacement
+// now, and nil otherwise.
 func (s *State) checkConsent(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
 	switch {
 	case f.Policy.Unreadable != "":
@@ -251,7 +255,8 @@ func formatUntil(t time.Time) string {
 
 func formatReason(why string) string { return formatIf(why != "", ": %s", why) }
 
-// checkAttempts returns the decision about a machine with earlier attempts or a current escalation step.
+// checkAttempts returns the decision about a machine with an escalation step in progress, or whose
+// earlier attempts do not permit another one now. It returns nil for other machines.
 func (s *State) checkAttempts(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
 	cooldown := f.Policy.Limits.Cooldown
 	switch {
@@ -294,8 +299,8 @@ func (s *State) massFailureCooldownEnd(f *Facts) time.Time {
 	return dueIf(!s.massFailureEnded(f).IsZero(), s.massFailureEnded(f).Add(f.Policy.Limits.MassFailure.Cooldown))
 }
 
-// checkLimits applies the limits of the policy, for all its owners together, and then the limits of
-// the whole fleet.
+// checkLimits returns a wait if a limit of the policy, for all owners that it selects, or a limit
+// of the whole fleet is reached. It returns nil otherwise.
 func (s *State) checkLimits(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) *Decision {
 	l := f.Policy.Limits
 	begun := len(within(slices.Concat(s.Starts, f.Ledger.Started), l.Window, now))
@@ -315,9 +320,9 @@ func (s *State) checkLimits(u *UnhealthyMachine, m *Machine, f *Facts, now time.
 	}
 }
 
-// escalate returns the decision to try an escalation step before a replacement, if the machine may
-// be absent for a while. Steps do not help a machine that never became a Node, because its
-// bootstrap runs once.
+// escalate returns the decision to try an escalation step before a replacement, or nil if no step
+// is left or the cluster cannot do without the machine for a while. It returns nil for a machine
+// that never became a Node, because its bootstrap runs only once.
 func (s *State) escalate(u *UnhealthyMachine, m *Machine, f *Facts, _ time.Time) *Decision {
 	step := u.nextStep(f.Policy.Escalation)
 	if step == nil || m.Node == "" || u.hasNotice() || u.Attempts > 0 || !f.riskOfStopping(m).none() {

@@ -18,28 +18,30 @@ const startsLimit = 1000
 type State struct {
 	Owner  Owner
 	Holder string
-	// Last is the latest time of an event since a clock was last set back.
+	// Last is the time of the latest event. ClockSetBack resets it.
 	Last time.Time
 
-	// Unhealthy holds the machines that are unhealthy, or were and are retained for a cooldown.
+	// Unhealthy contains the records of machines that are unhealthy, and of machines that were,
+	// with their holds, aborts and attempts.
 	Unhealthy map[types.UID]*UnhealthyMachine
-	// Active is the remediation in progress, or nil. If there are several, the last events were
-	// about this remediation.
+	// Active is the remediation in progress, or nil. If several are in progress, it is the one that
+	// the last events were about.
 	Active *Active
-	// Resting are the other remediations in progress, which only wait. Only workers have several
-	// remediations at once.
+	// Resting contains the other remediations in progress, which only wait. Only owners of workers
+	// have several at once.
 	Resting []*Active
 	// History holds the last ended remediations, the newest last.
 	History []pastRemediation
-	// Starts are the times at which remediations started, the newest last. Machines that recovered
-	// without one are not included.
+	// Starts contains the times at which remediations started, the newest last. A remediation
+	// starts with its first escalation step, or with the request for a replacement.
 	Starts []time.Time
-	// Chain holds the number of replacements in a row that led to each existing machine.
+	// Chain contains, for each machine that replaced another one, the number of consecutive
+	// replacements that led to it.
 	Chain map[types.UID]chainLink
 
 	// InMassFailure means that the owner waits for a mass failure of its policy to end.
-	// MassFailureEnded is the end of the last mass failure. Mass holds the mass failures of the
-	// fleet and of failure domains.
+	// MassFailureEnded is the time at which the last one ended. Mass contains the mass failures of
+	// the fleet and of failure domains.
 	InMassFailure    bool
 	MassFailureEnded time.Time
 	Mass             massFailures
@@ -51,8 +53,9 @@ type State struct {
 	FailingSince time.Time
 }
 
-// provenAfter is how long a replacement must have been healthy to end a chain of failures, because
-// a later failure has another cause. It is the default of a control plane's own minHealthyPeriod.
+// provenAfter is how long a replacement must have been healthy to end a chain of failed
+// replacements. A later failure is assumed to have another cause. The value is the default of
+// minHealthyPeriod of a KubeadmControlPlane.
 const provenAfter = time.Hour
 
 // chainLink is the position of a machine in a chain of replacements that failed in turn.
@@ -61,7 +64,7 @@ type chainLink struct {
 	At     time.Time // when the remediation that created it ended
 }
 
-// UnhealthyMachine is what the log records of one machine.
+// UnhealthyMachine is the record of one machine in the log.
 type UnhealthyMachine struct {
 	Subject
 	// Mark has no State if the machine is healthy according to the log.
@@ -82,11 +85,11 @@ type UnhealthyMachine struct {
 	Aborted    bool
 	AbortedBy  types.UID // the request with the abort
 
-	// ReplacementTimedOut means that a replacement that should come first was not created, or not ready, in time.
+	// ReplacementTimedOut means that a surge timed out: its replacement was not created, or not ready, in time.
 	ReplacementTimedOut bool
-	// RolloutTimedOut means that the owner created no machine in time in a requested rollout.
+	// RolloutTimedOut means that a RolloutSurge timed out because the owner created no machine.
 	RolloutTimedOut bool
-	// WrongMachineDeleted means that its owner deleted a healthy machine instead of this one.
+	// WrongMachineDeleted means that the owner deleted a healthy machine instead of this one.
 	WrongMachineDeleted bool
 
 	// EscalationStep is the current escalation step, or "".
@@ -98,8 +101,9 @@ type UnhealthyMachine struct {
 	// Objects are the objects that escalation steps created, by step.
 	Objects map[string]StepObject
 
-	// Attempts count until the machine has been healthy for longer than provenAfter. LastAttempt is
-	// when the last attempt started or ended, and ClearedAt when the machine recovered.
+	// Attempts is the number of attempts to replace the machine. It is reset when the machine has
+	// been healthy for longer than provenAfter. LastAttempt is when the last attempt or escalation
+	// step started or the last attempt ended. ClearedAt is when the machine recovered.
 	Attempts    int
 	LastAttempt time.Time
 	ClearedAt   time.Time
@@ -119,18 +123,18 @@ type Active struct {
 	Extras      []Subject  // surplus new machines
 	Ready       bool       // whether the replacement is ready
 	Scale       scaleState // state of the requested replicas
-	// Merged means that it includes the requests of other remediations.
+	// Merged means that the remediation includes the requests of other remediations.
 	Merged bool
-	// SkipsDrain and SkipsDetach mean that the deletion of the victim must no longer wait for the
-	// drain, or for volumes.
+	// SkipsDrain means that the deletion of the victim must no longer wait for the drain of its
+	// Node, and SkipsDetach that it must no longer wait for volumes to be detached.
 	SkipsDrain, SkipsDetach bool
 
 	Cause  cause // of the cancellation
 	Reason string
-	// Resumed is how often it continued after its cancellation had started.
+	// Resumed is how often the remediation continued after its cancellation had started.
 	Resumed int
 
-	// Frozen is the rule that froze it, or "".
+	// Frozen is the name of the rule that froze the remediation, or "".
 	Frozen       string
 	FrozenAt     time.Time
 	FrozenReason string
@@ -167,7 +171,7 @@ type outcome string
 const (
 	EndSucceeded outcome = "Succeeded"
 	EndCancelled outcome = "Cancelled"
-	EndRecovered outcome = "Recovered" // the mark was removed before anything started; Cause is the reason
+	EndRecovered outcome = "Recovered" // the mark was removed before a replacement was requested; Cause is the reason
 )
 
 type pastRemediation struct {
@@ -214,7 +218,7 @@ func (s *State) recordOf(m Subject) *UnhealthyMachine {
 	return s.Unhealthy[m.UID]
 }
 
-// Clone returns a copy that shares nothing that Apply changes.
+// Clone returns a copy of the state. It shares only data that Apply does not change.
 func (s *State) Clone() *State {
 	c := *s
 	c.Unhealthy = make(map[types.UID]*UnhealthyMachine, len(s.Unhealthy))

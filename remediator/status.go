@@ -12,21 +12,21 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// HasPending reports whether something is in progress or waits for a decision. The owner must then
-// be reconciled after a restart even without an event of a watch.
+// HasPending reports whether a remediation is in progress or a machine is marked. If so, the owner
+// must be reconciled after a restart of scute even if no watch reports a change.
 func HasPending(s *State) bool {
 	return s.Active != nil || slices.ContainsFunc(s.unhealthy(), (*UnhealthyMachine).marked)
 }
 
-// Progress is a remediation or an escalation step that has started and not ended.
+// Progress describes a remediation or an escalation step in progress.
 type Progress struct {
 	Machine Subject
-	// Message describes its progress, and Next what a human can do about it. They omit that a move
-	// froze it, because moves report them.
+	// Message describes the progress, and Next what a human can do. They do not mention a freeze by
+	// a move, because the move itself reports the Progress.
 	Message, Next string
 }
 
-// ProgressOf returns what has started and not ended for the machines of an owner.
+// ProgressOf returns the progress of the remediations and escalation steps in progress of an owner.
 func ProgressOf(s *State) []Progress {
 	var list []Progress
 	for _, a := range s.InProgress() {
@@ -104,8 +104,8 @@ func (s *State) machineStatus(u *UnhealthyMachine) v1alpha1.SurgeRemediationStat
 	return out
 }
 
-// decisionReason returns the reason of a decision. If attempts have failed, it adds why the last
-// attempt failed.
+// decisionReason returns the reason of the decision about a machine. If the decision is about
+// failed attempts, the reason includes why the last attempt failed.
 func (s *State) decisionReason(u *UnhealthyMachine) string {
 	d, end := u.Decision, s.lastEnd(u.UID)
 	if end == nil || end.Outcome != EndCancelled || end.Note == "" {
@@ -209,8 +209,8 @@ func quorumStatus(seen Evidence) *v1alpha1.QuorumStatus {
 	return &v1alpha1.QuorumStatus{Voters: q.Voters, Responding: q.Answering, Tolerates: q.Tolerance(), External: seen.External, Leader: seen.Leader, Learners: seen.Joining}
 }
 
-// History returns the ended remediations that started under a policy, the newest first. It omits
-// machines that recovered before anything started for them.
+// History returns the ended remediations of an owner that were decided under a policy, the newest
+// first. It omits machines that recovered before anything started for them.
 func History(s *State, policy string) []v1alpha1.PastRemediation {
 	var list []v1alpha1.PastRemediation
 	for _, e := range slices.Backward(s.History) {

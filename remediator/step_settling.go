@@ -25,7 +25,8 @@ var (
 	}).by(remediation.settleDeadline, "it ends as Cancelled")
 )
 
-// settlingActions returns the writes that remove everything that scute wrote, after the machine is gone.
+// settlingActions returns the writes that remove, after the unhealthy machine is gone, everything
+// that scute wrote for the remediation.
 func settlingActions(r remediation) []Action {
 	actions := r.method.retract(r)
 	for _, m := range r.newMachines {
@@ -36,9 +37,9 @@ func settlingActions(r remediation) []Action {
 	return slices.Concat(actions, r.removeUnneededAnnotations(), r.removeSurplus(), r.clearStaleRelaxed(), r.removeRelaxed(), r.touch(false, ""))
 }
 
-// unneeded reports whether a new machine needs no delete annotation after the unhealthy machine is
-// gone. A machine that is neither the replacement nor a surplus of the surge was created for users,
-// who may want fewer machines now.
+// unneeded reports whether the delete annotation of a new machine may be removed after the
+// unhealthy machine is gone. A new machine that is neither the replacement nor surplus was created
+// because users wanted more machines, and keeps the annotation if they now want fewer.
 func (r remediation) unneeded(m *Machine) bool {
 	switch {
 	case r.isSurplus(m):
@@ -50,8 +51,8 @@ func (r remediation) unneeded(m *Machine) bool {
 	}
 }
 
-// settleDeadline returns when the replacement of a machine that is gone must be ready. It returns
-// zero while something must be written or deleted.
+// settleDeadline returns the time by which the replacement must be ready after the unhealthy
+// machine is gone. It returns zero while something must still be written or deleted.
 func (r remediation) settleDeadline() time.Time {
 	limit := r.facts.Policy.Timeouts.Ready + r.facts.Policy.Timeouts.ScaleUp
 	if slices.ContainsFunc(r.stranded, r.facts.stallsOwner) {
@@ -60,8 +61,8 @@ func (r remediation) settleDeadline() time.Time {
 	return dueIf(r.facts.Policy.Unreadable == "" && r.isClean(), r.deadlineAfter(limit))
 }
 
-// isClean reports whether nothing remains to be written for a remediation whose unhealthy machine
-// is gone, and no machine is being deleted.
+// isClean reports whether nothing remains to be written after the unhealthy machine is gone, and
+// the remediation waits for no deletion.
 func (r remediation) isClean() bool {
 	marked := slices.ContainsFunc(r.newMachines, func(m *Machine) bool { return m.DeleteAnnotation == DeleteValue })
 	return len(r.deleting) == 0 && len(settlingActions(r)) == 0 && (!marked || r.method.undone(r))

@@ -25,10 +25,10 @@ const (
 	freezeDenied  = "write-denied"
 )
 
-// writeExtent defines which writes are permitted while a remediation is frozen.
+// writeExtent represents the writes that are permitted while a remediation is frozen.
 type writeExtent int
 
-// Extents from nothing to everything. Each one includes the previous ones.
+// Extents from nothing to everything. Each extent includes all extents before it.
 const (
 	writesNothing writeExtent = iota
 	writesMarks               // marks and SurgeRemediations, which users see
@@ -43,18 +43,19 @@ func (w writeExtent) String() string {
 	}[w]
 }
 
-// suspension is a reason to freeze a remediation. When the reason has passed, the remediation is
-// Thawed. The time in between does not count for timeouts.
+// suspension represents a reason to freeze a remediation. When the reason no longer applies, the
+// event Thawed is recorded. Timeouts do not count the time in which the remediation was frozen.
 //
 // The table of suspensions in docs/design/remediation-states.md is generated from suspensions.
 type suspension struct {
 	rule   string
 	when   string
 	writes writeExtent
-	// applies returns the reason, or no risk if the suspension does not apply.
+	// applies returns why the remediation is frozen and what a human can do, or the zero value if
+	// the suspension does not apply.
 	applies func(r remediation) risk
-	// due returns when the suspension starts to apply without another change. It is nil if time
-	// alone never causes that.
+	// due returns when the suspension begins to apply if no fact changes before. It is nil if the
+	// suspension does not depend on time.
 	due func(r remediation) time.Time
 }
 
@@ -148,21 +149,23 @@ func riskIf(so bool, why, next string) risk {
 	return risk{why, next}
 }
 
-// deniedFrom returns when writes have failed for so long that they will probably not succeed soon.
-// It returns zero while they succeed.
+// deniedFrom returns the time at which the writes that request the replacement have failed for a
+// minute, so that they will probably not succeed soon. It returns zero if the last write succeeded
+// or the replacement was requested.
 func (r remediation) deniedFrom() time.Time {
 	return dueIf(r.state.Failure != "" && r.notRequested(), r.state.FailingSince.Add(time.Minute))
 }
 
-// hangingMachine returns another machine that must be gone before the remediation ends, and whose
-// deletion does not end. It returns nil if there is none.
+// hangingMachine returns a machine that must be gone before the remediation ends, and whose
+// deletion is blocked by a hook or has lasted too long. It returns nil if there is none.
 func (r remediation) hangingMachine() *Machine {
 	return pick(r.deleting, func(m *Machine) bool {
 		return r.in(settling, sparing) && (len(m.Hooks) > 0 || r.reached(r.removalDeadline(m)))
 	})
 }
 
-// hangDeadline returns when the deletion of another machine has lasted too long, or zero if none is being deleted.
+// hangDeadline returns the first time at which the deletion of a machine for which the remediation
+// waits has lasted too long, or zero if it waits for none.
 func (r remediation) hangDeadline() time.Time {
 	var first time.Time
 	for _, m := range r.deleting {
@@ -183,9 +186,9 @@ func (r remediation) awaitsOwner() bool {
 	return r.Request.Method == OwnerRemediation && r.in(requesting) && r.victim != nil && !r.victim.Deleting
 }
 
-// deferred reports whether the MachineSet of a worker postpones the remediation because of its
-// preflight checks or other remediations in progress. For a KubeadmControlPlane, scute checks the
-// same before it asks.
+// deferred reports whether the MachineSet of a worker defers the requested remediation because of
+// its preflight checks or other remediations in progress. It returns false for a
+// KubeadmControlPlane, for which scute checks the same before it requests a remediation.
 func (r remediation) deferred() bool {
 	if !r.awaitsOwner() || r.facts.isControlPlane() {
 		return false
@@ -194,8 +197,9 @@ func (r remediation) deferred() bool {
 	return c.Status == object.False && c.Reason == clusterv1.MachineSetMachineRemediationDeferredReason
 }
 
-// requestRisk returns the risk of a request to remediate until the owner starts, and of a surge
-// until it is requested. After that, the decision is up to the owner.
+// requestRisk returns the risk of a request to remediate that the owner has not acted on, or of a
+// surge that was not requested yet. It returns no risk later, because scute can no longer prevent
+// what the owner does.
 func (r remediation) requestRisk() risk {
 	f := r.facts
 	if !f.isControlPlane() || f.Owner.ExternalEtcd || f.Etcd == nil || r.victim == nil || r.victim.Deleting || f.withinGracePeriod() {
@@ -224,7 +228,7 @@ func (r remediation) pausedOwner() string {
 	return "the cluster or its " + r.facts.Owner.Kind + " is paused"
 }
 
-// suspended is the suspension that applies, with its reason. by is nil if none applies.
+// suspended contains the suspension that applies, by, with its reason. by is nil if none applies.
 type suspended struct {
 	by *suspension
 	risk
@@ -239,9 +243,9 @@ func (r remediation) suspension() suspended {
 	return suspended{}
 }
 
-// suspend returns the event that freezes or thaws a remediation. For the same rule, it returns
-// another Frozen only if next has changed, or if the reason has changed and comparesReason is true
-// for the rule.
+// suspend returns the event that freezes or thaws a remediation, or nil if nothing changes. If the
+// remediation is already frozen by the same rule, it returns another Frozen only if the advice has
+// changed, or if the reason has changed and comparesReason returns true for the rule.
 func (r remediation) suspend() []Event {
 	switch {
 	case r.by == nil && r.Frozen == "":
@@ -255,9 +259,9 @@ func (r remediation) suspend() []Event {
 	}
 }
 
-// foreignReplicas reports whether replicas are neither the original nor the requested value, or
-// another client restored them before a new machine existed. After the request is undone, no more
-// machines are requested, and replicas may have any value.
+// foreignReplicas reports whether the replicas are neither the original nor the requested value, or
+// another client restored the original value before a new machine existed. It returns false once
+// the request is undone, because the replicas may have any value then.
 func (r remediation) foreignReplicas() bool {
 	if !r.scales() || r.Scale == scaleRestored || r.isCancelling() || r.in(settling) || r.method.requesting(r) {
 		return false

@@ -10,7 +10,8 @@ import (
 	"scute.dev/view"
 )
 
-// decideControlPlane decides by the quorum table: rules b (maxSurge) to f. The dangers were checked before.
+// decideControlPlane returns the decision about a machine of a control plane by rules b to f of the
+// quorum table. checkDangers has excluded the other dangers before.
 //
 //	a  a majority of voters does not answer, or is unknown     -> Freeze (see Blind)
 //	b  maxSurge 0                                             -> the owner deletes first, if the policy accepts that
@@ -46,7 +47,7 @@ func decideControlPlane(m *Machine, f *Facts, stranded []*Machine) Decision {
 	}
 }
 
-// tableCase holds the facts that the table depends on.
+// tableCase contains the facts on which the quorum table depends.
 type tableCase struct {
 	m       *Machine
 	f       *Facts
@@ -105,9 +106,9 @@ func (c tableCase) describeSilent() string {
 	}
 }
 
-// external implements rule f. The owner checks the members of etcd before it deletes a machine in
-// its own remediation. It does not know the members of an external etcd, and refuses. So the
-// replacement must be created first, or an operator must delete the machine.
+// external returns the decision by rule f. Before the owner deletes a machine in its own
+// remediation, it checks the members of etcd. It does not know the members of an external etcd, and
+// refuses. So the replacement must be created first, or an operator must delete the machine.
 func (c tableCase) external(blocks string) Decision {
 	f := c.f
 	why := "it never joined"
@@ -158,8 +159,8 @@ func (c tableCase) uninitialized() Decision {
 	return Decision{Verdict: OwnerRemediation, Rule: "uninitialized", Reason: why + ": its owner deletes it, and creates another"}
 }
 
-// decideDeleteFirst returns the decision to delete a machine first, because no replacement could be
-// created before. The machine may occupy the capacity that a replacement needs.
+// decideDeleteFirst returns the decision to delete a machine first, because an attempt to create
+// its replacement first timed out. The machine may occupy the capacity that the replacement needs.
 func (f *Facts) decideDeleteFirst(m *Machine, stranded []*Machine) Decision {
 	const rule, why = "no-replacement", "no replacement was ready in time, and the policy accepts that the machine is deleted first"
 	switch {
@@ -172,7 +173,9 @@ func (f *Facts) decideDeleteFirst(m *Machine, stranded []*Machine) Decision {
 	}
 }
 
-// deleteFirst returns the decision to have the owner delete the machine first, if quorum is kept without it.
+// deleteFirst returns the decision to have the owner delete the machine first. It returns a
+// different decision if quorum would be at risk without the machine, or if the owner would not
+// delete it.
 func (c tableCase) deleteFirst(rule, why string) Decision {
 	alive, member := c.f.votes(c.m)
 	q, other := c.quorum, c.f.riskOfOther(c.m)
@@ -203,7 +206,7 @@ func (c tableCase) deleteFirst(rule, why string) Decision {
 	}
 }
 
-// checkLearner returns a wait for a joining member, until it becomes a voter or its machine is gone.
+// checkLearner returns a wait until the learner of etcd becomes a voter, or is removed because its machine is gone.
 func (c tableCase) checkLearner() *Decision {
 	member := find(c.f.Etcd.Members, func(member *Member) bool { return member.Learner })
 	return waitForHuman("find out why "+member.Node+" does not catch up; if it belongs to no machine, and none is joining, remove it (etcdctl member list, etcdctl member remove)",
@@ -227,7 +230,8 @@ func (c tableCase) isLearner() bool {
 	return !c.joining && c.f.hasStrayLearner()
 }
 
-// surge implements rule d.
+// surge returns the decision by rule d: a surge, if the owner would create a machine and quorum is
+// kept even if its member fails.
 func (c tableCase) surge() Decision {
 	external := c.f.Owner.ExternalEtcd
 	switch {
@@ -249,9 +253,10 @@ func (c tableCase) surge() Decision {
 	return c.method("d", reason, false)
 }
 
-// checkSilentVoter returns a wait for a silent member, or nil: etcd accepts no new member while a
-// voter is not connected (mayAddMember in etcd). A member that could not be asked may be connected.
-// Machines add no members to an external etcd.
+// checkSilentVoter returns a wait if a voter does not answer, or nil, because etcd accepts no new
+// member while a voter is not connected (mayAddMember in etcd). It ignores a voter that could not
+// be asked, because that voter may be connected. It returns nil for an external etcd, to which
+// machines add no members.
 func (c tableCase) checkSilentVoter() *Decision {
 	if c.f.Owner.ExternalEtcd || c.f.Etcd == nil || c.f.addsDespiteSilent() {
 		return nil
@@ -268,7 +273,8 @@ func (c tableCase) checkSilentVoter() *Decision {
 		"etcd accepts no new member while %s does not answer, so a replacement would never join", member.Node)
 }
 
-// relaxed implements rule e, for example for a dead kubelet.
+// relaxed returns the decision by rule e, for a machine whose etcd member answers and whose other
+// components are broken, for example because its kubelet is dead.
 func (c tableCase) relaxed() Decision {
 	why := strings.Join(c.broken, ", ") + " unhealthy, etcd answers"
 	if c.mayRelax() {
@@ -279,7 +285,8 @@ func (c tableCase) relaxed() Decision {
 	return c.deleteFirst("e", why)
 }
 
-// mayRelax reports whether the owner's preflight checks may be relaxed for a machine with broken components.
+// mayRelax reports whether the owner's preflight checks may be relaxed to replace this machine,
+// which has broken components.
 func (c tableCase) mayRelax() bool {
 	f := c.f
 	if !f.Owner.Tested || f.Owner.MaxSurge == 0 || !f.Policy.allows(v1alpha1.MethodRelaxedSurge) || c.healthy == 0 || len(c.others) > 0 {
@@ -291,7 +298,9 @@ func (c tableCase) mayRelax() bool {
 	return len(f.Machines) >= 3 && c.quorum.Learners == 0 && c.quorum.MayAdd() && c.checkSilentVoter() == nil && f.hasEnoughMembers(nil, true)
 }
 
-// method chooses how to surge: by the owner's own rollout if possible, or by more replicas.
+// method returns the decision how to surge: by the owner's own rollout if possible, or by more
+// replicas. If the policy allows neither, it returns the decision to delete the machine first, or
+// CannotRemediate.
 func (c tableCase) method(rule, reason string, relaxed bool) Decision {
 	f := c.f
 	triggered := f.Owner.CertificateTrigger || f.Owner.Tested && c.m.ClonedFrom != ""
@@ -306,9 +315,10 @@ func (c tableCase) method(rule, reason string, relaxed bool) Decision {
 	return c.byReplicas(rule, reason, relaxed)
 }
 
-// byReplicas returns the decision to request more replicas. Only when it scales up does the control
-// plane keep the conditions that report why it cannot create a machine. In a rollout it resets
-// these conditions in the same reconcile (updateStatus of the controller of KubeadmControlPlane).
+// byReplicas returns the decision to surge by more replicas, or a wait if they cannot be requested
+// now. A control plane that scales up keeps the conditions that report why it cannot create a
+// machine. In a rollout it resets these conditions in the same reconcile (updateStatus of the
+// controller of KubeadmControlPlane).
 func (c tableCase) byReplicas(rule, reason string, relaxed bool) Decision {
 	f := c.f
 	if d := f.checkOtherAnnotations(c.m); d != nil {

@@ -94,16 +94,17 @@ func formatIf(so bool, format string, args ...any) string {
 	return fmt.Sprintf(format, args...)
 }
 
-// raisedHint returns a hint if the owner is gone while its replicas were raised. If its Cluster was
-// moved without a Move, the replicas are still raised in the target management cluster, where no
-// object records the original value.
+// raisedHint returns a hint for users if the owner is gone while its replicas were raised and its
+// Cluster is paused or gone. If the Cluster was moved without a Move, the replicas are still raised
+// in the target management cluster, where no object records the original value.
 func (r remediation) raisedHint() string {
 	return formatIf(r.scales() && r.Scale != scaleRestored && (r.facts.Cluster.Paused || !r.facts.Cluster.Found),
 		"; scute requested %d replicas instead of %d: if the Cluster was moved, restore them there by hand", r.Request.To, r.Request.From)
 }
 
-// extendedDeadline returns when a step has taken too long, or zero without a limit. During a
-// rollout, which should replace the marked machine first, the step has more time: see superseded.
+// extendedDeadline returns the time at which a step has lasted for limit, or zero if no action is
+// possible. During a rollout it also returns zero for a surge, because the rollout should replace
+// the machine with the delete annotation first. The transition superseded ends that wait.
 func (r remediation) extendedDeadline(limit time.Duration) time.Time {
 	return dueIf(!r.ownerRollingOut() || r.Request.Method == OwnerRemediation, r.deadlineAfter(limit))
 }
@@ -114,8 +115,8 @@ func (r remediation) deadlineAfter(limit time.Duration) time.Time {
 	return dueIf(r.Frozen == "" && !r.facts.withinGracePeriod(), r.Since.Add(limit))
 }
 
-// successor returns the new machine that becomes the replacement if there is no replacement now, or
-// nil. It prefers a machine that is not in the log over a surplus machine without a delete
+// successor returns the new machine that should become the replacement if there is none or it is
+// gone, or nil. It prefers a machine that is not surplus over a surplus machine without a delete
 // annotation.
 func (r remediation) successor() *Machine {
 	other := func(m *Machine) bool { return m.UID != r.Replacement.UID }
@@ -125,9 +126,9 @@ func (r remediation) successor() *Machine {
 	)
 }
 
-// newMachineEvents returns the events for new machines that the log does not have. The first
-// machine becomes the replacement if there is none. If replicas were raised, the other machines are
-// surplus, unless a rollout creates them or no more machines are requested.
+// newMachineEvents returns the events for new machines that the log does not have. If there is no
+// replacement, the first new machine becomes the replacement. If the replicas were raised, the
+// other new machines are recorded as surplus, unless a rollout creates them or users want them.
 func (r remediation) newMachineEvents() []Event {
 	var events []Event
 	replacement := r.facts.machine(r.Replacement)

@@ -10,10 +10,10 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Actions returns the writes that the state requires and the facts do not show yet, in order: first
-// the writes of the active remediation, then the marks and requests of all machines. If a write
-// fails, the later writes that depend on it are not performed (Action.DependsOn). If the facts lag
-// behind, a write is repeated, which is harmless.
+// Actions returns the writes that the state requires and that the facts do not contain yet, in the
+// order in which they must be performed: first the writes of the active remediation, then the marks
+// and requests of all machines. If a write fails, the caller must skip the later writes that depend
+// on it (Action.DependsOn). If the facts are outdated, a write is repeated, which is harmless.
 func Actions(s *State, f *Facts, now time.Time) []Action {
 	view, seen := s.activeView(f)
 	g := newGate(view, seen, now)
@@ -38,9 +38,9 @@ func Actions(s *State, f *Facts, now time.Time) []Action {
 	return slices.DeleteFunc(writes, func(a Action) bool { return !g.permits(a) })
 }
 
-// requestingActions returns the writes of a step in which the owner is asked to replace an existing
-// machine. It requests nothing while a suspension restricts writes, or a control plane cannot be
-// observed.
+// requestingActions returns the writes of a step in which the owner is asked to replace a machine
+// that still exists. While a suspension restricts writes, or a control plane cannot be observed, it
+// returns only the writes that retract unneeded parts of the request.
 func requestingActions(r remediation) []Action {
 	if r.victim == nil {
 		return nil // its deletion is recorded first
@@ -51,8 +51,9 @@ func requestingActions(r remediation) []Action {
 	return r.method.request(r)
 }
 
-// removeUnneededAnnotations removes the delete annotations of an earlier remediation that are not
-// needed because the owner deletes the machine that it was asked to remediate.
+// removeUnneededAnnotations returns the writes that remove the delete annotations that an earlier
+// remediation left. During a hand-over they are not needed, because the owner deletes the machine
+// that it was asked to remediate.
 func (r remediation) removeUnneededAnnotations() []Action {
 	if r.Request.Method != OwnerRemediation {
 		return nil
@@ -60,11 +61,12 @@ func (r remediation) removeUnneededAnnotations() []Action {
 	return slices.DeleteFunc(r.facts.removeDeleteAnnotations(), func(a Action) bool { return !slices.Contains(r.Request.Baseline, a.Machine) })
 }
 
-// removeSurplus asks the owner to remediate a surplus new machine if broken components of another
-// machine, such as the unhealthy one, keep the owner from deleting it. With an external etcd, the
-// owner always refuses. It starts with a machine whose remediation is already requested, then
-// continues with the surplus machines of the surge. The replacement is last, because the owner may
-// be able to delete the unhealthy machine once the others are gone.
+// removeSurplus returns the writes that ask the owner to remediate a new machine that must be
+// deleted, if broken components of another machine, such as the unhealthy one, keep the owner from
+// deleting it at a scale-down. It asks for one machine at a time: first for a machine that is
+// already handed over, then for the surplus machines, and last for the replacement, because the
+// owner may be able to delete the unhealthy machine once the surplus machines are gone. It returns
+// nil for an external etcd, with which the owner always refuses.
 func (r remediation) removeSurplus() []Action {
 	switch {
 	case !r.facts.isControlPlane() || r.facts.Owner.ExternalEtcd || !r.in(sparing, settling):
@@ -94,53 +96,56 @@ func (r remediation) removeSurplus() []Action {
 	return nil
 }
 
-// ownerObserved reports whether the owner has observed that the unhealthy machine has no delete
-// annotation. Before that it may delete the unhealthy machine, and would remediate the new machine
-// next.
+// ownerObserved reports whether the owner should have observed by now that the unhealthy machine
+// has no delete annotation. Until then the owner may still delete the unhealthy machine, and would
+// remediate the new machine after that.
 func (r remediation) ownerObserved() bool {
 	return r.victim == nil || r.victim.DeleteAnnotation == "" && (!r.in(sparing) || r.reached(r.Since.Add(spareAfter)))
 }
 
-// byRemovalOrder returns the new machines: first the machines whose remediation is requested, then
-// the machines that were surplus from the beginning, then all others.
+// byRemovalOrder returns the new machines, sorted: first the machines that are handed over, then
+// the surplus machines (Extras), then all others.
 func (r remediation) byRemovalOrder() []*Machine {
 	return slices.SortedStableFunc(slices.Values(r.newMachines), func(a, b *Machine) int {
 		return cmp.Or(cmp.Compare(boolToInt(handedOver(b)), boolToInt(handedOver(a))), cmp.Compare(boolToInt(r.isSurplus(b)), boolToInt(r.isSurplus(a))))
 	})
 }
 
-// deletionDeadline returns when a control plane must have deleted the new machines, or zero without a timeout.
+// deletionDeadline returns the time by which a control plane must have deleted the new machines of
+// a cancelled remediation, or zero if there is no timeout.
 func (r remediation) deletionDeadline() time.Time {
 	limit := r.facts.Policy.Timeouts.Removal
 	return dueIf(r.facts.isControlPlane() && r.in(sparing) && limit > 0, r.deadlineAfter(limit))
 }
 
-// withdrawHandOvers withdraws the requests to remediate new machines. Otherwise they outlive
-// the remediation: the owner could remediate a machine that is no longer surplus, and its annotation
-// remediation-in-progress would keep it from remediating another.
+// withdrawHandOvers returns the writes that withdraw the requests to remediate new machines. If
+// these requests outlived the remediation, the owner could remediate a machine that is no longer
+// surplus, and its annotation remediation-in-progress would keep it from remediating any other
+// machine.
 func (r remediation) withdrawHandOvers() []Action {
 	return actionsFor(slices.Values(r.newMachines), Withdraw, func(m *Machine) bool { return handedOver(m) && m.OtherHealthCheck == "" })
 }
 
-// cancelHandOvers cancels the requests to remediate new machines, which must stay because another
-// client deleted another machine.
+// cancelHandOvers returns the writes that reset the conditions of new machines that are handed
+// over. These machines must stay, because another client deleted another machine.
 func (r remediation) cancelHandOvers() []Action {
 	return actionsFor(slices.Values(r.newMachines), ClearConditions, func(m *Machine) bool {
 		return m.lastCheck().Reason == HandOverReason && handedOver(m) && !m.Deleting
 	})
 }
 
-// clearStaleRelaxed removes the owner's annotation remediation-in-progress if the owner waits for a
-// machine that must not be created. The annotation names a new machine that it was asked to
-// remediate and that is gone, or the unhealthy machine, if users now want fewer machines. With it,
-// the owner would remediate no other machine.
+// clearStaleRelaxed returns the write that removes the owner's annotation remediation-in-progress
+// if the owner, because of it, waits for a machine that need not be created. The annotation names a
+// machine that is gone: either a new machine that the owner was asked to remediate, or the
+// unhealthy machine, if users now want fewer machines. While the annotation exists, the owner
+// remediates no other machine.
 func (r remediation) clearStaleRelaxed() []Action {
 	name, ok := r.facts.orphan()
 	mine := r.in(settling) && r.Victim.Name == name || !slices.ContainsFunc(r.Request.Baseline, func(m Subject) bool { return m.Name == name })
 	return actionIf(ok && mine && !r.tooFew(), Action{Type: SetRelaxed, Machine: Subject{Name: name}})
 }
 
-// gate is the only check of safety and consent before a write, whatever state requires the write.
+// gate checks the safety of each write, and the consent to it. No write bypasses it.
 type gate struct {
 	*remediation // nil without one
 	state        *State
@@ -167,9 +172,9 @@ func newGate(s *State, f *Facts, now time.Time) gate {
 	return g
 }
 
-// permits reports whether the current facts permit a write. An earlier decision does not suffice:
-// since then a member of etcd may have stopped answering, or a user may have asked scute to do
-// nothing.
+// permits reports whether the current facts permit a write. The earlier decision does not suffice,
+// because a member of etcd may have stopped answering since it was made, or a user may have asked
+// scute to do nothing.
 func (g gate) permits(a Action) bool {
 	switch {
 	case a.Type == SetNeeded && a.Value == "": // even if its owner is gone or the policy cannot be read
@@ -205,14 +210,16 @@ func (a Action) onlyRemoves() bool {
 	}
 }
 
-// updatesMark reports whether a write updates an existing mark, for example when no replacement is scheduled any more.
+// updatesMark reports whether a write updates an existing unhealthy annotation, for example when a
+// replacement is no longer scheduled.
 func (g gate) updatesMark(a Action) bool {
 	m := g.facts.machine(a.Machine)
 	return a.Type == SetUnhealthy && m != nil && m.UnhealthyAnnotation != ""
 }
 
-// consents reports whether both the policy and the operator permit the remediation. Pause requests
-// do not stop a remediation that the owner was asked for, but they stop any further step.
+// consents reports whether both the policy and the operators permit a risky write. Pause requests
+// do not prevent a HandOver, whose remediation has already started, but they prevent all other
+// risky writes.
 func (g gate) consents(a Action) bool {
 	m, u := g.facts.machine(a.Machine), g.state.record(a.Machine.UID)
 	switch {
@@ -227,9 +234,9 @@ func (g gate) consents(a Action) bool {
 	}
 }
 
-// isSafe reports whether the control plane is at no risk without the machine: quorum is kept,
-// another machine serves the API, and no machine is being deleted. A machine that is being deleted
-// or is off is already absent.
+// isSafe reports whether a HandOver or a CreateStepObject puts the control plane at no risk:
+// without the machine, quorum is kept, another machine serves the API, and no other machine is
+// being deleted. It returns true for other writes.
 func (g gate) isSafe(a Action) bool {
 	f := g.facts
 	m := f.machine(a.Machine)
@@ -245,21 +252,24 @@ func (g gate) isSafe(a Action) bool {
 	}
 }
 
-// remediationNote is the content of KubeadmControlPlane's annotations about a remediation that it
-// has started. While remediation-in-progress exists, its preflight checks are relaxed.
+// remediationNote is the content of the annotations with which a KubeadmControlPlane records a
+// remediation that it has started: remediation-in-progress on itself, which relaxes its preflight
+// checks, and remediation-for on the new machine.
 type remediationNote struct {
 	Machine    string `json:"machine"`
 	Timestamp  string `json:"timestamp"`
 	RetryCount int    `json:"retryCount"`
 }
 
-// orphan returns the machine that the owner's annotation remediation-in-progress names, if that machine is gone.
+// orphan returns the name of the machine in the owner's annotation remediation-in-progress. ok
+// reports whether there is such a name and that machine is gone.
 func (f *Facts) orphan() (machine string, ok bool) {
 	n, ok := parseNote(f.Owner.Relaxed)
 	return n.Machine, ok && !slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.Name == n.Machine })
 }
 
-// RelaxedFor returns the machine that a value of the annotation remediation-in-progress names, or "".
+// RelaxedFor returns the name of the machine in a value of the annotation remediation-in-progress,
+// or "" if the value has none.
 func RelaxedFor(annotation string) string {
 	n, _ := parseNote(annotation)
 	return n.Machine
