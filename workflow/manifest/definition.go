@@ -16,19 +16,20 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// Env is the environment of runs in a process.
+// Env is the environment in which a process builds and runs definitions.
 type Env struct {
 	// Kinds are the task kinds of the process.
 	Kinds         task.Kinds
 	NamedWorkflow func(ctx context.Context, namespace, name string, params json.RawMessage) (task.NamedWorkflow, []workflow.Problem)
-	// DefaultPolicy is the failure policy of runs without one; "" means Abort.
+	// DefaultPolicy is the failure policy of runs that specify none; "" means Abort.
 	DefaultPolicy v1alpha1.FailurePolicy
 
-	// Diagnose adds a Diagnose failure handler to each run that has none and works on a cluster.
+	// Diagnose adds a Diagnose failure handler to each run that has none and whose steps work on a
+	// cluster.
 	Diagnose   bool
 	CheckReads bool
 
-	// manifestOnly is set by Check: nothing outside of the manifest is read.
+	// manifestOnly is set by Check: only the manifest is read.
 	manifestOnly bool
 }
 
@@ -100,7 +101,7 @@ func bindHooks(spec *v1alpha1.WorkflowRunSpec) (problems task.Problems) {
 		names[i] = t.Name
 		t.Before, t.After = append(t.Before, w.Hooks.Before[t.Name]...), append(t.After, w.Hooks.After[t.Name]...)
 	}
-	if len(names) == 0 { // the workflow or the provider does not exist
+	if len(names) == 0 { // there is no such workflow or provider
 		return nil
 	}
 	check := func(where string, hooks map[string][]v1alpha1.HookSpec) {
@@ -116,7 +117,8 @@ func bindHooks(spec *v1alpha1.WorkflowRunSpec) (problems task.Problems) {
 	return problems
 }
 
-// hookProblem corrects the field of a problem about a hook that bindHooks added.
+// hookProblem returns the problem with the right field. For a hook that bindHooks added, that is
+// the field in spec.workflow.hooks.
 func hookProblem(p workflow.Problem, spec *v1alpha1.WorkflowRunSpec) workflow.Problem {
 	var i, n int
 	if _, err := fmt.Sscanf(p.Field, "spec.tasks[%d].", &i); err != nil || spec.Workflow == nil || i >= len(spec.Tasks) {
@@ -135,7 +137,8 @@ func hookProblem(p workflow.Problem, spec *v1alpha1.WorkflowRunSpec) workflow.Pr
 	return p
 }
 
-// mergeHandlers appends the named workflow's failure handlers to those of the manifest.
+// mergeHandlers returns the failure handlers of the manifest, followed by those of the named
+// workflow.
 func mergeHandlers(own, named []v1alpha1.HookSpec) (all []v1alpha1.HookSpec, problems task.Problems) {
 	all = own
 	for _, h := range named {
@@ -186,7 +189,8 @@ func kindInfo(kinds task.Kinds, name string) (workflow.KindInfo, bool) {
 	return info, true
 }
 
-// objectType returns Kind or Kind.group of all objects, or "" if they differ or are read later.
+// objectType returns the type of all objects as Kind or Kind.group. It returns "" if the types
+// differ or the objects are read later.
 func objectType(with json.RawMessage) (found string) {
 	type object struct{ APIVersion, Kind string }
 	var w struct {

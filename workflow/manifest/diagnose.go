@@ -13,9 +13,9 @@ import (
 // diagnoseTimeout is short, because a rollback and the end of the run wait for the handler.
 const diagnoseTimeout = 2 * time.Minute
 
-// addDiagnose adds a Diagnose failure handler, unless there is one or no step works on a cluster.
-// Without with (a named workflow's inputs), it reads the clusters that the steps name, or the run's
-// own.
+// addDiagnose adds a Diagnose failure handler, unless there already is one or no step works on a
+// cluster. with are the handler's inputs, which a named workflow supplies. If with is nil, the
+// handler reads the clusters that the steps name, or the run's own cluster.
 func addDiagnose(d *workflow.Definition, with json.RawMessage) {
 	const kind = "Diagnose"
 	if slices.ContainsFunc(d.OnFailure, func(s workflow.Step) bool { return s.Kind == kind }) {
@@ -34,8 +34,9 @@ func addDiagnose(d *workflow.Definition, with json.RawMessage) {
 	d.OnFailure = append(d.OnFailure, workflow.Step{Name: "onFailure/diagnostics", Kind: kind, With: with, Default: true, Timeout: workflow.Duration(diagnoseTimeout)})
 }
 
-// clustersOf returns the first few clusters of the steps, the run's own first or if no other is
-// known. works reports whether any step works on a cluster.
+// clustersOf returns the first few clusters on which the steps work. The run's own cluster comes
+// first; it is also returned if no cluster is known. works reports whether any step works on a
+// cluster.
 func clustersOf(d *workflow.Definition) (refs []access.ClusterRef, works bool) {
 	const few = 4
 	own := access.ClusterRef{}

@@ -13,8 +13,8 @@ import (
 	"scute.dev/workflow/tasks/apply"
 )
 
-// expand replaces each Apply task with expand: true by one task per object, and adapts needs for
-// it. origin maps each returned task to its index in the manifest.
+// expand replaces each Apply task that has expand: true with one task for each object, and adapts
+// the needs of other tasks. origin maps each returned task to its index in the manifest.
 func (e *Env) expand(ctx context.Context, namespace, name string, spec *v1alpha1.WorkflowRunSpec) (specs []v1alpha1.TaskSpec, origin []int, problems []workflow.Problem, err error) {
 	kind, ok := e.Kinds["Apply"].(*apply.Kind)
 	if !ok {
@@ -74,7 +74,8 @@ func originalProblem(p workflow.Problem, origin []int) workflow.Problem {
 	return p
 }
 
-// wantsExpansion ignores inputs that cannot be decoded, because the kind rejects them.
+// wantsExpansion returns the inputs of a task, and whether it is an Apply task that has expand:
+// true. It returns false if the inputs cannot be decoded, because the kind then rejects them.
 func wantsExpansion(base *v1alpha1.TaskSpec) (*apply.With, bool) {
 	if base.Kind != "Apply" || base.With == nil {
 		return nil, false
@@ -86,7 +87,8 @@ func wantsExpansion(base *v1alpha1.TaskSpec) (*apply.With, bool) {
 	return &with, true
 }
 
-// concernsUnread reports whether a problem is about a part that Check could not read.
+// concernsUnread reports whether a problem is about a part of an expanded task that Check did not
+// read.
 func concernsUnread(p workflow.Problem, spec *v1alpha1.WorkflowRunSpec) bool {
 	for i := range spec.Tasks {
 		if with, expands := wantsExpansion(&spec.Tasks[i]); expands && with.From != nil && strings.Contains(p.Message, `there is no task "`+spec.Tasks[i].Name+"/") {
@@ -96,8 +98,8 @@ func concernsUnread(p workflow.Problem, spec *v1alpha1.WorkflowRunSpec) bool {
 	return false
 }
 
-// expandNeeds replaces needs for an expanded task: all parts for success or completion, any part
-// for failure, none if it has no parts.
+// expandNeeds replaces needs for an expanded task: with needs for all parts if on success or
+// completion, with needs for any part if on failure, and with nothing if there are no parts.
 func expandNeeds(tasks []v1alpha1.TaskSpec, base string, parts []v1alpha1.TaskSpec) (problems []workflow.Problem) {
 	for i := range tasks {
 		t := &tasks[i]
@@ -114,8 +116,8 @@ func expandNeeds(tasks []v1alpha1.TaskSpec, base string, parts []v1alpha1.TaskSp
 				continue
 			}
 			failure := n.On == v1alpha1.OnFailure
-			// One satisfied optional edge starts the task: for parts only correct if all mean "any
-			// part failed".
+			// One satisfied optional edge starts the task. For parts, that is correct only if all optional
+			// needs mean "any part failed".
 			if len(parts) > 1 && (n.Optional && (!failure || optional > 1) || failure && !n.Optional && optional > 0) {
 				problems = append(problems, workflow.Problem{
 					Task: t.Name, Field: fmt.Sprintf("needs[%d]", j),

@@ -15,14 +15,15 @@ import (
 	"scute.dev/internal/supervise"
 )
 
-// harmlessEvents do not change what a run does, so they need no adoption unless they carry inputs
-// or an output.
+// harmlessEvents are types of events that do not change what a run does. They need no adoption
+// unless they contain inputs or an output.
 var harmlessEvents = []string{
 	"paused", "resumed", "aborted", "rollback-started", "ended", "task-paused", "task-released", "edge-expired", "decided",
 }
 
-// Digest returns the digest of what clients wrote into a run: its definition, inputs or outputs.
-// before is the digest without event e. It is "" if only resources and the daemon wrote events.
+// Digest returns a digest of what clients wrote into a run: its definition, inputs or outputs.
+// before is the digest of all events before e. The digest is "" if only resources and the daemon
+// wrote events.
 func Digest(before string, e eventlog.Event) string {
 	if !eventlog.Unverified(e.Actor) {
 		return before
@@ -42,13 +43,13 @@ func AdoptCommand(namespace, name, digest string) string {
 	return fmt.Sprintf("kubectl -n %s annotate workflowruns.scute.dev %s --overwrite %s=%s", namespace, name, v1alpha1.AdoptedAnnotation, digest)
 }
 
-// adoptionThrottle returns why a run is not driven: clients that no API server authenticated wrote
-// into it, and its WorkflowRun has not adopted the result.
+// adoptionThrottle returns why a run is not driven. A run is not driven if clients that no API
+// server authenticated wrote into it, and its WorkflowRun has not adopted the result.
 func (r *Runner) adoptionThrottle(ctx context.Context, id string, a *run) (supervise.Throttled, error) {
 	if r.Adopted == nil || a.digest == "" {
 		return supervise.Throttled{}, nil
 	}
-	if !strings.HasPrefix(id, a.State.Namespace+"/"+a.State.Name+"/") { // its tasks act in the namespace of its definition, not in that of its WorkflowRun
+	if !strings.HasPrefix(id, a.State.Namespace+"/"+a.State.Name+"/") { // the definition names another namespace than the ID
 		return supervise.Throttled{Reason: supervise.NotAdopted, Message: fmt.Sprintf(
 			"not driven: a client wrote to the log that its tasks act as run %s/%s, which its WorkflowRun cannot adopt: abort the run", a.State.Namespace,
 			a.State.Name)}, nil

@@ -8,7 +8,7 @@ import (
 	"scute.dev/workflow"
 )
 
-// run is the state of a run, including events that were decided but not stored yet.
+// run is the state of a run. It includes events that were decided but are not stored yet.
 type run struct {
 	aggregate.Root[workflow.Event, *workflow.State]
 	digest string
@@ -28,7 +28,8 @@ func (a *run) reload(ctx context.Context) error {
 	return a.Reload(ctx, new(workflow.State))
 }
 
-// decide applies the events that follow from an input, if any (said). Only Store makes them durable.
+// decide applies the events that follow from an input. said reports whether there were any. The
+// events become durable only when Store is called.
 func (a *run) decide(in workflow.Input) (said bool, err error) {
 	now := a.Time()
 	events, err := workflow.Decide(a.State, in, now)
@@ -46,8 +47,9 @@ func (a *run) settle(tick workflow.Tick) error {
 	}
 }
 
-// isPlain reports whether decoding the stored event returns an equal event. Decoding these frequent
-// events would take a tenth of the cost of a large run.
+// isPlain reports whether the stored form of an event decodes to an equal event, so that decoding
+// can be skipped. These events are frequent: decoding them would take a tenth of the cost of a
+// large run.
 func isPlain(e workflow.Event) bool {
 	switch e := e.(type) {
 	case workflow.TaskStarted, workflow.TaskSkipped:

@@ -50,23 +50,25 @@ func (r *Runner) Drive(ctx context.Context, id string) error {
 	return d.run(ctx)
 }
 
-// drive is a run that is being driven. Its fields belong to the goroutine of Drive.
+// drive is a run that is being driven. Only the goroutine of Drive accesses its fields.
 type drive struct {
 	runner *Runner
 	a      *run
 	id     string
 	clock  *clock
 	kinds  task.Kinds
-	// slot is held while an effect works. Without it no effect starts, but waiting ones continue.
+	// slot is held while an effect works. Without it, no effect starts, but effects that wait
+	// continue.
 	slot *fair.Slot
-	// adoptionThrottle is why no effect starts until the WorkflowRun adopts what clients wrote.
+	// adoptionThrottle is the reason why no effect starts until the WorkflowRun adopts what clients
+	// wrote.
 	adoptionThrottle supervise.Throttled
 	// granted is closed when the requested slot is granted; nil if none is requested.
 	granted <-chan struct{}
 
-	// idle receives when an attempt starts to only wait.
+	// idle receives a value when an attempt has begun to only wait.
 	idle chan struct{}
-	// slotRequests receives from attempts that finished waiting and need a slot again.
+	// slotRequests receives requests of attempts that finished waiting and need a slot again.
 	slotRequests chan slotRequest
 	// updates receives the sequence of the newest commit.
 	updates <-chan uint64
@@ -77,7 +79,7 @@ type drive struct {
 	decided  time.Time
 }
 
-// errEnded is returned to an attempt that records something after its end.
+// errEnded is returned to an attempt that tries to record something after it has ended.
 var errEnded = errors.New("the attempt has ended: nothing more is recorded")
 
 // report is the outcome of an effect, or an intermediate result.
@@ -85,7 +87,7 @@ type report struct {
 	id    workflow.EffectID
 	in    workflow.Input
 	ended bool
-	// stored, if set, receives the result of storing the report.
+	// stored receives the result of storing the report. It may be nil.
 	stored chan<- error
 	// ignored means that no event followed from the report.
 	ignored bool
@@ -127,7 +129,8 @@ func (d *drive) run(ctx context.Context) error {
 	}
 }
 
-// claim claims the run, and records that it is stranded if this process lacks a kind.
+// claim claims the run. If this process lacks a kind that the run needs, it also records that the
+// run is stranded.
 func (d *drive) claim(ctx context.Context) error {
 	return d.store(ctx, d.a.State.ClaimedBy(), func() error {
 		now := d.a.Time()
@@ -145,8 +148,8 @@ func (d *drive) claim(ctx context.Context) error {
 	})
 }
 
-// store stores the events that decide records. After a conflict it reads the run again, and repeats
-// decide if the holder is unchanged.
+// store calls decide, and stores the events that decide has recorded. After a conflict it reads the
+// run again, and repeats this if the holder is still the same.
 func (d *drive) store(ctx context.Context, holder string, decide func() error) error {
 	for {
 		err := decide()
@@ -195,7 +198,7 @@ func undoKind(step *workflow.Step) string {
 	return step.Undo.Kind
 }
 
-// record decides and stores the events. It finishes storing even after ctx has ended.
+// record decides what follows and stores the events. It finishes storing even if ctx has ended.
 func (d *drive) record(ctx context.Context) error {
 	ctx, cancel := withGrace(ctx, shutdownTimeout)
 	defer cancel()
@@ -237,7 +240,8 @@ func (d *drive) isIdle() bool {
 // wait waits for a report, a commit of another process or the next due time, then collects reports.
 func (d *drive) wait(ctx context.Context) error {
 	wake := checkInterval
-	// What was already due at the last tick waits for a free slot, and so for the end of an effect.
+	// An effect that was already due at the last tick waits for a free slot, and therefore for the end
+	// of another effect.
 	if at := workflow.NextAt(d.a.State); at.After(d.decided) {
 		wake = min(wake, max(at.Sub(d.clock.now()), 0))
 	}
@@ -250,7 +254,7 @@ func (d *drive) wait(ctx context.Context) error {
 			return err
 		}
 	}
-	for { // put all reports so far into one commit
+	for { // put all reports that have arrived into one commit
 		select {
 		case r := <-d.reports:
 			d.addReport(r)
@@ -260,7 +264,8 @@ func (d *drive) wait(ctx context.Context) error {
 	}
 }
 
-// sleep waits until something happens or over fires. look means that the log may have new commits.
+// sleep waits until a report, a request or a commit arrives, or over fires. look means that the log
+// may have new commits.
 func (d *drive) sleep(ctx context.Context, over <-chan time.Time) (look bool, err error) {
 	for {
 		select {
@@ -279,7 +284,7 @@ func (d *drive) sleep(ctx context.Context, over <-chan time.Time) (look bool, er
 		case <-over:
 			return true, nil
 		case seq := <-d.updates:
-			if seq > d.a.Seq { // otherwise this driver wrote it
+			if seq > d.a.Seq { // a lower sequence is a commit of this driver
 				return true, nil
 			}
 		}
@@ -294,8 +299,8 @@ func (d *drive) addReport(r report) {
 	d.unstored = append(d.unstored, r)
 }
 
-// start starts the effects in flight according to the log, each after the previous attempt has
-// ended, and cancels all others.
+// start starts the effects that are in flight according to the log, each after the previous attempt
+// at it has ended. It cancels all other effects.
 func (d *drive) start(ctx context.Context) {
 	wanted := make(map[workflow.EffectID]bool, len(d.inFlight))
 	var begin []workflow.Effect
@@ -316,8 +321,8 @@ func (d *drive) start(ctx context.Context) {
 	}
 }
 
-// isBusy reports whether another attempt or undo of the same task has not ended yet. Only failure
-// handlers run concurrently with these and with each other.
+// isBusy reports whether another attempt or undo of the same task is still running. Only failure
+// handlers run concurrently with attempts and undos, and with each other.
 func (d *drive) isBusy(id workflow.EffectID) bool {
 	works := func(kind workflow.EffectKind) bool { return kind == workflow.EffectAct || kind == workflow.EffectUndo }
 	if !works(id.Kind) {
@@ -347,9 +352,9 @@ func (d *drive) drain() {
 	d.notifyStored(aggregate.ErrClaimLost)
 }
 
-// clock is the time of a driven run. It never goes back, because stored delays and timeouts would
-// then be late, but follows a clock that is set forward. Its fields belong to the goroutine of
-// Drive.
+// clock is the time of a driven run. It follows a clock that is set forward. It never goes back,
+// because stored delays and timeouts would then end too late. Only the goroutine of Drive accesses
+// its fields.
 type clock struct {
 	wall  func() time.Time
 	start time.Time // with a monotonic reading

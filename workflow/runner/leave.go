@@ -21,12 +21,13 @@ func withGrace(ctx context.Context, by time.Duration) (context.Context, context.
 	}
 }
 
-// shutdownTimeout limits how long a stopping driver stores the results of its last effects.
+// shutdownTimeout limits how long a driver that stops tries to store the results of its last
+// effects.
 const shutdownTimeout = 5 * time.Second
 
 // shutdown cancels the effects in flight and stores their results, so that an orderly stop does not
-// look like a crash. ErrUnrecorded means that it could not, unless another process has claimed the
-// run.
+// look like a crash. It returns ErrUnrecorded if it could not store them. If another process has
+// claimed the run, it does not return that error.
 func (d *drive) shutdown(ctx context.Context) error {
 	for _, f := range d.inFlight {
 		f.cancel()

@@ -18,7 +18,7 @@ type flight struct {
 	cancel context.CancelFunc
 	// waiting is set while the effect only waits.
 	waiting atomic.Bool
-	// slotRequests belong to the driver's goroutine.
+	// Only the driver's goroutine accesses slotRequests.
 	slotRequests []slotRequest
 }
 
@@ -33,7 +33,8 @@ type slotRequest struct {
 // handlerTimeout limits a failure handler without its own timeout.
 const handlerTimeout = 10 * time.Minute
 
-// begin reads everything that the effect needs from the state before it starts a goroutine.
+// begin starts an effect in a goroutine. Before that, it reads from the state everything that the
+// effect needs.
 func (d *drive) begin(ctx context.Context, e workflow.Effect) {
 	ctx, cancel := withDeadline(ctx, e, d.clock.now())
 	f := &flight{cancel: cancel}
@@ -104,8 +105,8 @@ func (in inputs) fill() (json.RawMessage, error) {
 	return filled, nil
 }
 
-// isMissingOutput reports whether the inputs refer to an output that was not recorded, or to a
-// field that a failed attempt did not output.
+// isMissingOutput reports whether the error means that the inputs refer to an output that was not
+// recorded, or to a path that the output of a failed attempt lacks.
 func (in inputs) isMissingOutput(err error) bool {
 	var path *workflow.PathError
 	return errors.Is(err, workflow.ErrNoOutput) || errors.As(err, &path) && in.partial[path.Task]
@@ -114,8 +115,9 @@ func (in inputs) isMissingOutput(err error) bool {
 // errTotalTimeout is the context's cause if totalTimeout ends an attempt.
 var errTotalTimeout = errors.New("totalTimeout has passed")
 
-// withDeadline measures the remaining time with the monotonic clock, because the machine's clock
-// may be set. An undo ends only with the process or its own timeout.
+// withDeadline returns a context that ends at the deadline of the effect. It measures the remaining
+// time with the monotonic clock, because the machine's clock may be set. An undo has only its own
+// timeout, and ends when the process stops.
 func withDeadline(ctx context.Context, e workflow.Effect, now time.Time) (context.Context, context.CancelFunc) {
 	switch {
 	case e.Kind == workflow.EffectUndo:
@@ -177,8 +179,9 @@ func (d *drive) readsInputs(kind string) bool {
 
 const progressInterval = 3 * time.Second
 
-// progress records what an attempt waits for. A message within progressInterval is recorded later
-// rather than dropped, because an attempt may report it only once.
+// progress returns a function that records what an attempt is waiting for. If two messages follow
+// each other within progressInterval, the second one is recorded later. It is not dropped, because
+// an attempt may report it only once.
 func (d *drive) progress(ctx context.Context, e workflow.Effect) func(string) {
 	var mu sync.Mutex
 	var last time.Time
@@ -189,7 +192,7 @@ func (d *drive) progress(ctx context.Context, e workflow.Effect) func(string) {
 		select {
 		case d.reports <- r:
 			last, said = time.Now(), latest
-		default: // the log is behind: the next message replaces this one
+		default: // the driver is busy: the next message replaces this one
 		}
 	}
 	return func(message string) {
@@ -213,7 +216,8 @@ func (d *drive) progress(ctx context.Context, e workflow.Effect) func(string) {
 	}
 }
 
-// inputs lets an undo refer to all recorded outputs, whatever the phase of their tasks is now.
+// inputs returns the inputs of an effect with the outputs that they refer to. An undo may refer to
+// all recorded outputs, whatever the phase of their tasks is now.
 func (d *drive) inputs(e workflow.Effect, with json.RawMessage, undo bool) inputs {
 	refs, err := workflow.References(with)
 	in := inputs{with: with, outputs: make(map[string]json.RawMessage, len(refs)), partial: make(map[string]bool, len(refs))}
@@ -229,7 +233,7 @@ func (d *drive) inputs(e workflow.Effect, with json.RawMessage, undo bool) input
 	return in
 }
 
-// performance is an effect with everything that its goroutine needs.
+// performance is an effect with everything that the goroutine of the effect needs.
 type performance struct {
 	effect  workflow.Effect
 	call    *task.Call
@@ -237,7 +241,7 @@ type performance struct {
 	undo    task.Kind // replaces the kind's own undo if set
 	reports chan<- report
 	output  json.RawMessage
-	// skipped is why a hook does nothing: its task has nothing to do.
+	// skipped is the reason why a hook does nothing: the task of the hook has nothing to do.
 	skipped string
 	// step and inverse are the inputs of the step and of its undo.
 	step, inverse inputs
@@ -277,14 +281,15 @@ func (p *performance) perform(ctx context.Context) error {
 	return err
 }
 
-// undoStep uses the undo of the manifest if there is one, else that of the kind.
+// undoStep undoes a step. It uses the undo that the manifest specifies or, if there is none, the
+// Undo method of the step's kind.
 func (p *performance) undoStep(ctx context.Context) error {
 	call := *p.call
 	var err error
 	call.With, err = p.inverse.fill()
 	switch {
 	case err != nil && p.undo == nil && p.effect.Undo == nil && p.effect.Output == nil:
-		return nil // every attempt failed, because it had no inputs either
+		return nil // every attempt failed, because its inputs could not be filled either
 	case p.inverse.isMissingOutput(err):
 		return &task.KeptError{Reason: "its undo has no inputs: " + err.Error()}
 	case err != nil:
@@ -300,7 +305,8 @@ func (p *performance) undoStep(ctx context.Context) error {
 	}
 }
 
-// reportResult distinguishes a timeout from a cancellation by the deadline.
+// reportResult reports the result of an effect. It distinguishes between a timeout of the effect
+// and a cancellation.
 func (p *performance) reportResult(ctx context.Context, err error) {
 	e := p.effect
 	message := ""

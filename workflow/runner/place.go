@@ -7,7 +7,8 @@ import (
 	"scute.dev/workflow"
 )
 
-// throttled returns why the run may start no effect. The quota does not apply to a stopping run.
+// throttled returns why the run may start no effect. The quota does not apply to a run that is
+// stopping.
 func (d *drive) throttled() supervise.Throttled {
 	if d.adoptionThrottle != (supervise.Throttled{}) {
 		return d.adoptionThrottle
@@ -18,7 +19,8 @@ func (d *drive) throttled() supervise.Throttled {
 	return d.runner.Quota.Throttled(d.a.State.Namespace)
 }
 
-// tick allows, without a slot or above the quota, only events that start no effect.
+// tick returns the next Tick. Without a slot, or while the run is throttled, the Tick allows only
+// events that start no effect.
 func (d *drive) tick() workflow.Tick {
 	if !d.slot.Held() || d.throttled() != (supervise.Throttled{}) {
 		return workflow.Tick{}
@@ -26,8 +28,8 @@ func (d *drive) tick() workflow.Tick {
 	return workflow.Tick{Parallel: d.runner.parallel()}
 }
 
-// updateSlot releases the slot when all effects only wait, and requests it when there is something
-// to start or an effect has finished waiting. granted means that it was free at once.
+// updateSlot releases the slot if all effects only wait. It requests the slot if an effect can
+// start or has finished waiting. granted means that the slot was free at once.
 func (d *drive) updateSlot() (granted bool, err error) {
 	more, err := d.hasMore()
 	if err != nil {
@@ -36,7 +38,7 @@ func (d *drive) updateSlot() (granted bool, err error) {
 	held, wanted := d.slot.Held(), d.hasSlotRequests()
 	var why supervise.Throttled
 	switch over := d.throttled(); {
-	case wanted: // a started effect may finish despite the quota
+	case wanted: // an effect that has started may finish despite the quota
 		if why = d.requestSlot(); more && why == (supervise.Throttled{}) {
 			why = over
 		}
@@ -61,7 +63,7 @@ func (d *drive) updateSlot() (granted bool, err error) {
 	return !held && d.slot.Held(), nil
 }
 
-// requestSlot returns why the run is throttled until the slot is granted.
+// requestSlot requests the slot. It returns why the run is throttled until the slot is granted.
 func (d *drive) requestSlot() supervise.Throttled {
 	if d.slot.Request(); d.slot.Held() {
 		return supervise.Throttled{}
@@ -100,7 +102,7 @@ func (d *drive) isWorking() bool {
 	return false
 }
 
-// hasMore reports whether an effect could start, apart from slot and quota.
+// hasMore reports whether an effect could start if neither the slot nor the quota prevented it.
 func (d *drive) hasMore() (bool, error) {
 	for _, e := range workflow.Effects(d.a.State) {
 		if d.inFlight[e.EffectID] == nil && !d.isBusy(e.EffectID) {

@@ -25,26 +25,30 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// ErrDifferentDefinition means that the log contains a run with the same ID but another definition.
+// ErrDifferentDefinition means that the log already contains a run with this ID but with another
+// definition.
 var ErrDifferentDefinition = errors.New("the log contains the run with another definition")
 
 // ErrUnrecorded means that a stopping process could not record the results of its tasks.
 var ErrUnrecorded = errors.New("the results of the last tasks were not recorded")
 
-// Runner drives runs. Its fields are set before use and not changed.
+// Runner drives runs. Its fields must be set before use and not be changed afterwards.
 type Runner struct {
 	Log aggregate.Log
 	// Incarnation identifies this process. It changes when the process restarts.
 	Incarnation string
-	// Origin is the ID of the log for local runs, and else "". It keeps keys of different folders apart.
+	// Origin is the ID of the log if its runs are local, otherwise "". It makes the keys of runs in
+	// different folders differ.
 	Origin string
 	// Kinds returns the kinds that a run may use: those of the process and of its named workflow.
 	Kinds func(ctx context.Context, h workflow.Header) (task.Kinds, error)
-	// Adopted returns the Digest that a run's WorkflowRun adopts, or ""; nil if no adoption is needed.
+	// Adopted returns the Digest that the WorkflowRun of a run has adopted, or "". If it is nil, no
+	// adoption is needed.
 	Adopted func(ctx context.Context, id string) (string, error)
-	// Parallel limits the effects of one run in flight. Default: 16.
+	// Parallel limits how many effects of one run are in flight. Default: 16.
 	Parallel int
-	// Slots limits the runs that work, not those that only wait; nil means no limit.
+	// Slots limits how many runs work at the same time. Runs that only wait do not count. nil means no
+	// limit.
 	Slots *fair.Slots
 	// Dir returns the directory for a run's files. A nil Dir or "" means none.
 	Dir    func(id string) string
@@ -94,15 +98,15 @@ func (r *Runner) Request(ctx context.Context, id, actor string, d *workflow.Defi
 	return err
 }
 
-// Command records an operator's command. An error that is not an error of the log is the reason why
-// the command was rejected.
+// Command records an operator's command. An error that is not from the log says why the command was
+// rejected.
 func (r *Runner) Command(ctx context.Context, id, actor string, in workflow.Input) error {
 	_, err := r.Change(ctx, id, actor, in, func(string) error { return nil })
 	return err
 }
 
-// Change records a command if permit, called with the Digest of the run, allows it. It returns the
-// Digest after the command.
+// Change records a command if permit allows it. permit is called with the Digest of the run before
+// the command. Change returns the Digest after the command.
 func (r *Runner) Change(ctx context.Context, id, actor string, in workflow.Input, permit func(digest string) error) (digest string, err error) {
 	return r.update(ctx, id, actor, func(a *run) error {
 		if err := permit(a.digest); err != nil {
@@ -116,7 +120,8 @@ func (r *Runner) Change(ctx context.Context, id, actor string, in workflow.Input
 	})
 }
 
-// update stores the events that change records. After a conflict it repeats change.
+// update calls change and stores the events that change has recorded. After a conflict it reads the
+// run again and repeats this.
 func (r *Runner) update(ctx context.Context, id, actor string, change func(*run) error) (digest string, err error) {
 	for {
 		a, err := r.load(ctx, id, actor)
@@ -139,7 +144,7 @@ func (r *Runner) Discard(id string) error {
 	}
 	dir := r.Dir(id)
 	err := os.RemoveAll(dir)
-	_ = os.Remove(filepath.Dir(dir)) // fails if another run of this name has files there
+	_ = os.Remove(filepath.Dir(dir)) // fails if another run with this name has files there
 	return err
 }
 
@@ -157,7 +162,7 @@ func (r *Runner) WithFiles(namespace, name string) []string {
 	return slices.DeleteFunc(ids, func(id string) bool { return !isResourceRun(path.Base(id)) })
 }
 
-// State reads a run from the log and returns it with its latest sequence.
+// State reads a run from the log. It returns the run's state and the sequence of its last commit.
 func (r *Runner) State(ctx context.Context, id string) (*workflow.State, uint64, error) {
 	a, err := r.load(ctx, id, "")
 	return a.State, a.Seq, err
@@ -178,13 +183,15 @@ func retry(ctx context.Context, fn func() error) error {
 	}, backoff.WithContext(b, ctx))
 }
 
-// Runs is the view of the runs in the log. Its fields are set before use and not changed.
+// Runs is a view of the runs in the log. Its fields must be set before use and not be changed
+// afterwards.
 //
-// Only the cost of Status depends on the size of a run: call it at most a few times a second.
+// Only the cost of Status depends on the size of a run. Call Status at most a few times a second.
 type Runs struct {
 	*aggregate.View[workflow.Event, *viewState, v1alpha1.WorkflowRunStatus]
 	LogID string
-	// Incarnation identifies this process. A run stranded in it is not due until the run changes.
+	// Incarnation identifies this process. A run that is stranded in this process is not due until the
+	// run changes.
 	Incarnation string
 }
 
@@ -261,14 +268,16 @@ func (v *Runs) status(id string, e *aggregate.Entry[*viewState]) (status v1alpha
 	return status, true
 }
 
-// isOpen returns false for a local run, which may have no WorkflowRun.
+// isOpen reports whether a run of a WorkflowRun is unfinished and not stopping. It returns false
+// for a local run, which may have no WorkflowRun.
 func isOpen(id string, e *aggregate.Entry[*viewState]) bool {
 	s := e.State
 	return isResourceRun(path.Base(id)) && e.Err == nil && !s.finished() && s.isDefined() &&
 		!s.summary.Stopping && !s.summary.Settled
 }
 
-// isResourceRun reports whether an ID ends with the start of a UID, as for a WorkflowRun.
+// isResourceRun reports whether the last part of an ID is the start of a UID, as in the ID of a
+// WorkflowRun's run.
 func isResourceRun(end string) bool {
 	const startOfUID = 8
 	return len(end) == startOfUID

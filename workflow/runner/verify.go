@@ -47,7 +47,8 @@ func (d *drive) verifications() (list []verification) {
 
 const verifyTimeout = 2 * time.Minute
 
-// verify returns the tasks whose results are gone. A step whose verification fails counts as valid.
+// verify returns the tasks whose results no longer exist. If a verification fails with an error,
+// the step counts as valid.
 func verify(ctx context.Context, list []verification) []workflow.Gone {
 	var gone []workflow.Gone
 	for _, v := range list {

@@ -13,15 +13,16 @@ import (
 	"scute.dev/workflow"
 )
 
-// SecretProblem returns the problem of a secret input, which the log would keep forever.
+// SecretProblem returns the problem that an input contains a secret. The log would keep that secret
+// forever.
 func SecretProblem(field, message, remedy string) workflow.Problem {
 	return workflow.Problem{Field: field, Message: message + ", and the log keeps it forever", Remedy: remedy}
 }
 
-// Problems are the problems of a kind's inputs.
+// Problems are the problems found in the inputs of a kind.
 type Problems []workflow.Problem
 
-// Add adds a problem of a field.
+// Add adds a problem with a field.
 func (p *Problems) Add(field, message, remedy string) {
 	*p = append(*p, workflow.Problem{Field: field, Message: message, Remedy: remedy})
 }
@@ -36,7 +37,7 @@ func CountSet(alternatives ...bool) (n int) {
 	return n
 }
 
-// Decode decodes inputs as DecodeStrict does.
+// Decode decodes the inputs of a kind into a new W. It returns the same problems as DecodeStrict.
 func Decode[W any](with json.RawMessage) (w W, problems Problems) {
 	problems = DecodeStrict(with, &w)
 	return w, problems
@@ -72,7 +73,7 @@ func DecodeStrict(with json.RawMessage, into any) []workflow.Problem {
 	}
 }
 
-// TypeName returns what users call a type, with an article.
+// TypeName returns the word that users know for a type, with an article.
 func TypeName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -93,7 +94,8 @@ func TypeName(t reflect.Type) string {
 	}
 }
 
-// ReadInputs decodes and checks the inputs of an attempt, in which all references are already replaced.
+// ReadInputs decodes and checks the inputs of an attempt. All references to outputs are already
+// replaced in them.
 func ReadInputs[W any](c *Call, check func(json.RawMessage) []workflow.Problem) (W, error) {
 	var with W
 	filled := stringify(c.With, reflect.TypeFor[W]())
@@ -109,14 +111,15 @@ func ReadInputs[W any](c *Call, check func(json.RawMessage) []workflow.Problem) 
 	return with, nil
 }
 
-// HasReferences reports whether a string refers to outputs of other tasks, so that its value is not
-// known yet. It also returns true for invalid references, which Build rejects.
+// HasReferences reports whether a string contains references to outputs of other tasks, so that its
+// final value is not known yet. It also returns true for invalid references, which Build rejects.
 func HasReferences(s string) bool {
 	refs, err := workflow.References(json.RawMessage(s))
 	return len(refs) > 0 || err != nil
 }
 
-// FillDefaults replaces each reference in a string by its default, or by ${} if it has none.
+// FillDefaults replaces each reference in a string with the default of the reference, or with ${}
+// if the reference has no default.
 func FillDefaults(s string) string {
 	return workflow.ReplaceReferences(s, func(ref workflow.Reference) string {
 		if ref.HasDefault {

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Key returns the idempotency key, which all attempts of a step share, but not its undo. Never
-// change how keys are formed: Jobs, Moves and external servers identify the work of a run by them.
+// Key returns the idempotency key. All attempts of a step share it, but the undo of the step has
+// another one. Never change how keys are formed: Jobs, Moves and external servers identify the work
+// of a run by these keys.
 func (c *Call) Key() string {
 	if c.Undoing {
 		return c.StepKey() + ":undo"
@@ -33,8 +34,8 @@ func (c *Call) RunKey() string {
 	return c.Run + "." + c.Origin
 }
 
-// StepKey returns the key that a step shares with its undo. It is annotated on the objects that the
-// step creates.
+// StepKey returns the key that a step and its undo share. The step sets it as an annotation on the
+// objects that it creates.
 func (c *Call) StepKey() string {
 	key := c.RunKey() + "/" + keyPart(c.Task)
 	if c.Step != "" {
@@ -43,12 +44,13 @@ func (c *Call) StepKey() string {
 	return key
 }
 
-// keyPart escapes the separators of a key. Only names of hooks can contain them.
+// keyPart escapes the characters that separate the parts of a key. Only names of hooks can contain
+// them.
 func keyPart(name string) string {
 	return strings.NewReplacer("%", "%25", "@", "%40", ":", "%3A").Replace(name)
 }
 
-// Hash returns a short hash of a text, for names of objects and files.
+// Hash returns a short hash of a text, for use in names of objects and files.
 func Hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])

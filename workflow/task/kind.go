@@ -43,7 +43,7 @@ type Remover interface {
 	Removes(c *Call, o Object) bool
 }
 
-// Object identifies an object for a Remover.
+// Object identifies an object in a call of Remover.Removes.
 type Object struct{ Namespace, UID string }
 
 // InputReader is a Kind that reads Call.Inputs. Other kinds do not get them, because collecting
@@ -59,10 +59,11 @@ type Skipper interface {
 	SkipReason(c *Call) string
 }
 
-// Holder is a Kind that holds something during a run. Undo releases it however the run ends.
+// Holder is a Kind that holds something during a run. The engine calls Undo at the end of every run
+// to release it, whatever the outcome.
 type Holder interface{ Holds() bool }
 
-// Interactive is a Kind that waits for an operator by returning a DecisionError.
+// Interactive is a Kind that can return a DecisionError, and so make its task wait for an operator.
 type Interactive interface{ Interactive() bool }
 
 // Releaser is a Kind that makes a Holder release what it holds before the run ends.
@@ -80,26 +81,29 @@ type Irreversible interface {
 type Call struct {
 	// Run is the ID of the run in the log. Step is "" for the task's own step.
 	Run, Task, Step string
-	// Undoing is true if the call runs the undo that the manifest specifies, instead of the Undo
-	// method of the step's kind.
+	// Undoing is true if the call runs the undo step that the manifest specifies. It is false if the
+	// call runs the Undo method of the step's kind.
 	Undoing bool
-	// Origin keeps the keys of local runs in different logs apart; see RunKey.
+	// Origin makes the keys of local runs in different logs differ; see RunKey.
 	Origin  string
 	Attempt int
-	// Execution is the same for all attempts until one has succeeded in the log or the step was
-	// undone. An attempt may find the result of an earlier one that crashed before the result was
-	// stored.
+	// Execution is the same for all attempts until the log records that one has succeeded or that the
+	// step was undone. An attempt may find the result of an earlier one whose process crashed before
+	// the result was stored.
 	Execution int
-	// Namespace and Name identify the WorkflowRun. ServiceAccount has the task's permissions in the daemon.
+	// Namespace and Name identify the WorkflowRun. In the daemon, the task has the permissions of
+	// ServiceAccount.
 	Namespace, Name, ServiceAccount string
 	// With are the inputs, with the outputs of other tasks substituted.
 	With json.RawMessage
-	// Inputs are the outputs of all direct and indirect dependencies, only for an InputReader.
+	// Inputs are the outputs of all direct and indirect dependencies. They are set only for an
+	// InputReader.
 	Inputs map[string]json.RawMessage
 	Output json.RawMessage
 	// Undo is what Prepare stored in this attempt or an earlier one; nil if there is nothing.
 	Undo json.RawMessage
-	// Removed reports, in Verify, whether a step may have deleted the object; nil if none has.
+	// Removed is set in a call of Verify. It reports whether a step of the run may have deleted the
+	// object; nil means that none has.
 	Removed func(o Object) bool
 	Failure *Failure
 	// Dir is the directory for files of this run (logs, diagnostics); "" if there is none.
@@ -109,17 +113,17 @@ type Call struct {
 	// change, with the change and the state before. adopted means that a rollback keeps everything,
 	// because it existed already.
 	Record func(ctx context.Context, undo json.RawMessage, adopted bool) error
-	// Progress reports in a sentence what the attempt is waiting for. It does not block.
+	// Progress records a sentence about what the attempt is waiting for. It does not block.
 	Progress func(message string)
-	// Yield reports that from now on the attempt only polls, so that other runs may use its slot.
-	// It does not block. May be nil.
+	// Yield declares that the attempt only polls from now on, so that other runs may use its slot. It
+	// does not block. May be nil.
 	Yield func()
-	// Reacquire waits for the slot after Yield, until ctx ends. May be nil.
+	// Reacquire waits until the attempt has its slot again after Yield, or until ctx ends. May be nil.
 	Reacquire func(ctx context.Context) error
 	Logger    *slog.Logger
 }
 
-// Failure describes what failed to a failure handler.
+// Failure describes to a failure handler what failed.
 type Failure struct {
 	Task    string `json:"task"` // "" for the run as a whole
 	Kind    string `json:"kind,omitempty"`
@@ -135,8 +139,8 @@ func (c *Call) YieldSlot() {
 	}
 }
 
-// ReacquireSlot calls Reacquire if it is set. An attempt needs it only before it makes more than a
-// few requests after a wait.
+// ReacquireSlot calls Reacquire if it is set. After a wait, an attempt must call it before it makes
+// more than a few requests.
 func (c *Call) ReacquireSlot(ctx context.Context) error {
 	if c.Reacquire == nil {
 		return nil
@@ -157,7 +161,7 @@ func (c *Call) Prepare(ctx context.Context, undo any, adopted bool) error {
 	return nil
 }
 
-// FinalError is an error that another attempt cannot fix.
+// FinalError is an error that another attempt would also return.
 type FinalError struct{ Err error }
 
 // Final wraps err in a FinalError.
@@ -175,37 +179,38 @@ type KeptError struct{ Reason string }
 // Error returns Reason.
 func (k *KeptError) Error() string { return k.Reason }
 
-// DecisionError means that an operator must decide what follows for the task.
+// DecisionError means that an operator must decide how the task continues.
 type DecisionError struct{ Reason string }
 
 // Error returns Reason.
 func (d *DecisionError) Error() string { return d.Reason }
 
-// IsFinal reports whether no other attempt can succeed.
+// IsFinal reports whether an error means that no other attempt can succeed.
 func IsFinal(err error) bool {
 	var final *FinalError
 	return errors.As(err, &final) || errors.Is(err, guard.ErrDenied)
 }
 
-// Kinds are the kinds of a process by name.
+// Kinds are the task kinds that a process has, by name.
 type Kinds map[string]Kind
 
 // NamedWorkflow is a named workflow constructed from parameters. The same parameters must result in
 // the same workflow.
 type NamedWorkflow struct {
 	Tasks []v1alpha1.TaskSpec
-	// OnFailure are its failure handlers, in addition to those of the run.
+	// OnFailure are the workflow's failure handlers, in addition to those of the run.
 	OnFailure []v1alpha1.HookSpec
-	// Diagnose are the inputs of a Diagnose handler for the tasks' objects; nil means no handler.
+	// Diagnose are the inputs of a Diagnose handler that collects the objects of the tasks; nil means
+	// no handler.
 	Diagnose json.RawMessage
-	// Kinds are available only to its own steps.
+	// Kinds are kinds that only the steps of this workflow can use.
 	Kinds Kinds
-	// Read tries to read, before the run begins, what its tasks will read, and returns all
-	// problems. An error means that a cluster cannot be read now. May be nil.
+	// Read is called before the run begins. It tries to read what the tasks of the workflow will read,
+	// and returns all problems. An error means that a cluster cannot be read now. May be nil.
 	Read func(ctx context.Context, c *Call) ([]workflow.Problem, error)
 }
 
-// Recorded returns the record of the attempts so far, or the zero value.
+// Recorded returns the record that the attempts so far have stored, or the zero value.
 func Recorded[R any](c *Call) (record R, err error) {
 	if len(c.Undo) == 0 {
 		return record, nil

@@ -19,7 +19,7 @@ func (c *Call) LogPath(suffix string) string {
 	return filepath.Join(c.Dir, fmt.Sprintf("%s-%s%d%s.log", shorten(name), undo, c.Attempt, suffix))
 }
 
-// fileName escapes a name for use in a file name. Different names have different results.
+// fileName escapes a name for use in a file name. Different names give different results.
 func fileName(name string) string {
 	var b strings.Builder
 	for i := range len(name) {

@@ -10,12 +10,13 @@ import (
 	"scute.dev/workflow"
 )
 
-// CheckScripts warns about references to outputs in the script of a shell, which it finds anywhere
-// in a command, for example after env or timeout. The command is the words of the field command
-// followed by those of args.
+// CheckScripts warns about references to outputs in a shell script. The script can be anywhere in
+// the command, for example after env or timeout. The command consists of the words of the field
+// command, followed by those of args.
 func CheckScripts(commandField string, command []string, argsField string, args []string, remedy string) []workflow.Problem {
 	words := slices.Concat(command, args)
-	// shell is set while a shell's options are read, script if -c is among them, last if none follows.
+	// shell is set while the options of a shell are read, script if -c is one of them, and last if no
+	// option follows.
 	var shell, script, last bool
 	for i := 0; i < len(words); i++ {
 		switch word := words[i]; {
@@ -24,7 +25,7 @@ func CheckScripts(commandField string, command []string, argsField string, args 
 			shell, script, last = true, false, false
 		case !shell:
 		case !last && (word == "--rcfile" || word == "--init-file"):
-			i++ // its value
+			i++ // skip the value of the option
 		case !last && (word == "-" || word == "--"):
 			last = true
 		case !last && strings.HasPrefix(word, "--"):

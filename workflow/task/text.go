@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// stringify converts numbers and booleans to strings where the type has a string: a reference that
-// is the whole field keeps the type of the output.
+// stringify converts numbers and booleans to strings where the type has a string. Such a value
+// results from a reference that is the whole field, because it keeps the type of the output.
 func stringify(with json.RawMessage, of reflect.Type) json.RawMessage {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(with))
 	d.UseNumber()
 	if d.Decode(&v) != nil {
-		return with // DecodeStrict returns the error
+		return with // DecodeStrict returns this error
 	}
 	converted, changed := stringifyValue(v, of)
 	if !changed {
@@ -25,13 +25,13 @@ func stringify(with json.RawMessage, of reflect.Type) json.RawMessage {
 	return data
 }
 
-// stringifyValue converts in place.
+// stringifyValue converts the value in place.
 func stringifyValue(v any, of reflect.Type) (_ any, changed bool) {
 	for of.Kind() == reflect.Pointer {
 		of = of.Elem()
 	}
 	if reflect.PointerTo(of).Implements(reflect.TypeFor[json.Unmarshaler]()) {
-		return v, false // it decodes itself
+		return v, false // the type decodes itself
 	}
 	put := func(field any, of reflect.Type) any {
 		field, other := stringifyValue(field, of)

@@ -91,7 +91,7 @@ type Registration struct {
 	// Name is the value of the field kind in a manifest.
 	Name   string
 	Inputs any
-	// Description describes what a task of the kind does, Inverse what its Undo does.
+	// Description describes what a task of the kind does, and Inverse what its undo does.
 	Description, Inverse string
 	New                  func(Options) task.Kind
 }
@@ -99,11 +99,12 @@ type Registration struct {
 // Options configure the kinds of a process.
 type Options struct {
 	Clusters *access.Clusters
-	// Log is the log of the runs, in which Incarnation, this process, drives a local Move.
+	// Log is the log of the runs. A local Move is driven in this log by this process, whose name there
+	// is Incarnation.
 	Log         aggregate.Log
 	Incarnation string
-	// Local is set for local runs, which act with the operator's credentials in this process. The
-	// daemon creates Move resources instead.
+	// Local is set for local runs, whose tasks act in this process with the operator's credentials. In
+	// the daemon, a Move task creates a Move resource instead.
 	Local bool
 	// ExecEnabled allows commands on the machine of this process.
 	ExecEnabled bool

@@ -48,7 +48,7 @@ type SecretKey struct {
 	Key       string `json:"key,omitempty"`
 }
 
-// Cluster is an API server with clients for it.
+// Cluster is an API server, together with clients for it.
 type Cluster struct {
 	Config *rest.Config
 	// Client does not cache. It supports unstructured objects of every kind on the server.
@@ -56,7 +56,8 @@ type Cluster struct {
 	// Kube retries requests; see kube.Cluster.Do.
 	Kube *kube.Cluster
 
-	// pages limits the pages that Each reads at once, fairly between the namespaces of their runs.
+	// pages limits how many pages of objects Each keeps in memory, fairly between the namespaces of
+	// the runs.
 	pages     *fair.Slots
 	namespace string
 }
@@ -73,8 +74,8 @@ type Clusters struct {
 	Guard *guard.Guard
 	// Wrap wraps the daemon's connections to other clusters; may be nil.
 	Wrap func(http.RoundTripper) http.RoundTripper
-	// Pages limits the pages of selected objects in memory, each up to 50 MiB. OtherPages does the
-	// same for other clusters, which may respond slowly. nil means no limit.
+	// Pages limits how many pages of selected objects are in memory, each up to 50 MiB. OtherPages is
+	// a separate limit for pages of other clusters, which may respond slowly. nil means no limit.
 	Pages, OtherPages *fair.Slots
 
 	// daemon is set if requests use the daemon's own identity.
@@ -88,8 +89,8 @@ type Clusters struct {
 func (cs *Clusters) IsLocal() bool { return cs != nil && cs.Local }
 
 // AsDaemon returns Clusters that open the run's own cluster with the daemon's permissions, because
-// the ServiceAccount may have lost its own. Use it only to release objects that the run has
-// annotated as held. ok is false in a local run and for other clusters.
+// the ServiceAccount may have lost its permissions. Use it only to release objects that have the
+// run's annotation of a hold. ok is false in a local run and for other clusters.
 func (cs *Clusters) AsDaemon(ref ClusterRef) (in *Clusters, ok bool) {
 	if cs.Local || !ref.isOwn() {
 		return nil, false
@@ -97,7 +98,7 @@ func (cs *Clusters) AsDaemon(ref ClusterRef) (in *Clusters, ok bool) {
 	return &Clusters{Own: cs.Own, daemon: true}, true
 }
 
-// Open returns clients for a cluster. An error is either about an input, and names the field, or
+// Open returns clients for a cluster. An error about an input names the field. All other errors are
 // from the cluster that contains the Secret.
 func (cs *Clusters) Open(ctx context.Context, c *task.Call, ref ClusterRef) (*Cluster, error) {
 	config, err := cs.config(ctx, c, ref)
@@ -144,7 +145,8 @@ func (cs *Clusters) config(ctx context.Context, c *task.Call, ref ClusterRef) (*
 	}
 }
 
-// ownConfig impersonates the run's ServiceAccount in the daemon.
+// ownConfig returns the configuration for the run's own cluster. In the daemon it impersonates the
+// run's ServiceAccount.
 func (cs *Clusters) ownConfig(c *task.Call) (*rest.Config, error) {
 	if cs.Own == nil {
 		return nil, errors.New("with.cluster: no cluster is configured: set KUBECONFIG, or name a kubeconfig")
@@ -199,10 +201,12 @@ func (cs *Clusters) configFromSecret(ctx context.Context, c *task.Call, ref *Sec
 	return config, nil
 }
 
-// cachedKinds is the number of namespaces for which the own cluster's kinds are cached.
+// cachedKinds is the number of namespaces for which the discovered kinds of the run's own cluster
+// are cached.
 const cachedKinds = 32
 
-// connectOwn shares the discovered kinds of a namespace's runs: they take hundreds of KiB while a task waits.
+// connectOwn connects to the run's own cluster. The runs of a namespace share the discovered kinds,
+// which take hundreds of KiB of memory for as long as a task waits.
 func (cs *Clusters) connectOwn(ctx context.Context, config *rest.Config, c *task.Call) (*Cluster, error) {
 	if cs.Local {
 		return connectLocal(ctx, config, c.Dir)
@@ -217,7 +221,7 @@ func (cs *Clusters) connectOwn(ctx context.Context, config *rest.Config, c *task
 	return cluster, err
 }
 
-// connect accepts nil for kinds.
+// connect returns clients for an API server. If kinds is nil, it discovers the kinds.
 func connect(config *rest.Config, kinds meta.RESTMapper) (*Cluster, error) {
 	k, err := kube.Connect("cluster", config)
 	if err != nil {
@@ -236,8 +240,8 @@ func connect(config *rest.Config, kinds meta.RESTMapper) (*Cluster, error) {
 	return &Cluster{Config: k.Config, Client: c, Kube: k}, nil
 }
 
-// exactKinds rejects a kind that is not spelled as the API server spells it. client-go also finds
-// "secret", which scute would not treat as a Secret.
+// exactKinds rejects a kind whose spelling differs from that of the API server. client-go also
+// accepts "secret", which scute would not treat as a Secret.
 type exactKinds struct{ meta.RESTMapper }
 
 func newExactKinds(config *rest.Config, client *http.Client) (meta.RESTMapper, error) {
@@ -245,7 +249,8 @@ func newExactKinds(config *rest.Config, client *http.Client) (meta.RESTMapper, e
 	return exactKinds{mapper}, err
 }
 
-// RESTMapping returns the mapping of a kind. A wrong spelling is a bad request, which is not retried.
+// RESTMapping returns the mapping of a kind. For a wrong spelling it returns a bad request error,
+// which is not retried.
 func (m exactKinds) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
 	mapping, err := m.RESTMapper.RESTMapping(kind, versions...)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"scute.dev/kube/object"
 )
 
-// CheckUnused returns an error if deleting an object would also delete what this run did not
-// create: a definition's objects, or a namespace's clusters. The error is not final, because the
-// garbage collector may still be deleting dependent objects.
+// CheckUnused returns an error if deleting an object would also delete objects that this run did
+// not create: the objects of a CustomResourceDefinition, or the Clusters in a namespace. The error
+// is not final, because the garbage collector may still be deleting such objects.
 func (cl *Cluster) CheckUnused(ctx context.Context, u *unstructured.Unstructured) error {
 	var kind schema.GroupKind
 	namespace := ""
@@ -33,7 +33,7 @@ func (cl *Cluster) CheckUnused(ctx context.Context, u *unstructured.Unstructured
 	err := cl.Kube.Do(ctx, "list "+kind.String(), func(ctx context.Context) error {
 		mapping, err := cl.Client.RESTMapper().RESTMapping(kind)
 		if meta.IsNoMatchError(err) {
-			return nil // without the kind there are no objects
+			return nil // without the kind, there can be no such objects
 		}
 		if err != nil {
 			return err

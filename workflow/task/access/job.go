@@ -12,7 +12,8 @@ import (
 	"scute.dev/view"
 )
 
-// JobEnd returns the condition that ended a Job, with its reason and message, or "".
+// JobEnd returns the type of the condition that ended a Job, and its reason and message. The type
+// is "" if the Job has not ended.
 func JobEnd(u *unstructured.Unstructured) (end batchv1.JobConditionType, why string) {
 	for _, kind := range []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed} {
 		if status, reason, message := object.Condition(u, string(kind)); status == object.True {
@@ -28,18 +29,19 @@ func JobPods(u *unstructured.Unstructured) string {
 	return fmt.Sprintf("%s active, %d failed", view.Count(int(count("active")), "pod"), count("failed"))
 }
 
-// MinTTL is the shortest ttlSecondsAfterFinished of a Job that a task waits for. A Job that is
-// deleted sooner may be missed.
+// MinTTL is the shortest permitted ttlSecondsAfterFinished, in seconds, of a Job that a task waits
+// for. The task could miss a Job that is deleted sooner.
 const MinTTL = 60
 
-// IsShortLived reports whether an object is a Job that is deleted sooner than MinTTL after its end.
+// IsShortLived reports whether an object is a Job that will be deleted less than MinTTL seconds
+// after its end.
 func IsShortLived(u *unstructured.Unstructured) bool {
 	ttl, set, err := unstructured.NestedInt64(u.Object, "spec", "ttlSecondsAfterFinished")
 	return RefOf(u).isKind("batch", "Job") && set && err == nil && ttl < MinTTL
 }
 
-// FinalState returns the final condition of a Job or the final phase of a pod. It returns "" if it
-// has not ended, and for other kinds.
+// FinalState returns the condition with which a Job ended, or the phase in which a pod ended. It
+// returns "" for an object that has not ended or is of another kind.
 func FinalState(ref ObjectRef, u *unstructured.Unstructured) string {
 	switch {
 	case ref.isKind("batch", "Job"):

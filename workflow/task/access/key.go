@@ -34,8 +34,8 @@ func (cl *Cluster) Data(ctx context.Context, kind string, key types.NamespacedNa
 	return values, nil
 }
 
-// ReadKey reads one key of a ConfigMap or Secret on the run's own cluster. The key may be omitted
-// if there is only one.
+// ReadKey reads one key of a ConfigMap or Secret on the run's own cluster. ref may omit the key if
+// the object has only one.
 func (cs *Clusters) ReadKey(ctx context.Context, c *task.Call, kind string, ref *SecretKey) ([]byte, error) {
 	if ref.Namespace != "" && ref.Namespace != c.Namespace && !cs.Local {
 		return nil, task.Final(errors.New("namespace: only a local run can use another namespace"))

@@ -21,7 +21,8 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// Merge applies a merge patch with scute's field manager. It ignores an object that does not exist.
+// Merge applies a merge patch with scute's field manager. If the object does not exist, it does
+// nothing.
 func (cl *Cluster) Merge(ctx context.Context, ref ObjectRef, patch map[string]any) error {
 	raw, err := json.Marshal(patch)
 	if err != nil {
@@ -70,8 +71,9 @@ func (cl *Cluster) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (m 
 	return m, known, FinalIfRefused(err)
 }
 
-// Qualify sets an empty namespace of a namespaced kind to the default, and clears the namespace of
-// a cluster-scoped kind.
+// Qualify returns a reference with the right namespace: if the kind is namespaced, an empty
+// namespace becomes the default; if the kind is cluster-scoped, the namespace becomes empty. known
+// is false if the API server lacks the kind.
 func (cl *Cluster) Qualify(ctx context.Context, ref ObjectRef, namespace string) (_ ObjectRef, known bool, err error) {
 	m, known, err := cl.Mapping(ctx, ref.GVK())
 	if err != nil || !known {
@@ -103,7 +105,7 @@ func (cl *Cluster) Find(ctx context.Context, ref ObjectRef) (*unstructured.Unstr
 	return u, nil
 }
 
-// Type returns how the server serves the kind of an object.
+// Type returns how the API server serves the kind of an object.
 func (cl *Cluster) Type(ctx context.Context, ref object.Ref) (typ kube.Type, err error) {
 	err = cl.Kube.Do(ctx, "get "+ref.String(), func(context.Context) error {
 		m, err := cl.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: ref.Group, Kind: ref.Kind})
@@ -131,7 +133,8 @@ func (cl *Cluster) Get(ctx context.Context, ref object.Ref) (*unstructured.Unstr
 	})
 }
 
-// notFoundIfUnserved converts an unknown kind to NotFound, which is not retried as transient.
+// notFoundIfUnserved converts the error for an unknown kind to NotFound. Otherwise the error would
+// be retried as transient.
 func notFoundIfUnserved(err error) error {
 	var none *meta.NoKindMatchError
 	if errors.As(err, &none) {

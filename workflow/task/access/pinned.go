@@ -11,22 +11,24 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// Pinned records the cluster that a task used. The Secret's kubeconfig may be replaced by that of
-// another cluster, where the same names mean other objects.
+// Pinned records which cluster a task used. The kubeconfig in the Secret may later be replaced by
+// that of another cluster, where the same names denote other objects.
 type Pinned struct {
 	ClusterRef
 	// UID is the UID of namespace kube-system on the Secret's cluster; "" if it could not be read.
 	UID string `json:"uid,omitempty"`
-	// Execution is the execution that used the cluster.
+	// Execution is the number of the execution that used the cluster.
 	Execution int `json:"execution,omitempty"`
 }
 
-// errOtherCluster protects the undo: it would lose what was done on the earlier cluster.
+// errOtherCluster prevents that a task changes its cluster, because the undo would then not find
+// what was done on the earlier cluster.
 var errOtherCluster = errors.New("with.cluster: it has changed, but an earlier attempt used another cluster: restore it, or roll back the task first")
 
-// Pin opens a cluster, and returns the identity that an attempt must record before it acts. If an
-// earlier attempt acted, it rejects inputs that name another cluster than was and, within the same
-// execution, another cluster behind the same inputs. In a later execution the cluster may have been
+// Pin opens a cluster, and returns the identity that an attempt must record before it acts. was is
+// the identity that an earlier attempt recorded, if acted is set. In that case Pin rejects inputs
+// that name another cluster. Within the same execution it also rejects the same inputs if they now
+// lead to another cluster. In a later execution it accepts this, because the cluster may have been
 // recreated.
 func (cs *Clusters) Pin(ctx context.Context, c *task.Call, ref ClusterRef, was Pinned, acted bool) (*Cluster, Pinned, error) {
 	if !acted {
@@ -46,7 +48,7 @@ func (cs *Clusters) Pin(ctx context.Context, c *task.Call, ref ClusterRef, was P
 	switch {
 	case err == nil:
 		was.UID, was.Execution = uid, c.Execution
-	case was.UID != "": // otherwise the undo could change another cluster
+	case was.UID != "": // without the UID, the undo could change another cluster
 		return cl, was, identityError(err)
 	}
 	return cl, was, nil // later requests fail if the cluster is unreachable

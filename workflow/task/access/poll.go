@@ -24,9 +24,9 @@ const (
 )
 
 // Poll calls look until it returns "" or an error, and reports what it waits for. It retries
-// transient errors, such as during an upgrade of the API server. The interval grows, because
-// hundreds of tasks may wait for days. Other runs may use the run's slot meanwhile: a caller with
-// more than a few requests after Poll must first call task.Call.ReacquireSlot.
+// transient errors, such as those during an upgrade of the API server. The interval grows, because
+// hundreds of tasks may wait for days. During the wait, other runs may use the run's slot, so a
+// caller that makes more than a few requests after Poll must first call task.Call.ReacquireSlot.
 func Poll(ctx context.Context, c *task.Call, look func(context.Context) (waitsFor string, err error)) error {
 	pause, last, since := pollFirst, "", time.Now()
 	for {
@@ -63,7 +63,8 @@ func NewBackoff() *backoff.ExponentialBackOff {
 	return backoff.NewExponentialBackOff(backoff.WithInitialInterval(200*time.Millisecond), backoff.WithMaxInterval(2*time.Second), backoff.WithMaxElapsedTime(0))
 }
 
-// isTransient accepts kube.IsTransient, Unauthorized, and the end of a request's context.
+// isTransient reports whether a request may be retried: after an error that kube.IsTransient
+// accepts, after Unauthorized, and after the context of a single request ended.
 func isTransient(err error) bool {
 	var failed *failedObjectError
 	if errors.As(err, &failed) {
@@ -72,7 +73,8 @@ func isTransient(err error) bool {
 	return kube.IsTransient(err) || apierrors.IsUnauthorized(err) || errors.Is(err, context.Canceled)
 }
 
-// failedObjectError reports an object's failure: waiting does not help, but another attempt may.
+// failedObjectError means that an object reports a failure. Waiting for the object does not help,
+// but another attempt may.
 type failedObjectError struct{ error }
 
 func (f *failedObjectError) Unwrap() error { return f.error }

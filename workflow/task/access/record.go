@@ -13,12 +13,13 @@ const StepKeyAnnotation = "scute.dev/run"
 // StepKeyOf returns the key of the step that created an object; "" if no step did.
 func StepKeyOf(u *unstructured.Unstructured) string { return u.GetAnnotations()[StepKeyAnnotation] }
 
-// The limits of what a task records about objects in the log.
+// Limits of what a task records in the log about objects.
 const (
 	// MaxObjects limits the objects in a record, and MaxNamedObjects those that an output names.
 	MaxObjects      = 2000
 	MaxNamedObjects = 200
-	// MaxRecordBytes limits the earlier states in a record, which is one message of the log.
+	// MaxRecordBytes limits the bytes of earlier states of objects in a record, because the record is
+	// one message of the log.
 	MaxRecordBytes = 256 << 10
 )
 

@@ -17,8 +17,9 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// FinalIfRefused makes an error final if the server would respond the same way again, as to a
-// missing permission or an invalid object. A terminating namespace and an exceeded quota may pass.
+// FinalIfRefused makes an error final if the server would give the same response again, for example
+// for a missing permission or an invalid object. It does not do so while a namespace is terminating
+// or a quota is exceeded, because that can change.
 func FinalIfRefused(err error) error {
 	switch {
 	case err == nil || task.IsFinal(err):
@@ -27,7 +28,7 @@ func FinalIfRefused(err error) error {
 		return err
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"):
 		return err
-	case apierrors.IsForbidden(err) && !strings.Contains(err.Error(), `User "`): // RBAC errors contain the user
+	case apierrors.IsForbidden(err) && !strings.Contains(err.Error(), `User "`): // RBAC errors name the user
 		return task.Final(fmt.Errorf("%s: a policy or a webhook of the cluster denies it: change the inputs or the policy", redact.Message(err.Error())))
 	case apierrors.IsForbidden(err):
 		return task.Final(fmt.Errorf("%s: grant this permission to the account that the run acts as", redact.Message(err.Error())))
@@ -38,8 +39,9 @@ func FinalIfRefused(err error) error {
 	}
 }
 
-// FinalIfObjectRefused returns FinalIfRefused for a write to an object. For a Secret it omits the
-// server's message, which may quote values.
+// FinalIfObjectRefused works like FinalIfRefused, for an error about one object. A conflict with
+// another field manager is final, too. For a Secret it omits the server's message, which may quote
+// values.
 func FinalIfObjectRefused(ref ObjectRef, err error) error {
 	if names, fields := conflictingManagers(err); len(names) > 0 {
 		return task.Final(fmt.Errorf("%s: %s are owned by %s: remove them from the manifest, or set with.force: true to take them over",

@@ -15,7 +15,8 @@ import (
 	"scute.dev/internal/atomicfile"
 )
 
-// ownClusterFile identifies the own cluster of a local run, in the run's directory.
+// ownClusterFile is the name of a file in the run's directory that identifies the own cluster of a
+// local run.
 const ownClusterFile = "own-cluster.json"
 
 // ownCluster is the cluster of a local run. UID is the UID of its namespace kube-system.
@@ -38,8 +39,9 @@ func (cs *Clusters) CheckSameCluster(ctx context.Context, dir string) error {
 	return err
 }
 
-// connectLocal requires the cluster on which the run began. With another kubeconfig or context the
-// same names would mean other objects, and an undo would find nothing.
+// connectLocal connects a local run to its own cluster. It fails if this is not the cluster on
+// which the run began: with another kubeconfig or context, the same names would denote other
+// objects, and an undo would find nothing.
 func connectLocal(ctx context.Context, config *rest.Config, dir string) (*Cluster, error) {
 	own, err := connect(config, nil)
 	if err != nil || dir == "" {

@@ -47,8 +47,8 @@ func (s *ObjectSelector) Check(field string) (problems task.Problems) {
 	return problems
 }
 
-// EachOf calls fn for each named object or, if selector is set, for each object that Each finds. A
-// named object that does not exist is nil.
+// EachOf calls fn for each object in named or, if selector is set, for each object that Each finds.
+// For a named object that does not exist, the object passed to fn is nil.
 func (cl *Cluster) EachOf(ctx context.Context, named []ObjectRef, selector *ObjectSelector, namespace string, fn func(context.Context, ObjectRef, *unstructured.Unstructured) error) error {
 	if selector != nil {
 		return cl.Each(ctx, selector, namespace, func(ctx context.Context, u *unstructured.Unstructured) error { return fn(ctx, RefOf(u), u) })
@@ -74,11 +74,12 @@ func (cl *Cluster) EachOf(ctx context.Context, named []ObjectRef, selector *Obje
 // pageTimeout is how long a page may stay in memory while other callers wait.
 const pageTimeout = 10 * time.Second
 
-// Each calls fn for each selected object, page by page, because all objects may not fit into
-// memory. It does nothing if the kind does not exist.
+// Each calls fn for each selected object, page by page, because all objects together may not fit
+// into memory. It does nothing if the kind does not exist.
 //
-// The context of fn ends when the page has been in memory for pageTimeout. The object for which fn
-// then fails, and the rest of the page, are read again one by one, and fn is called with ctx.
+// The context of fn ends when the page has been in memory for pageTimeout. If fn then fails, its
+// object and the rest of the page are read again one by one, and fn is called with ctx for each of
+// them.
 func (cl *Cluster) Each(ctx context.Context, s *ObjectSelector, namespace string, fn func(context.Context, *unstructured.Unstructured) error) error {
 	ref, known, err := cl.Qualify(ctx, s.ref(), namespace)
 	if err != nil || !known {
@@ -91,7 +92,7 @@ func (cl *Cluster) Each(ctx context.Context, s *ObjectSelector, namespace string
 	found, page := 0, cl.pages.Slot(cl.namespace)
 	defer page.Release()
 	return kube.EachPage("list "+s.String(), func(o metav1.ListOptions) (next string, err error) {
-		if err := page.Acquire(ctx); err != nil { // before the request, whose timeout does not include this wait
+		if err := page.Acquire(ctx); err != nil { // the timeout of the request must not include this wait
 			return "", fmt.Errorf("waiting to list %s: %w", s, err)
 		}
 		list, err := cl.readPage(ctx, s, ref, page, client.MatchingLabelsSelector{Selector: selector}, client.Limit(o.Limit), client.Continue(o.Continue))
@@ -120,7 +121,7 @@ func (cl *Cluster) Each(ctx context.Context, s *ObjectSelector, namespace string
 	})
 }
 
-// readPage acquires the slot before the request, and releases it only if the request fails.
+// readPage acquires the slot and reads a page. It keeps the slot, unless the request fails.
 func (cl *Cluster) readPage(ctx context.Context, s *ObjectSelector, ref ObjectRef, place *fair.Slot, o ...client.ListOption) (*unstructured.UnstructuredList, error) {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(ref.GVK())
@@ -137,7 +138,8 @@ func (cl *Cluster) readPage(ctx context.Context, s *ObjectSelector, ref ObjectRe
 	return list, FinalIfRefused(err)
 }
 
-// processInTime calls fn within pageTimeout, and returns the names of the remaining objects.
+// processInTime calls fn for the objects of a page until pageTimeout has passed. It returns the
+// names of the objects that were not processed.
 func processInTime(ctx context.Context, page []unstructured.Unstructured, fn func(context.Context, *unstructured.Unstructured) error) (left []string, err error) {
 	inTime, cancel := context.WithTimeout(ctx, pageTimeout)
 	defer cancel()
@@ -156,7 +158,7 @@ func processInTime(ctx context.Context, page []unstructured.Unstructured, fn fun
 	return left, nil
 }
 
-// List returns the selected objects, which must fit into memory.
+// List returns all selected objects at once. They must fit into memory.
 func (cl *Cluster) List(ctx context.Context, s *ObjectSelector, namespace string) (found []unstructured.Unstructured, err error) {
 	err = cl.Each(ctx, s, namespace, func(_ context.Context, u *unstructured.Unstructured) error {
 		found = append(found, *u)

@@ -16,8 +16,8 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// UnsettledReason returns why an object is not settled, or "". A Cluster API kind with machines
-// must be rolled out; every other object must be ready.
+// UnsettledReason returns why an object is not settled, or "". An object of a Cluster API kind that
+// has machines must be rolled out. Every other object must be ready.
 func (cl *Cluster) UnsettledReason(ctx context.Context, ref ObjectRef, u *unstructured.Unstructured) (missing string, err error) {
 	kind := ref.GVK().GroupKind()
 	if u == nil || !settled.Supports(kind) {

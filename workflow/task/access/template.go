@@ -16,11 +16,12 @@ import (
 // ErrTemplate means that the variables of a template expand to too much text.
 var ErrTemplate = errors.New("the variables of the template expand to too much text: use fewer or shorter variables")
 
-// maxExpansion limits the expanded variables of a template, with intermediate results, in bytes.
+// maxExpansion limits the bytes to which the variables of a template expand, including intermediate
+// results.
 const maxExpansion = 8 << 20
 
-// TemplateProcessor replaces variables as clusterctl does, but rejects a template that expands to
-// too much text: a short template may use a long variable many times.
+// TemplateProcessor replaces variables as clusterctl does. It rejects a template that expands to
+// too much text, because even a short template may use a long variable many times.
 type TemplateProcessor struct{ *yamlprocessor.SimpleProcessor }
 
 // NewTemplateProcessor returns a TemplateProcessor.
@@ -45,16 +46,17 @@ func (p TemplateProcessor) Process(template []byte, value func(string) (string, 
 	return filled, err
 }
 
-// spacedVariable matches a variable with spaces, which clusterctl removes first.
+// spacedVariable matches a variable that contains spaces. clusterctl removes these spaces before it
+// replaces variables.
 var spacedVariable = regexp.MustCompile(`\$\{\s*[A-Za-z0-9_$]+\s*\}`)
 
 func removeSpaces(variable string) string { return strings.Join(strings.Fields(variable), "") }
 
-// measure adds up upper bounds of the results of a template's functions.
+// measure adds up upper bounds for the sizes of the results of all functions in a template.
 type measure struct {
 	value  func(string) (string, error)
 	total  int
-	reason string // set if one variable alone is too large
+	reason string // set if a single variable is too large
 }
 
 func (m *measure) size(node parse.Node) (size int) {

@@ -12,9 +12,10 @@ import (
 	"scute.dev/workflow/task"
 )
 
-// HTTPClient returns a client for one request of a task. In the daemon it only connects to
-// addresses that the guard allows: the author of a WorkflowRun must not reach the daemon's log or
-// the machine's metadata service. HTTP/2 is off, because its client buffers MiBs of unread data.
+// HTTPClient returns a client for one request of a task. In the daemon it connects only to
+// addresses that the guard allows, because the author of a WorkflowRun must not reach the daemon's
+// log or the machine's metadata service. HTTP/2 is disabled, because its client buffers several MiB
+// of unread data.
 func (cs *Clusters) HTTPClient() *http.Client {
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: 15 * time.Second, DisableKeepAlives: true, MaxResponseHeaderBytes: headerLimit,
@@ -39,7 +40,7 @@ const (
 	maxRedirects = 10
 )
 
-// HTTPSOnly allows redirects only to https.
+// HTTPSOnly is a redirect policy that follows redirects only to https URLs.
 func HTTPSOnly(r *http.Request, via []*http.Request) error {
 	if r.URL.Scheme != "https" {
 		return task.Final(fmt.Errorf("it redirects to %s://%s, which is not encrypted", r.URL.Scheme, r.URL.Host))
@@ -50,7 +51,8 @@ func HTTPSOnly(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// sameHost allows redirects only to the same host, because the headers may contain a secret.
+// sameHost is a redirect policy that follows redirects only to the same host, because the headers
+// may contain a secret.
 func sameHost(r *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	if r.URL.Host != first.Host || first.Scheme == "https" && r.URL.Scheme != "https" {
@@ -62,7 +64,8 @@ func sameHost(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// DescribeRequest returns the request for messages, without the query, which may contain a key.
+// DescribeRequest returns the method and the URL of a request for messages. It omits the query,
+// which may contain a key.
 func DescribeRequest(r *http.Request) string {
 	u := url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host, Path: r.URL.Path}
 	return r.Method + " " + u.String()

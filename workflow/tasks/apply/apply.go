@@ -69,7 +69,7 @@ type outputObject struct {
 	Removed []string `json:"removed,omitempty"`
 	// Complete is set for a Job that succeeded. If it is deleted later, it does not run again.
 	Complete bool `json:"complete,omitempty"`
-	// NotRestorable is why a rollback cannot restore the changed object.
+	// NotRestorable is the reason why a rollback cannot restore the changed object.
 	NotRestorable string `json:"notRestorable,omitempty"`
 }
 
@@ -211,7 +211,8 @@ func (a *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return json.Marshal(w.output())
 }
 
-// recordWritten stores the objects as the API server returned them, which the undo needs.
+// recordWritten stores the record with the objects as the API server returned them. The undo needs
+// this state.
 func (w *applying) recordWritten(ctx context.Context) error {
 	if !w.recordChanged {
 		return nil
@@ -234,7 +235,8 @@ type workItem struct {
 	want *unstructured.Unstructured
 	live *unstructured.Unstructured
 	uid  types.UID
-	// deferred means that needsWrite is decided again once the object's definition was written.
+	// deferred means that needsWrite is decided again after the CustomResourceDefinition of the
+	// object's kind was written.
 	needsWrite, deferred bool
 	removed              []string
 	// complete is set for a Job that succeeded.

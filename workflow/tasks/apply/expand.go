@@ -52,7 +52,8 @@ func Expand(base v1alpha1.TaskSpec, objects []*unstructured.Unstructured) ([]v1a
 	return parts, problems
 }
 
-// expandable rejects a base with hooks or an undo, which would run once for each object.
+// expandable returns the inputs of a task to expand. It rejects a task with hooks or an undo,
+// because these would run once for each object.
 func expandable(base *v1alpha1.TaskSpec) (*With, []workflow.Problem) {
 	problem := func(field, message, remedy string) []workflow.Problem {
 		return []workflow.Problem{{Task: base.Name, Field: field, Message: message, Remedy: remedy}}
@@ -119,14 +120,16 @@ func partNames(base string, objects []*unstructured.Unstructured) ([]string, []w
 	return names, problems
 }
 
-// expansion finds parts by their objects.
+// expansion contains the objects of an expanded task and the names of their parts, by which it
+// finds the part of an object.
 type expansion struct {
 	base    string
 	objects []*unstructured.Unstructured
 	names   []string
 }
 
-// attributes sets what the object's annotations ask for, and the needs that other objects imply.
+// attributes sets the attributes of a part that its object's annotations request, and adds the
+// needs that follow from other objects.
 func (e *expansion) attributes(part *v1alpha1.TaskSpec, i int) (problems []workflow.Problem) {
 	annotations := e.objects[i].GetAnnotations()
 	wrong := func(annotation string, err error, remedy string) {
@@ -165,7 +168,7 @@ func (e *expansion) attributes(part *v1alpha1.TaskSpec, i int) (problems []workf
 	return problems
 }
 
-// needs parses the annotation: a comma-separated list of [!]NAME[?][@TIMEOUT].
+// needs parses the annotation with needs: a comma-separated list of [!]NAME[?][@TIMEOUT].
 func (e *expansion) needs(text string) (needs []v1alpha1.Need, err error) {
 	for word := range strings.SplitSeq(text, ",") {
 		word = strings.TrimSpace(word)
@@ -197,7 +200,8 @@ func (e *expansion) needs(text string) (needs []v1alpha1.Need, err error) {
 	return needs, nil
 }
 
-// taskName returns the task of the object kind/name, or name itself if no object matches.
+// taskName returns the name of the part for the object kind/name. If no object matches, it returns
+// name itself.
 func (e *expansion) taskName(name string) (string, error) {
 	kind, object, _ := strings.Cut(name, "/")
 	var found []string
@@ -271,7 +275,7 @@ func checkRetry(r *v1alpha1.Retry) error {
 	switch {
 	case r.Max < 0 || r.Max > 1000:
 		return fmt.Errorf("%d attempts: it must be 0 to 1000", r.Max)
-	case r.Factor != 0 && !(r.Factor >= 1 && r.Factor <= 100): // also NaN
+	case r.Factor != 0 && !(r.Factor >= 1 && r.Factor <= 100): // the condition also rejects NaN
 		return fmt.Errorf("the factor is %g: it must be 1 to 100", r.Factor)
 	case r.Delay.Or(0) < 0 || r.MaxDelay.Or(0) < 0:
 		return errors.New("a delay is negative")

@@ -74,8 +74,8 @@ var separator = regexp.MustCompile(`(?m)^(---|\.\.\.)`)
 
 var mentionsSecret = regexp.MustCompile(`(?i)kind["']?\s*:\s*["']?secret`)
 
-// secrets returns the names of Secrets with content, also in manifests that cannot be applied.
-// unreadable means that a document that may be a Secret cannot be parsed.
+// secrets returns the names of Secrets with content. It also finds them in manifests that cannot be
+// applied. unreadable means that a document that may be a Secret cannot be parsed.
 func (m *Manifests) secrets() (names []string, unreadable bool) {
 	var text string
 	if json.Unmarshal(m.raw, &text) != nil {
@@ -110,7 +110,8 @@ func decodeLoosely(text string) (objects []map[string]any, err error) {
 	return objects, nil
 }
 
-// appendSecrets finds Secrets in lists, too. An item without a kind has that of its typed list.
+// appendSecrets appends the name of object if it is a Secret with content. It also searches the
+// items of lists. An item without a kind has the kind that follows from its typed list.
 func appendSecrets(object map[string]any, list access.ObjectRef, names []string) []string {
 	u := &unstructured.Unstructured{Object: object}
 	ref := access.RefOf(u)
@@ -129,7 +130,8 @@ func appendSecrets(object map[string]any, list access.ObjectRef, names []string)
 	return names
 }
 
-// parseManifests returns errors with the number of the document, which may be a Secret and is not quoted.
+// parseManifests parses YAML documents. An error names the number of the document and does not
+// quote it, because it may be a Secret.
 func parseManifests(text []byte) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	i := 0

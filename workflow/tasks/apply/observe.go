@@ -24,7 +24,7 @@ func (w *applying) observe(ctx context.Context) error {
 	changing := make(map[schema.GroupKind]bool) // kinds whose definition will be written
 	for _, item := range w.items {
 		item.live, item.needsWrite, item.deferred = nil, false, false
-		unstructured.RemoveNestedField(item.want.Object, "metadata", "annotations", access.StepKeyAnnotation) // only the step that creates an object sets it
+		unstructured.RemoveNestedField(item.want.Object, "metadata", "annotations", access.StepKeyAnnotation) // set only on creation
 		live, err := w.getSettled(ctx, item.ref)
 		if err != nil {
 			return err
@@ -32,14 +32,14 @@ func (w *applying) observe(ctx context.Context) error {
 		entry := w.record.find(item.ref)
 		switch {
 		case live == nil:
-			// If an earlier attempt found it, another client has deleted it since.
+			// If an earlier attempt found the object, another client has deleted it since then.
 			entry = w.record.entry(item.ref)
 			*entry = recordEntry{ObjectRef: item.ref, Created: true}
 			annotations.AddAnnotations(item.want, map[string]string{access.StepKeyAnnotation: w.call.StepKey()})
 			item.needsWrite = true
 			continue
 		case access.StepKeyOf(live) == w.call.StepKey():
-			// An earlier attempt of this step created it.
+			// An earlier attempt of this step created the object.
 			entry = w.record.entry(item.ref)
 			*entry = recordEntry{ObjectRef: item.ref, Created: true}
 		case entry == nil && w.with.Adopt != nil && !*w.with.Adopt:
@@ -47,11 +47,11 @@ func (w *applying) observe(ctx context.Context) error {
 		default:
 			entry = w.record.entry(item.ref)
 			if entry.Created || entry.UID != live.GetUID() {
-				// Another client created it after an earlier attempt: the undo must not delete it.
+				// Another client created the object after an earlier attempt, so the undo must not delete it.
 				*entry = recordEntry{ObjectRef: item.ref, UID: live.GetUID(), Managed: isManaged(live)}
 			}
 		}
-		if changing[item.ref.GVK().GroupKind()] { // it may have fields that only the new definition has
+		if changing[item.ref.GVK().GroupKind()] { // the object may have fields that only the new definition contains
 			item.live, item.uid, item.needsWrite, item.deferred = live, live.GetUID(), true, true
 			continue
 		}
@@ -67,7 +67,8 @@ func (w *applying) observe(ctx context.Context) error {
 	return nil
 }
 
-// compareDeferred compares an object once its definition was written, and records its state.
+// compareDeferred compares an object after the CustomResourceDefinition of its kind was written,
+// and records the object's state.
 func (w *applying) compareDeferred(ctx context.Context, item *workItem) error {
 	item.needsWrite, item.deferred = false, false
 	live, err := w.getSettled(ctx, item.ref)
@@ -83,7 +84,8 @@ func (w *applying) compareDeferred(ctx context.Context, item *workItem) error {
 	return w.call.Prepare(ctx, w.record, false)
 }
 
-// getSettled returns nil if the object does not exist, and waits for one that is being deleted.
+// getSettled reads an object. If the object is being deleted, it first waits until it is gone. It
+// returns nil if the object does not exist.
 func (w *applying) getSettled(ctx context.Context, ref access.ObjectRef) (*unstructured.Unstructured, error) {
 	live, err := w.cluster.Find(ctx, ref)
 	if err != nil {
@@ -102,7 +104,8 @@ func (w *applying) getSettled(ctx context.Context, ref access.ObjectRef) (*unstr
 	return live, access.FinalIfObjectRefused(ref, err)
 }
 
-// compare finds out with a dry run what applying an object would change.
+// compare determines with a dry run whether applying an object would change it, and records the
+// change.
 func (w *applying) compare(ctx context.Context, item *workItem, entry *recordEntry, live *unstructured.Unstructured) error {
 	if m := access.StepKeyOf(live); m != "" {
 		annotations.AddAnnotations(item.want, map[string]string{access.StepKeyAnnotation: m}) // so that the step that created it still finds it
@@ -131,12 +134,13 @@ func (w *applying) compare(ctx context.Context, item *workItem, entry *recordEnt
 	return nil
 }
 
-// neverCurrent is a resourceVersion that no object has, so that a write conflicts if the object
-// exists. Field ownership would not: other runs have the same field manager.
+// neverCurrent is a resourceVersion that no object has. With it, a write conflicts if the object
+// already exists. Field ownership would not cause a conflict, because other runs have the same
+// field manager.
 const neverCurrent = "1"
 
-// apply sends the UID of an object that observe found, so that it neither changes another object of
-// that name nor creates the object again.
+// apply applies an object. If observe found the object, the request contains its UID, so that it
+// neither changes another object with this name nor creates the object again.
 func (w *applying) apply(ctx context.Context, item *workItem, options ...client.ApplyOption) (*unstructured.Unstructured, error) {
 	options = append(options, client.FieldOwner(kube.FieldManager))
 	if w.with.Force {
@@ -166,7 +170,8 @@ func isOwnEntry(e metav1.ManagedFieldsEntry) bool {
 	return e.Manager == kube.FieldManager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""
 }
 
-// hasOtherManagers reports whether an object that the task seemingly created existed before.
+// hasOtherManagers reports whether an object has another field manager than scute. If so, it
+// existed before the task seemed to create it.
 func hasOtherManagers(u *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(u.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
 		return e.Manager != kube.FieldManager && e.Subresource == ""

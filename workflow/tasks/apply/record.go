@@ -15,8 +15,8 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// record is what Apply records before it acts. Later attempts add to it, and keep how an earlier
-// attempt found an object.
+// record is what Apply records before it acts. Later attempts add to it, but keep the state in
+// which an earlier attempt found an object.
 type record struct {
 	Cluster access.Pinned  `json:"cluster,omitzero"`
 	Objects []*recordEntry `json:"objects"`
@@ -24,19 +24,21 @@ type record struct {
 
 type recordEntry struct {
 	access.ObjectRef
-	// Created is set if the object was missing, so that the task creates it.
+	// Created is set if the object did not exist, so that the task creates it.
 	Created bool `json:"created,omitempty"`
-	// UID is the UID of an object that existed.
+	// UID is the UID of the object if it already existed.
 	UID types.UID `json:"uid,omitempty"`
-	// Before is the merge patch that restores the changed fields. After has fingerprints of their
-	// new values, by which the undo checks whether a field still has the value that the task set.
+	// Before is the merge patch that restores the changed fields. After contains fingerprints of the
+	// new values. With them, the undo checks whether a field still has the value that the task set.
 	Before json.RawMessage `json:"before,omitempty"`
 	After  json.RawMessage `json:"after,omitempty"`
-	// Planned is set while After comes from a dry run, which for example allocates no ports.
+	// Planned is set while After is from a dry run. A dry run does not set all values; for example, it
+	// allocates no ports.
 	Planned bool `json:"planned,omitempty"`
-	// Managed is set if scute owned fields before. Otherwise the undo releases the ownership.
+	// Managed is set if scute owned fields of the object before. If it is not set, the undo releases
+	// scute's ownership.
 	Managed bool `json:"managed,omitempty"`
-	// Withheld is why the earlier state of a changed object is not recorded.
+	// Withheld is the reason why the earlier state of a changed object is not recorded.
 	Withheld string `json:"withheld,omitempty"`
 }
 
@@ -66,7 +68,7 @@ func (r *record) isAdopted() bool {
 	return !slices.ContainsFunc(r.Objects, func(e *recordEntry) bool { return e.action() != actionNone })
 }
 
-// entry adds the entry if it is missing.
+// entry returns the entry of an object. If there is none, it adds one.
 func (r *record) entry(ref access.ObjectRef) *recordEntry {
 	if e := r.find(ref); e != nil {
 		return e
@@ -76,7 +78,7 @@ func (r *record) entry(ref access.ObjectRef) *recordEntry {
 	return e
 }
 
-// change records that an object will be changed from live to then.
+// change records in e that an object will be changed from the state live to the state then.
 func (r *record) change(e *recordEntry, live, then *unstructured.Unstructured) error {
 	if e.Withheld != "" {
 		return nil
@@ -114,7 +116,8 @@ func (e *recordEntry) patches(live, then map[string]any) (before, after []byte, 
 	return before, after, err
 }
 
-// recordWrite records the object that the API server returned. changed means to store the record again.
+// recordWrite updates the record with the object that the API server returned. changed means that
+// the record must be stored again.
 func (r *record) recordWrite(item *workItem, u *unstructured.Unstructured) (changed bool, err error) {
 	e := r.find(item.ref)
 	if e == nil || len(e.Before) == 0 {
@@ -125,8 +128,8 @@ func (r *record) recordWrite(item *workItem, u *unstructured.Unstructured) (chan
 	return true, err
 }
 
-// removedFields returns the fields that scute has set and the manifest lacks: applying it removes
-// them. It ignores items of lists.
+// removedFields returns the fields that scute set earlier and that the manifest lacks. Applying the
+// manifest removes them. It ignores fields inside lists.
 func removedFields(live, want *unstructured.Unstructured) []string {
 	for _, e := range live.GetManagedFields() {
 		var owned map[string]any
@@ -164,8 +167,9 @@ func fingerprints(patch []byte) ([]byte, error) {
 	return json.Marshal(fingerprint(fields))
 }
 
-// fingerprint replaces the leaves of a value by hashes, because it may come from a Secret. They are
-// so short that many values share one, so a value cannot be guessed.
+// fingerprint replaces each leaf of a value with a hash, because the value may come from a Secret.
+// The hashes are so short that many values have the same hash, so a value cannot be guessed from
+// its hash.
 func fingerprint(value any) any {
 	switch value := value.(type) {
 	case nil:

@@ -23,7 +23,7 @@ import (
 )
 
 // Undo deletes the objects that this step created, in reverse order, and restores the fields that
-// it changed. It undoes all that it can before it returns an error for the rest.
+// it changed. If some of this fails, it still undoes the rest before it returns the errors.
 func (a *Kind) Undo(ctx context.Context, c *task.Call) error {
 	record, err := task.Recorded[record](c)
 	if err != nil || len(record.Objects) == 0 {
@@ -43,7 +43,7 @@ func (a *Kind) Undo(ctx context.Context, c *task.Call) error {
 	var failed []error
 	stay := make(map[object.Ref]bool)
 	for _, e := range entries {
-		if err := c.ReacquireSlot(ctx); err != nil { // the previous deletion may have yielded it
+		if err := c.ReacquireSlot(ctx); err != nil { // the previous deletion may have yielded the slot
 			return err
 		}
 		var err error
@@ -64,13 +64,14 @@ func (a *Kind) Undo(ctx context.Context, c *task.Call) error {
 			failed = append(failed, err)
 		}
 	}
-	return errors.Join(failed...) // final, as all of them are
+	return errors.Join(failed...) // final, because all of these errors are
 }
 
 var clusterClassKind = schema.GroupKind{Group: object.CoreGroup, Kind: "ClusterClass"} //nolint:gochecknoglobals // Go has no constants of this type
 
-// undoOrder puts a Cluster before its ClusterClass, and the class before its templates. Cluster API
-// denies the deletion of a class in use, but not of its templates.
+// undoOrder returns the rank of an object in the order of deletion: a Cluster before its
+// ClusterClass, and the class before its templates. Cluster API denies the deletion of a class in
+// use, but not of its templates.
 func undoOrder(ref access.ObjectRef) int {
 	switch kind := ref.GVK().GroupKind(); {
 	case kind.Group == object.CoreGroup && kind.Kind == "Cluster":
@@ -82,8 +83,9 @@ func undoOrder(ref access.ObjectRef) int {
 	}
 }
 
-// keepTemplates adds to stay what this step created and a remaining ClusterClass refers to. failed
-// is the error of the class's undo; nil means that another client changed or recreated the class.
+// keepTemplates adds to stay the objects that this step created and to which a remaining
+// ClusterClass refers. failed is the error of the undo of this class. If it is nil, the class
+// remains because another client changed or recreated it.
 func (r *record) keepTemplates(ctx context.Context, cluster *access.Cluster, e *recordEntry, stay map[object.Ref]bool, failed error) error {
 	live, err := cluster.Find(ctx, e.ObjectRef)
 	if err != nil {
@@ -108,7 +110,8 @@ func (r *record) keepTemplates(ctx context.Context, cluster *access.Cluster, e *
 		"has other templates, or `mark-undone` to keep all: %w", e.ObjectRef, failed))
 }
 
-// undoCreate deletes an object only with the step's annotation or the recorded UID.
+// undoCreate deletes an object that this step created. It keeps an object that has neither the
+// step's annotation nor the recorded UID.
 func (a *Kind) undoCreate(ctx context.Context, c *task.Call, cluster *access.Cluster, e *recordEntry, uid types.UID) error {
 	live, err := cluster.Find(ctx, e.ObjectRef)
 	if err != nil {
@@ -132,7 +135,7 @@ func (a *Kind) undoChange(ctx context.Context, cluster *access.Cluster, e *recor
 			return access.FinalIfObjectRefused(e.ObjectRef, err)
 		}
 		if live == nil || live.GetUID() != e.UID {
-			return nil // the changed object is gone
+			return nil // the object that the step changed no longer exists
 		}
 		if e.Withheld != "" {
 			return task.Final(fmt.Errorf("%s was changed and cannot be restored: %s: restore it by hand, then mark the task undone", e.ObjectRef, e.Withheld))
@@ -151,7 +154,7 @@ func (a *Kind) undoChange(ctx context.Context, cluster *access.Cluster, e *recor
 		if err == nil {
 			return nil
 		}
-		if !apierrors.IsConflict(err) { // another client wrote to it since: read it again
+		if !apierrors.IsConflict(err) { // after a conflict, read the object again: another client wrote to it
 			return access.FinalIfObjectRefused(e.ObjectRef, err)
 		}
 		if ctx.Err() != nil {
@@ -160,8 +163,9 @@ func (a *Kind) undoChange(ctx context.Context, cluster *access.Cluster, e *recor
 	}
 }
 
-// restorePatch returns the patch (or nil) for the fields that still have this step's values, and
-// the paths of the others. It also releases the ownership if scute owned no field before.
+// restorePatch returns the patch that restores the fields that still have this step's values, or
+// nil. left contains the paths of all other changed fields. If scute owned no field before, the
+// patch also releases scute's ownership.
 func (e *recordEntry) restorePatch(live *unstructured.Unstructured) (patch map[string]any, left []string, err error) {
 	var before, after map[string]any
 	if err := json.Unmarshal(e.Before, &before); err != nil {
@@ -196,7 +200,7 @@ func (e *recordEntry) restorePatch(live *unstructured.Unstructured) (patch map[s
 }
 
 // revertPatch returns the part of before whose fields in now still match the fingerprints in after.
-// It adds to left the fields with neither this nor the earlier value.
+// It adds to left the fields that have neither this step's value nor the earlier one.
 func revertPatch(before, after, now map[string]any, path string, left *[]string) map[string]any {
 	patch := make(map[string]any)
 	for _, field := range slices.Sorted(maps.Keys(before)) {
@@ -261,7 +265,8 @@ func (a *Kind) Verify(ctx context.Context, c *task.Call) (reason string, err err
 	return "", nil
 }
 
-// outputObjects ignores an output that cannot be decoded: an operator may have set any output.
+// outputObjects returns the objects in a recorded output. It returns none if the output cannot be
+// decoded, because an operator may have set any output.
 func outputObjects(recorded json.RawMessage) map[access.ObjectRef]outputObject {
 	objects := make(map[access.ObjectRef]outputObject)
 	var out output

@@ -21,13 +21,14 @@ var errCreatedByOther = errors.New("was created by another client just before th
 // errChangedByOther means that another client changed an object after observe recorded it.
 var errChangedByOther = errors.New("was changed by another client just before this task changed it")
 
-// maxRaces is how often an attempt observes the objects if other clients interfere.
+// maxRaces is how often an attempt observes the objects again because other clients changed them.
 const maxRaces = 3
 
-// serveTimeout limits the wait for a kind whose definition is established.
+// serveTimeout limits the wait until the API server serves a kind whose definition is established.
 const serveTimeout = 30 * time.Second
 
-// write writes namespaces, then definitions until they are served, then all others in order.
+// write writes the objects: first namespaces, then CustomResourceDefinitions, and when these are
+// served, all other objects in order.
 func (w *applying) write(ctx context.Context) error {
 	var definitions []*workItem
 	established := false
@@ -78,7 +79,7 @@ func (w *applying) writeOne(ctx context.Context, item *workItem) error {
 		return err
 	}
 	if item.live == nil && hasOtherManagers(u) {
-		// Another client created it since observe read it.
+		// Another client created the object after observe read it.
 		if err := w.cluster.Merge(ctx, item.ref, map[string]any{"metadata": map[string]any{
 			"uid": u.GetUID(), "annotations": map[string]any{access.StepKeyAnnotation: nil},
 		}}); err != nil {
@@ -95,7 +96,7 @@ func (w *applying) writeOne(ctx context.Context, item *workItem) error {
 	return nil
 }
 
-// checkUnchanged fails if an object has changed since observe, because the record would attribute
+// checkUnchanged fails if an object has changed since observe read it. The record would attribute
 // that change to this task.
 func (w *applying) checkUnchanged(ctx context.Context, item *workItem) error {
 	live, err := w.cluster.Find(ctx, item.ref)
@@ -109,7 +110,8 @@ func (w *applying) checkUnchanged(ctx context.Context, item *workItem) error {
 	return nil
 }
 
-// waitServed waits until a kind whose definition this task has just written is served.
+// waitServed waits until the API server serves a kind whose CustomResourceDefinition this task has
+// just written.
 func (w *applying) waitServed(ctx context.Context, ref access.ObjectRef, established bool) error {
 	missing := fmt.Sprintf("the API server has no kind %s in %s", ref.Kind, ref.APIVersion)
 	_, known, err := w.cluster.Mapping(ctx, ref.GVK())

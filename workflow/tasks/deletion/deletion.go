@@ -72,7 +72,7 @@ type output struct {
 	More int `json:"more,omitempty"`
 }
 
-// Run records the existing objects, deletes exactly those, and waits until they are gone.
+// Run records the existing objects, deletes exactly these, and waits until they are gone.
 func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	with, err := task.ReadInputs[With](c, d.Validate)
 	if err != nil {
@@ -87,7 +87,7 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 		return nil, err
 	}
 	if was := record.Cluster.UID; was != "" && was != pinned.UID {
-		record.Objects = nil // they were deleted on another cluster: the undo must not create them here
+		record.Objects = nil // they were deleted on another cluster, and the undo must not create them on this one
 	}
 	record.Cluster = pinned
 	asked := make(map[types.UID]bool)
@@ -114,8 +114,8 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	}
 	propagation := cmp.Or(with.Propagation, metav1.DeletePropagationBackground)
 	wait := with.Wait == nil || *with.Wait
-	// Send all deletions before the first wait, because objects may wait for each other. Skip what
-	// only an earlier attempt recorded: an operator may have corrected the inputs.
+	// Send all deletions before the first wait, because objects may wait for each other. Skip objects
+	// that only an earlier attempt recorded, because an operator may have corrected the inputs.
 	for _, e := range record.Objects {
 		if !asked[e.UID] {
 			continue
@@ -135,7 +135,7 @@ func (d *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 				return nil, access.FinalIfObjectRefused(e.ObjectRef, err)
 			}
 			if live != nil && live.GetUID() == e.UID {
-				continue // it is kept
+				continue // the object is kept
 			}
 		} else if wait {
 			if err := cluster.Remove(ctx, c, e.ObjectRef, e.UID, propagation, true); err != nil {
@@ -172,7 +172,7 @@ func (d *Kind) Undo(ctx context.Context, c *task.Call) error {
 			failed = append(failed, err)
 		}
 	}
-	return errors.Join(failed...) // final, as all of them are
+	return errors.Join(failed...) // final, because all of these errors are
 }
 
 // Removes reports whether the step has deleted an object, or its namespace.
@@ -183,7 +183,8 @@ func (*Kind) Removes(c *task.Call, o task.Object) bool {
 	})
 }
 
-// restore creates one object again. remade maps the old UIDs of restored objects to the new ones.
+// restore creates a deleted object again. remade maps the old UIDs of restored objects to their new
+// UIDs.
 func (d *Kind) restore(ctx context.Context, c *task.Call, cluster *access.Cluster, e *recordEntry, remade map[string]string) error {
 	live, err := cluster.Find(ctx, e.ObjectRef)
 	if err != nil {
@@ -229,7 +230,7 @@ func (r *record) ownersFirst() []*recordEntry {
 				ordered = append(ordered, e)
 			}
 		}
-		if len(later) == len(left) { // owners in a cycle: any order
+		if len(later) == len(left) { // the owners form a cycle: use any order
 			return append(ordered, later...)
 		}
 		left = later

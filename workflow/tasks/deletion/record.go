@@ -26,14 +26,14 @@ type recordEntry struct {
 	Owners []types.UID `json:"owners,omitempty"`
 	// Manifest is the object without the fields that the server sets.
 	Manifest json.RawMessage `json:"manifest,omitempty"`
-	// Withheld is why there is no manifest.
+	// Withheld is the reason why there is no manifest.
 	Withheld string `json:"withheld,omitempty"`
-	// Execution is the execution that recorded it; 0 for an earlier version of scute.
+	// Execution is the execution that recorded the object. It is 0 for an earlier version of scute.
 	Execution int `json:"execution,omitempty"`
 }
 
-// isRecreated reports whether this execution recorded another object of this name: another client
-// created this one.
+// isRecreated reports whether another client created this object after the step deleted it: this
+// execution recorded an object with the same name but another UID.
 func (r *record) isRecreated(u *unstructured.Unstructured, execution int) bool {
 	ref := access.RefOf(u).Ref()
 	return slices.ContainsFunc(r.Objects, func(e *recordEntry) bool {
@@ -79,7 +79,7 @@ func (r *record) recordManifest(e *recordEntry, u *unstructured.Unstructured) {
 	e.Manifest = manifest
 }
 
-// object returns the recorded object, with the new UIDs of owners that were created again.
+// object returns the recorded object. If owners were created again, it refers to their new UIDs.
 func (e *recordEntry) object(remade map[string]string) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	if err := u.UnmarshalJSON(e.Manifest); err != nil {

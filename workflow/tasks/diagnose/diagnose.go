@@ -155,7 +155,7 @@ func (e *evidence) collectNamespace(ctx context.Context, namespace string, clust
 	if err != nil {
 		e.addError("the kinds of Cluster API", err)
 		if apierrors.ReasonForError(err) == metav1.StatusReasonUnknown && len(types) == 0 {
-			return // the API server does not respond: each of the calls below would be retried too
+			return // the API server does not respond, and each of the calls below would be retried, too
 		}
 	}
 	for _, typ := range types {
@@ -187,8 +187,8 @@ func (e *evidence) collectNamespace(ctx context.Context, namespace string, clust
 	e.collectPods(ctx, namespace)
 }
 
-// types returns the kinds that belong to clusters. If listing definitions is forbidden, it returns
-// the served kinds of Cluster API's groups.
+// types returns the kinds whose objects belong to clusters. If listing CustomResourceDefinitions is
+// forbidden, it returns the served kinds of Cluster API's groups.
 func (e *evidence) types(ctx context.Context) ([]kube.Type, error) {
 	types, _, err := e.cluster.Kube.MovableTypes(ctx)
 	if !apierrors.IsForbidden(err) {

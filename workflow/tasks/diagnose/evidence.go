@@ -21,7 +21,7 @@ const (
 	diagnoseConfigMapBytes = 512 << 10
 	diagnoseBufferBytes    = 2 * diagnoseFolderBytes
 	diagnoseFiles          = 2000
-	diagnoseFailures       = 10 // of one run, in its directory
+	diagnoseFailures       = 10 // number of failures of one run whose evidence its directory keeps
 	diagnosePods           = 50
 	diagnoseEvents         = 1000
 	diagnoseLogLines       = int64(300)
@@ -47,7 +47,8 @@ func (e *evidence) addError(what string, err error) {
 	e.errors = append(e.errors, fmt.Errorf("%s: %w", what, err))
 }
 
-// addObject omits what certainly exceeds the limits: a namespace may be larger than the memory.
+// addObject adds an object, unless it exceeds the limits. All objects of a namespace may not fit
+// into memory.
 func (e *evidence) addObject(u *unstructured.Unstructured) {
 	data, err := u.MarshalJSON()
 	if err != nil || len(e.observed) >= diagnoseFiles || e.bufferedBytes+len(data) > diagnoseBufferBytes {
@@ -58,7 +59,8 @@ func (e *evidence) addObject(u *unstructured.Unstructured) {
 	e.observed = append(e.observed, u)
 }
 
-// belongsToClusters returns true for every object if clusters is empty.
+// belongsToClusters reports whether an object belongs to one of the clusters. If clusters is empty,
+// it returns true.
 func belongsToClusters(u *unstructured.Unstructured, clusters []string) bool {
 	if len(clusters) == 0 {
 		return true
@@ -87,7 +89,8 @@ func (e *evidence) newestEvents() {
 	}
 }
 
-// writeSummary puts the most useful files first, because the limit omits the last ones.
+// writeSummary writes the files of the collection. It writes the most useful ones first, because
+// the limit omits the last ones.
 func (e *evidence) writeSummary() {
 	// A stable sort keeps the first of two copies: the named object, which has the content.
 	slices.SortStableFunc(e.observed, func(a, b *unstructured.Unstructured) int {
@@ -142,7 +145,7 @@ func writeUnmetConditions(text *strings.Builder, u *unstructured.Unstructured) {
 	}
 }
 
-// isNegativeCondition reports whether a healthy object has this condition as False.
+// isNegativeCondition reports whether a healthy object has this condition with status False.
 func isNegativeCondition(condition string) bool {
 	switch condition {
 	case "Paused", "Deleting", "RollingOut", "Remediating", "ScalingUp", "ScalingDown", "Updating", "Reconciling", "Stalled":

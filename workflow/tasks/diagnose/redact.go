@@ -9,19 +9,20 @@ import (
 	"scute.dev/internal/redact"
 )
 
-// isSecretField reports whether a field may contain a secret, as the content of a file may.
+// isSecretField reports whether a field may contain a secret, as the content of a file can.
 func isSecretField(name string) bool {
 	return redact.IsSecretName(name) || name == "content" || strings.Contains(strings.ToLower(name), "kubeconfig")
 }
 
-// maxSecretAnnotation is the longest kept annotation of a Secret: too short for a copy of the Secret.
+// maxSecretAnnotation is the length of the longest annotation of a Secret that is kept. It is too
+// short for a copy of the Secret.
 const maxSecretAnnotation = 40
 
 // redactObject removes the content of Secrets and all values that look like secrets.
 func redactObject(u *unstructured.Unstructured) map[string]any {
 	o := u.DeepCopy().Object
 	unstructured.RemoveNestedField(o, "metadata", "managedFields")
-	// It repeats the whole object, including the content of a Secret.
+	// This annotation repeats the whole object, including the content of a Secret.
 	unstructured.RemoveNestedField(o, "metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
 	if u.GetKind() == "Secret" && u.GroupVersionKind().Group == "" {
 		for _, part := range []string{"data", "stringData"} {

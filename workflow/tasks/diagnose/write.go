@@ -108,7 +108,8 @@ func (d *Kind) writeConfigMap(ctx context.Context, c *task.Call, e *evidence) (s
 	return c.Namespace + "/" + name, nil
 }
 
-// owner returns nothing if the WorkflowRun does not exist or the ServiceAccount may not get it.
+// owner returns a reference to the WorkflowRun. It returns none if the WorkflowRun does not exist,
+// or if the ServiceAccount may not get it.
 func owner(ctx context.Context, own *access.Cluster, c *task.Call) ([]metav1.OwnerReference, error) {
 	kind := v1alpha1.GroupVersion().WithKind("WorkflowRun")
 	run := kube.Type{Group: kind.Group, Kind: kind.Kind, Plural: "workflowruns", Versions: []string{kind.Version}, Namespaced: true}
@@ -119,7 +120,8 @@ func owner(ctx context.Context, own *access.Cluster, c *task.Call) ([]metav1.Own
 	case err != nil:
 		return nil, err
 	}
-	// The ID ends with the start of the UID. If the run began elsewhere, the annotation has the ID.
+	// The run's ID ends with the start of the UID. If the run began in another cluster or folder, an
+	// annotation contains the ID.
 	uid := strings.TrimPrefix(c.Run, c.Namespace+"/"+c.Name+"/")
 	if !strings.HasPrefix(string(u.GetUID()), uid) && access.StepKeyOf(u) != c.Run {
 		return nil, nil

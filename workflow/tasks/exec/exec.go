@@ -46,7 +46,8 @@ type With struct {
 const (
 	outputLimit = 64 << 10
 	stopTimeout = 10 * time.Second
-	// drainTimeout limits reading the output of an ended command that other processes hold open.
+	// drainTimeout limits how long the output of a command is read after the command has ended. Other
+	// processes may hold the output open.
 	drainTimeout = 2 * time.Second
 )
 
@@ -110,7 +111,7 @@ func (e *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	cmd.WaitDelay = drainTimeout
 	err = runGroup(ctx, cmd, stopTimeout)
 	if errors.Is(err, exec.ErrWaitDelay) {
-		err = nil // the command succeeded; a process that it started holds its output open
+		err = nil // the command succeeded; a process that it started still holds its output open
 	}
 	if err != nil {
 		recorded, _ := readOutput(filepath.Join(dir, "output")) // the failure of the command is returned instead
@@ -124,7 +125,7 @@ func (*Kind) Undo(context.Context, *task.Call) error {
 	return &task.KeptError{Reason: "a command has no built-in inverse, and the task sets no undo"}
 }
 
-// ReadsInputs declares that a command gets its inputs in a file.
+// ReadsInputs marks the kind as a task.InputReader: a command receives its inputs in a file.
 func (*Kind) ReadsInputs() {}
 
 // Irreversible returns true, because a command has no built-in inverse.

@@ -34,7 +34,7 @@ func runGroup(ctx context.Context, cmd *exec.Cmd, grace time.Duration) error {
 	case <-ctx.Done():
 	}
 	group := -cmd.Process.Pid
-	_ = syscall.Kill(group, syscall.SIGTERM) // fails if it has ended
+	_ = syscall.Kill(group, syscall.SIGTERM) // fails if the group has ended
 	deadline := time.NewTimer(grace)
 	defer deadline.Stop()
 	look := time.NewTicker(20 * time.Millisecond)

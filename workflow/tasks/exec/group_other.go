@@ -4,7 +4,8 @@ package exec
 
 import "syscall"
 
-// groupAttributes creates a process group. Only Linux can kill it when this process dies.
+// groupAttributes makes a command run in its own process group. Only Linux can kill the group when
+// this process dies.
 func groupAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }

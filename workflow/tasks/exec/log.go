@@ -22,7 +22,8 @@ type attemptLog struct {
 	tail    []byte
 }
 
-// openLog does not redact the content, because the directory belongs to the operator.
+// openLog opens the file for the output of an attempt. The output is not redacted, because the
+// directory belongs to the operator.
 func openLog(c *task.Call) (*attemptLog, error) {
 	if c.Dir == "" {
 		return &attemptLog{}, nil
@@ -34,7 +35,8 @@ func openLog(c *task.Call) (*attemptLog, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the attempt's log: %w", err)
 	}
-	// The file may exist: a retry with recreate and a later rollback may undo under the same number.
+	// The file may already exist: an undo for a retry with recreate and the undo of a later rollback
+	// can have the same number.
 	info, err := file.Stat()
 	if err != nil {
 		file.Close()

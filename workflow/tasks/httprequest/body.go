@@ -8,17 +8,18 @@ import (
 	"scute.dev/internal/redact"
 )
 
-// body is limited to the size of an output, because many tasks read untrusted responses at once.
+// body is the part of a response that is kept. It is limited to the size of an output, because many
+// tasks read untrusted responses at the same time.
 type body struct {
-	// beginning contains up to httpBodyOutput bytes. truncated means that there were more.
+	// beginning contains up to httpBodyOutput bytes. truncated means that the body has more.
 	beginning []byte
 	truncated bool
-	// found means that the text is in the first httpBodyLimit bytes.
+	// found means that the expected text is in the first httpBodyLimit bytes.
 	found bool
 }
 
-// readBody reads up to httpBodyLimit bytes even without a text to find, because a server may work
-// until its response is read.
+// readBody reads up to httpBodyLimit bytes and searches them for the text. It reads them even if
+// there is no text to find, because a server may not finish its work before its response is read.
 func readBody(from io.Reader, text string) (*body, error) {
 	const part = 4 << 10
 	b := &body{found: text == ""}
@@ -42,7 +43,8 @@ func readBody(from io.Reader, text string) (*body, error) {
 	}
 }
 
-// removeSecrets drops the end of a truncated body, too: it may contain a part of a secret.
+// removeSecrets removes secrets from the body. It also removes the end of a truncated body, which
+// may contain a part of a secret.
 func (b *body) removeSecrets(secrets [][]byte) {
 	longest := 1 // in bytes
 	for _, secret := range secrets {

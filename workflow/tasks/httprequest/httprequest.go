@@ -119,8 +119,8 @@ func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	return problems
 }
 
-// checkURLSecrets checks a URL with defaults and with placeholders for outputs, because a reference
-// may hide the text after it.
+// checkURLSecrets checks a URL for secrets. It checks it twice, with defaults and with placeholders
+// in place of references to outputs, because a reference may hide the text after it.
 func checkURLSecrets(templated string) []workflow.Problem {
 	literal := task.FillDefaults(templated)
 	outputs := workflow.ReplaceReferences(templated, func(workflow.Reference) string { return outputPlaceholder })
@@ -202,7 +202,8 @@ func (h *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return json.Marshal(out)
 }
 
-// request returns the request and the secrets in it, which must be removed from the response.
+// request returns the request, and the secrets that it contains. These must be removed from the
+// response.
 func (h *Kind) request(ctx context.Context, c *task.Call, with *With) (request *http.Request, secrets [][]byte, err error) {
 	body := []byte(with.Body)
 	kind := "application/json"
@@ -262,7 +263,8 @@ func (h *Kind) request(ctx context.Context, c *task.Call, with *With) (request *
 	return request, secrets, nil
 }
 
-// encodedForms returns a value's forms in a response: plain, in a JSON string and in a URL.
+// encodedForms returns the forms in which a response may repeat a value: plain, in a JSON string
+// and in a URL.
 func encodedForms(value []byte) [][]byte {
 	all := [][]byte{value, []byte(url.QueryEscape(string(value))), []byte(url.PathEscape(string(value)))}
 	var text bytes.Buffer
@@ -277,8 +279,9 @@ func encodedForms(value []byte) [][]byte {
 	return all
 }
 
-// check puts the beginning of the response only into a local run's error: the author of a
-// WorkflowRun may not be allowed to read what the daemon can reach.
+// check returns an error if the response is not the expected one. The error contains the beginning
+// of the response only in a local run: the author of a WorkflowRun may not be allowed to read what
+// the daemon can reach.
 func (e *HTTPExpect) check(response *http.Response, kept *body, local bool) error {
 	expected := slices.Contains(e.Status, response.StatusCode)
 	if len(e.Status) == 0 {

@@ -56,16 +56,17 @@ type With struct {
 const (
 	// jobLabel selects the Jobs of a step by a hash of its key.
 	jobLabel = "scute.dev/step"
-	// jobExecution is the number of the execution that created a Job. Each one creates another Job.
+	// jobExecution is the annotation with the number of the execution that created a Job. Each
+	// execution creates another Job.
 	jobExecution = "scute.dev/execution"
-	// jobInputs is a hash of the inputs of a Job.
+	// jobInputs is the annotation with a hash of the inputs of a Job.
 	jobInputs = "scute.dev/inputs"
 	// cleanupTimeout limits the deletion of the Job of an attempt that timed out.
 	cleanupTimeout = 10 * time.Second
 )
 
-// Validate checks the inputs. Only Validate rejects a Job that is deleted soon after its end. Run
-// does not, because the Job may exist already.
+// Validate checks the inputs. It rejects a Job that would be deleted soon after its end. Run does
+// not check that, because the Job may exist already.
 func (*Kind) Validate(with json.RawMessage) []workflow.Problem {
 	if problems := check(with); len(problems) > 0 {
 		return problems
@@ -179,8 +180,8 @@ func (j *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return json.Marshal(output{Namespace: namespace, Name: job.GetName(), UID: string(job.GetUID()), Succeeded: int32(succeeded)}) //nolint:gosec // a count of pods
 }
 
-// findUnfinished returns a Job of this execution that has not failed, or nil. It first waits until
-// deleted Jobs are gone, so that two never run at once.
+// findUnfinished returns the Job of this execution that has not failed, or nil. It first waits
+// until Jobs that are being deleted are gone, so that two Jobs never run at once.
 func (j *Kind) findUnfinished(ctx context.Context, c *task.Call, cluster *access.Cluster, namespace string) (*unstructured.Unstructured, error) {
 	jobs, err := cluster.List(ctx, stepJobs(c, namespace), namespace)
 	if err != nil {
@@ -206,14 +207,16 @@ func (j *Kind) findUnfinished(ctx context.Context, c *task.Call, cluster *access
 	return nil, nil //nolint:nilnil // nil if there is none
 }
 
-// inputsHash does not change with the version of scute or Kubernetes.
+// inputsHash returns a hash of the inputs. It does not depend on the version of scute or
+// Kubernetes.
 func inputsHash(c *task.Call) string { return task.Hash(string(c.With)) }
 
 func stepJobs(c *task.Call, namespace string) *access.ObjectSelector {
 	return &access.ObjectSelector{APIVersion: "batch/v1", Kind: "Job", Namespace: namespace, LabelSelector: jobLabel + "=" + task.Hash(c.Key())}
 }
 
-// createJob derives the name from step and attempt, so that an interrupted creation leads to no second Job.
+// createJob creates a Job. The Job's name depends only on the step and the attempt, so that an
+// interrupted creation does not lead to a second Job.
 func (j *Kind) createJob(ctx context.Context, c *task.Call, cluster *access.Cluster, with *With, namespace string) (*unstructured.Unstructured, error) {
 	ref := access.ObjectRef{APIVersion: "batch/v1", Kind: "Job", Namespace: namespace, Name: jobName(c)}
 	job := &batchv1.Job{
@@ -233,7 +236,7 @@ func (j *Kind) createJob(ctx context.Context, c *task.Call, cluster *access.Clus
 	delete(u.Object, "status")
 	if old, err := cluster.Find(ctx, ref); err != nil {
 		return nil, access.FinalIfObjectRefused(ref, err)
-	} else if old != nil && access.StepKeyOf(old) == c.Key() { // created when an earlier failure was handled
+	} else if old != nil && access.StepKeyOf(old) == c.Key() { // created for an earlier failure
 		if err := cluster.Remove(ctx, c, ref, old.GetUID(), metav1.DeletePropagationForeground, true); err != nil {
 			return nil, err
 		}
@@ -326,7 +329,7 @@ func (j *Kind) waitEnd(ctx context.Context, c *task.Call, cluster *access.Cluste
 	return job, nil
 }
 
-// abandon deletes a timed out Job, so that the next attempt does not wait for it.
+// abandon deletes a Job that timed out, so that the next attempt does not wait for it.
 func (j *Kind) abandon(ctx context.Context, c *task.Call, cluster *access.Cluster, job *unstructured.Unstructured) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 	defer cancel()

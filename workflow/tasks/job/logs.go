@@ -26,9 +26,9 @@ const (
 	podInterval = 30 * time.Second
 )
 
-// podLogs returns the last lines, or why they cannot be read. A local run also saves the logs. The
-// daemon does not: its users could not read them, and they would share the volume with the event
-// log.
+// podLogs returns the last lines of the logs of a Job's pods, or why they cannot be read. A local
+// run also saves the logs to a file. The daemon does not: its users could not read the file, and it
+// would be on the same volume as the event log.
 func podLogs(ctx context.Context, cl *access.Cluster, c *task.Call, ref access.ObjectRef, local bool) string {
 	ctx, cancel := context.WithTimeout(ctx, podLogsTimeout)
 	defer cancel()
@@ -53,7 +53,8 @@ func podLogs(ctx context.Context, cl *access.Cluster, c *task.Call, ref access.O
 	}
 }
 
-// podSummary describes the newest pod and its last line of log. It omits parts that may not be read.
+// podSummary describes the newest pod and the last line of its log. It omits parts that the run may
+// not read.
 func podSummary(ctx context.Context, cl *access.Cluster, ref access.ObjectRef) string {
 	clients, err := corev1client.NewForConfig(cl.Config)
 	if err != nil {

@@ -23,7 +23,7 @@ func (m *Kind) localBase(c *task.Call) string {
 	return fmt.Sprintf("%s/%s-%s/%s", c.Namespace, c.Name, c.Task, task.Hash(c.Key())[:8])
 }
 
-// readState returns the zero State for a missing move.
+// readState reads the state of a move. It returns the zero State if the move does not exist.
 func (m *Kind) readState(ctx context.Context, id string) (mover.State, error) {
 	move := aggregate.Root[mover.Event, *mover.State]{
 		Log: m.Log, Catalog: mover.NewCatalog(), Name: eventlog.Aggregate{Kind: eventlog.KindMove, ID: id}, State: new(mover.State),
@@ -35,7 +35,8 @@ func (m *Kind) readState(ctx context.Context, id string) (mover.State, error) {
 	return *move.State, err
 }
 
-// current returns the task's first move that is unfinished, has succeeded, or does not exist.
+// current returns the first of the task's moves that is unfinished, has succeeded, or does not
+// exist yet.
 func (m *Kind) current(ctx context.Context, record moveRecord) (id string, s mover.State, err error) {
 	for n := 1; ; n++ {
 		id = record.nth(n)
@@ -86,7 +87,7 @@ func (m *Kind) undoLocal(ctx context.Context, c *task.Call, record moveRecord) e
 	case s.Phase == mover.PhaseSucceeded:
 		return task.Final(ErrMoved)
 	case s.Phase == "":
-		return nil // no move has begun, or the last one was rolled back
+		return nil // there is no move, or all moves were rolled back
 	}
 	drive, err := m.newRunner(ctx, c, record)
 	if err != nil {
@@ -112,7 +113,8 @@ func (m *Kind) undoLocal(ctx context.Context, c *task.Call, record moveRecord) e
 	}
 }
 
-// newRunner opens both sides again, because the process may have restarted since.
+// newRunner returns a runner for the task's moves. It opens both management clusters again, because
+// the process may have been restarted.
 func (m *Kind) newRunner(ctx context.Context, c *task.Call, record moveRecord) (*runner.Runner, error) {
 	if m.Log == nil {
 		return nil, task.Final(errors.New("a move needs an event log, and there is none"))
@@ -135,7 +137,7 @@ func (m *Kind) newRunner(ctx context.Context, c *task.Call, record moveRecord) (
 	}, nil
 }
 
-// openSide opens a management cluster under the name that the messages of a move use.
+// openSide opens a management cluster. name is the name of the cluster in messages of the move.
 func (m *Kind) openSide(ctx context.Context, c *task.Call, name string, ref access.ClusterRef) (*kube.Cluster, error) {
 	cluster, err := m.Clusters.Open(ctx, c, ref)
 	if err != nil {
@@ -144,7 +146,7 @@ func (m *Kind) openSide(ctx context.Context, c *task.Call, name string, ref acce
 	return kube.Connect(name, cluster.Config)
 }
 
-// progressPerformer reports the state of the move before each step.
+// progressPerformer reports the state of the move before it performs a step.
 type progressPerformer struct {
 	runner.Performer
 	c *task.Call
@@ -156,7 +158,8 @@ func (t *progressPerformer) Perform(ctx context.Context, s *mover.State, step mo
 	return t.Performer.Perform(ctx, s, step, emit)
 }
 
-// moveSpec omits a kubeconfig file, because its path is specific to this machine.
+// moveSpec returns the specification of a task's move. It omits the path of a kubeconfig file,
+// because the path is only valid on this machine.
 func moveSpec(c *task.Call, w With) mover.Spec {
 	s := mover.Spec{
 		Namespace: cmp.Or(w.Namespace, c.Namespace), Name: c.Name + "-" + c.Task, Clusters: w.Clusters, All: w.All, CarryStatus: w.CarryStatus, AcceptLoss: w.AcceptLoss,

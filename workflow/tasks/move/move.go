@@ -65,7 +65,8 @@ type MoveTimeouts struct {
 	Resume workflow.Duration `json:"resume,omitzero"`
 }
 
-// moveRecord is what Move records before it acts, to reach both sides again.
+// moveRecord is what Move records before it acts. With it, a later attempt or the undo reaches both
+// management clusters again.
 type moveRecord struct {
 	// Base is the name of the first move of this task. Further moves have the suffixes -2, -3, ...
 	Base string            `json:"base"`
@@ -77,7 +78,7 @@ type moveRecord struct {
 }
 
 type output struct {
-	// Move is the ID in the log, or in the daemon the name of the Move resource.
+	// Move is the ID of the move in the log or, in the daemon, the name of the Move resource.
 	Move     string `json:"move"`
 	Clusters int    `json:"clusters"`
 	Objects  int    `json:"objects"`
@@ -150,7 +151,7 @@ func (m *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	here := len(c.Undo) == 0 || reflect.DeepEqual(was.From, w.From) && reflect.DeepEqual(was.To, w.To) // an undo has no record
+	here := len(c.Undo) == 0 || reflect.DeepEqual(was.From, w.From) && reflect.DeepEqual(was.To, w.To) // no attempt has recorded anything
 	if begun != "" && !(here && sameSpec(spec, moveSpec(c, w))) {
 		return nil, task.Final(fmt.Errorf("an earlier attempt started move %s with other inputs, and the move is in progress or has succeeded: restore "+
 			"these inputs, "+
@@ -165,8 +166,8 @@ func (m *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return m.runLocal(ctx, c, record, w)
 }
 
-// findBegun returns the ID ("" if there is none) and spec of the move that an attempt would
-// continue. It sets the number in the record.
+// findBegun returns the ID and the specification of the move that an attempt would continue. id is
+// "" if there is none. It sets the number in the record.
 func (m *Kind) findBegun(ctx context.Context, c *task.Call, record *moveRecord) (id string, spec mover.Spec, err error) {
 	if !m.Resource {
 		id, s, err := m.current(ctx, *record)
@@ -193,7 +194,8 @@ func (m *Kind) findBegun(ctx context.Context, c *task.Call, record *moveRecord) 
 	}, nil
 }
 
-// sameSpec ignores the timeouts, because a move that has begun keeps them.
+// sameSpec reports whether two specifications are equal apart from the timeouts. A move that has
+// begun keeps its timeouts.
 func sameSpec(asked, wanted mover.Spec) bool {
 	return asked.Namespace == wanted.Namespace && asked.All == wanted.All && asked.Target == wanted.Target &&
 		slices.Equal(asked.Clusters, wanted.Clusters) && slices.Equal(asked.CarryStatus, wanted.CarryStatus) && slices.Equal(asked.AcceptLoss, wanted.AcceptLoss)
@@ -211,15 +213,15 @@ func (m *Kind) Undo(ctx context.Context, c *task.Call) error {
 	return m.undoLocal(ctx, c, record)
 }
 
-// Removes reports whether the object is in the moved namespace. It does not compare clusters,
-// because one cluster can be reached in different ways.
+// Removes reports whether the object is in the namespace of the moved clusters. It does not compare
+// API servers, because one API server can be reached in different ways.
 func (*Kind) Removes(c *task.Call, o task.Object) bool {
 	var w With
 	err := json.Unmarshal(c.With, &w)
 	return err != nil || cmp.Or(w.Namespace, c.Namespace) == o.Namespace
 }
 
-// nth returns the name of the task's n-th move, from 1.
+// nth returns the name of the task's n-th move. The first move has the number 1.
 func (r moveRecord) nth(n int) string {
 	if n == 1 {
 		return r.Base

@@ -66,9 +66,9 @@ func (m *Kind) undoResource(ctx context.Context, c *task.Call, record moveRecord
 	if move.UID == "" {
 		var out output
 		if json.Unmarshal(c.Output, &out) == nil && out.Move != "" {
-			return task.Final(ErrMoved) // its Move was deleted
+			return task.Final(ErrMoved) // the Move of the task was deleted
 		}
-		return nil // no Move was created, or the last one was rolled back
+		return nil // there is no Move, or all Moves were rolled back
 	}
 	if move.Status.FinishedAt == nil && !move.Spec.Abort {
 		ref := object.Ref{Namespace: c.Namespace, Name: move.Name}
@@ -85,8 +85,8 @@ func (m *Kind) undoResource(ctx context.Context, c *task.Call, record moveRecord
 	return nil
 }
 
-// currentMove returns the task's first Move that is unfinished or has succeeded, and its number.
-// Without a UID, it has yet to be created.
+// currentMove returns the first of the task's Moves that is unfinished or has succeeded, and its
+// number. If there is none, it returns the next Move to create, which has no UID.
 func currentMove(ctx context.Context, own *access.Cluster, c *task.Call, record moveRecord) (move *v1alpha1.Move, n int, err error) {
 	for n = max(1, record.Number); ; n++ {
 		move, err := getMove(ctx, own, c.Namespace, record.nth(n))
@@ -145,7 +145,7 @@ func createMove(ctx context.Context, own *access.Cluster, c *task.Call, name str
 	unstructured.RemoveNestedField(content, "status")
 	_, err = own.Kube.Create(ctx, moveType(), &unstructured.Unstructured{Object: content})
 	if apierrors.IsAlreadyExists(err) {
-		return nil // an earlier request without a response created it
+		return nil // an earlier request, whose response was lost, created the Move
 	}
 	return err
 }
@@ -169,7 +169,7 @@ func waitForMove(ctx context.Context, own *access.Cluster, c *task.Call, name st
 	}
 }
 
-// resourceError makes an error final if another attempt cannot help.
+// resourceError makes an error final if another attempt would fail, too.
 func resourceError(err error) error {
 	switch {
 	case err == nil, task.IsFinal(err), errors.Is(err, context.Canceled):

@@ -18,7 +18,7 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// pauser sets and restores the pause of one record.
+// pauser pauses the objects of one record, and restores their state.
 type pauser struct {
 	call     *task.Call
 	cluster  *access.Cluster
@@ -57,7 +57,8 @@ func restoreRecord(ctx context.Context, clusters *access.Clusters, c *task.Call,
 	return classifyError(h.restore(ctx))
 }
 
-// readState reads all objects to pause. For those that an earlier attempt paused, it keeps the earlier record.
+// readState reads the state of all objects to pause. For an object that an earlier attempt paused,
+// it keeps the state that the earlier attempt recorded.
 func (h *pauser) readState(ctx context.Context, w With, earlier Record) error {
 	if h.hold != nil {
 		found, err := h.hold.Inspect(ctx, earlier.Roots)
@@ -80,7 +81,7 @@ func (h *pauser) readState(ctx context.Context, w With, earlier Record) error {
 	}
 	for _, was := range earlier.Roots {
 		if !slices.ContainsFunc(h.record.Roots, func(r hold.Root) bool { return r.Ref == was.Ref }) {
-			h.record.Roots = append(h.record.Roots, was) // no longer selected, but still to be restored
+			h.record.Roots = append(h.record.Roots, was) // the object is no longer selected, but must still be restored
 		}
 	}
 	selected, err := selectedSwitches(ctx, h.cluster, h.call, w, h.record.Namespace)
@@ -103,7 +104,8 @@ func (h *pauser) readState(ctx context.Context, w With, earlier Record) error {
 	return nil
 }
 
-// set pauses the objects that readState found, and waits until all have acknowledged the pause.
+// set pauses the objects that readState found, and waits until all of them have acknowledged the
+// pause.
 func (h *pauser) set(ctx context.Context, limit time.Duration) (output, error) {
 	out := output{Record: h.record}
 	state := pause.State{Roots: pauseRoots(h.found.Roots), Baseline: h.found.Baseline(), Acks: make(map[object.Ref]pause.Signal)}
@@ -134,7 +136,8 @@ func (h *pauser) set(ctx context.Context, limit time.Duration) (output, error) {
 	return out, err
 }
 
-// setAgain pauses what restore resumed, except what another client has paused or resumed since.
+// setAgain pauses the objects that restore resumed. It omits objects that another client has paused
+// or resumed since then.
 func (h *pauser) setAgain(ctx context.Context) (err error) {
 	if h.hold != nil {
 		if h.found, err = h.hold.Inspect(ctx, h.record.Roots); err != nil {
@@ -150,7 +153,8 @@ func (h *pauser) setAgain(ctx context.Context) (err error) {
 	return err
 }
 
-// awaitAcks waits until nothing is pending and two consecutive evaluations saw the same objects.
+// awaitAcks waits until no acknowledgement is pending and two consecutive evaluations found the
+// same objects.
 func (h *pauser) awaitAcks(ctx context.Context, s *pause.State, out *output, limit time.Duration) error {
 	if h.hold == nil {
 		return nil

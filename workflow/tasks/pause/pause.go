@@ -59,11 +59,11 @@ type PauseRef struct {
 
 // Record is the record of a pause. The undo, or a Resume task, restores it.
 type Record struct {
-	// Holder is the holder in the objects' annotations.
+	// Holder is the name of the holder in the annotations of the objects.
 	Holder    string        `json:"holder"`
 	Cluster   access.Pinned `json:"cluster,omitzero"`
 	Namespace string        `json:"namespace,omitempty"`
-	// Clusters and All are the selection of the inputs.
+	// Clusters and All are copies of the inputs that select Cluster API Clusters.
 	Clusters []string                      `json:"clusters,omitempty"`
 	All      bool                          `json:"all,omitempty"`
 	Roots    []hold.Root                   `json:"roots,omitempty"`
@@ -170,7 +170,8 @@ func (p *Kind) Undo(ctx context.Context, c *task.Call) error {
 	return nil
 }
 
-// classifyError makes errors final if another attempt cannot help, and adds the remedy of package transfer.
+// classifyError makes an error final if another attempt would fail, too. It adds what package
+// transfer says the user should do next.
 func classifyError(err error) error {
 	var f *transfer.FinalError
 	switch {

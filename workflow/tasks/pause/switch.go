@@ -19,20 +19,23 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// pausedSwitch is the recorded state of an object that a switch pauses.
+// pausedSwitch is the recorded state of an object that is paused by a switch: an annotation or a
+// field.
 type pausedSwitch struct {
 	Ref object.Ref `json:"ref"`
 	UID types.UID  `json:"uid"`
-	// Annotation is the switch; "" means the field spec.suspend.
+	// Annotation is the annotation that is the switch; if it is "", the switch is the field
+	// spec.suspend.
 	Annotation string `json:"annotation,omitempty"`
-	// Previous is the earlier value; null if there was none.
+	// Previous is the value that the switch had before; null if it had none.
 	Previous any `json:"previous"`
-	// Found means that the switch was already on, so it is not changed. By is who set it.
+	// Found means that the switch was already on, so the task does not change it. By is the client
+	// that turned it on.
 	Found bool   `json:"found,omitempty"`
 	By    string `json:"by,omitempty"`
 }
 
-// toggle returns the switch, with the earlier value as its off value.
+// toggle returns the switch of an object. Its off value is the value that it had before.
 func (s pausedSwitch) toggle() hold.Switch {
 	if s.Annotation != "" {
 		return hold.Switch{Annotation: s.Annotation, On: "true", Off: s.Previous, Exact: true}
@@ -40,7 +43,8 @@ func (s pausedSwitch) toggle() hold.Switch {
 	return hold.Switch{Field: "suspend", On: true, Off: s.Previous, Exact: true}
 }
 
-// readSwitch returns the earlier attempt's record if that attempt has set the switch.
+// readSwitch reads the state of a switch. If an earlier attempt has set the switch, it returns the
+// state that this attempt recorded.
 func (h *pauser) readSwitch(ctx context.Context, s pausedSwitch, earlier []pausedSwitch) (pausedSwitch, error) {
 	u, err := h.cluster.Get(ctx, s.Ref)
 	if err != nil {
@@ -67,7 +71,8 @@ func (h *pauser) readSwitch(ctx context.Context, s pausedSwitch, earlier []pause
 	return s, nil
 }
 
-// restorableSwitches omits switches that other clients have deleted or changed.
+// restorableSwitches returns the recorded switches. It omits objects that other clients have
+// deleted and switches that they have changed.
 func (h *pauser) restorableSwitches(ctx context.Context) (kept []pausedSwitch, err error) {
 	for _, s := range h.record.Switches {
 		u, err := h.cluster.Get(ctx, s.Ref)
@@ -86,7 +91,8 @@ func (h *pauser) restorableSwitches(ctx context.Context) (kept []pausedSwitch, e
 	return kept, nil
 }
 
-// setSwitch sets or restores a switch and the holder's annotation, unless the switch was on before.
+// setSwitch turns a switch on and adds the holder's annotation or, if on is false, restores both.
+// It does nothing if the switch was on before the task.
 func (h *pauser) setSwitch(ctx context.Context, s pausedSwitch, on bool) error {
 	if s.Found {
 		return nil
@@ -151,7 +157,8 @@ func (h *pauser) waitSettled(ctx context.Context, limit time.Duration) error {
 	}
 }
 
-// isWorking follows kstatus and Flux.
+// isWorking reports whether work on an object is in progress, by the conventions of kstatus and
+// Flux.
 func isWorking(u *unstructured.Unstructured) bool {
 	reconciling, _, _ := object.Condition(u, "Reconciling")
 	ready, reason, _ := object.Condition(u, "Ready")

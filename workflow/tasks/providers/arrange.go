@@ -82,7 +82,8 @@ func (a *providerManager) plan(ctx context.Context, w With) (changeRecord, error
 	return record, nil
 }
 
-// install reads a provider's components to check that they are available, and records which exist already.
+// install prepares the installation of a provider. It reads the provider's components to check that
+// they can be downloaded, and records which of them already exist on the cluster.
 func (a *providerManager) install(ctx context.Context, want provider, namespace string) (installRecord, error) {
 	a.call.Progress("reading the components of " + want.String())
 	components, err := a.clusterctlClient.GetProviderComponents(ctx, want.Name+":"+want.Version, want.Type, clusterctl.ComponentsOptions{TargetNamespace: namespace})
@@ -115,12 +116,13 @@ func (a *providerManager) install(ctx context.Context, want provider, namespace 
 	return install, nil
 }
 
-// components returns the objects in the cluster that have a provider's labels.
+// components returns the objects on the cluster that have the labels of a provider.
 func (a *providerManager) components(ctx context.Context, p provider) ([]unstructured.Unstructured, error) {
 	return a.clusterClient.Proxy().ListResources(ctx, map[string]string{clusterctlv1.ClusterctlLabel: "", clusterv1.ProviderNameLabel: p.label()}, p.Namespace)
 }
 
-// applyChanges makes only the missing changes, because an earlier attempt may have made some.
+// applyChanges installs and upgrades providers. It makes only the changes that are still missing,
+// because an earlier attempt may have made some.
 func (a *providerManager) applyChanges(ctx context.Context, w With) error {
 	there, err := a.inventory(ctx)
 	if err != nil {

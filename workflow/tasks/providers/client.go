@@ -30,7 +30,7 @@ type providerManager struct {
 	clusterClient    ctlcluster.Client
 	secretValues     []string
 	refusal          *refusals
-	responseError    *atomic.Pointer[error] // why the last response ended early; nil if it did not
+	responseError    *atomic.Pointer[error] // why the last response ended early; nil if it was complete
 }
 
 func (p *Kind) open(ctx context.Context, c *task.Call, cluster *access.Cluster, on access.ClusterRef, w *With) (*providerManager, error) {
@@ -121,8 +121,8 @@ func (e *redactedError) Error() string { return e.text }
 
 func (e *redactedError) Unwrap() error { return e.cause }
 
-// secretForms returns how an error may contain a value: all of it or a line that is not very short,
-// plain and quoted.
+// secretForms returns the texts by which an error may quote a value: the whole value, or one line
+// that is not very short. Each text is returned plain and quoted.
 func secretForms(value string) (all []string) {
 	const short = 6
 	for i, part := range append([]string{value}, strings.Split(value, "\n")...) {
@@ -134,7 +134,8 @@ func secretForms(value string) (all []string) {
 	return all
 }
 
-// redactError removes the Secret's variables: an API server that rejects an object quotes its content.
+// redactError removes the values of the Secret's variables from an error. An API server that
+// rejects an object quotes the object's content.
 func (a *providerManager) redactError(err error) error {
 	if err == nil {
 		return nil

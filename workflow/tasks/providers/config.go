@@ -103,8 +103,9 @@ func (p *Kind) reader(ctx context.Context, c *task.Call, w *With) (*reader, erro
 	return r, nil
 }
 
-// writeKubeconfig writes a file, because clusterctl's library only reads one. Only this user can
-// read it. After a crash the next attempt deletes it.
+// writeKubeconfig writes a kubeconfig file, because clusterctl's library can only read a file. Only
+// the user of this process can read the file. If the process crashes, the next attempt deletes the
+// file.
 func writeKubeconfig(c *task.Call, config *rest.Config) (path string, remove func(), err error) {
 	user := &clientcmdapi.AuthInfo{
 		Token: config.BearerToken, TokenFile: config.BearerTokenFile, Username: config.Username, Password: config.Password,
@@ -114,7 +115,7 @@ func writeKubeconfig(c *task.Call, config *rest.Config) (path string, remove fun
 		Exec: config.ExecProvider, AuthProvider: config.AuthProvider,
 	}
 	if user.TokenFile != "" {
-		user.Token = "" // the file has the newer token
+		user.Token = "" // the token file has the newer token
 	}
 	cluster := &clientcmdapi.Cluster{
 		Server: config.Host + config.APIPath, TLSServerName: config.ServerName, InsecureSkipTLSVerify: config.Insecure,

@@ -24,8 +24,8 @@ const (
 	gitHubAPI = "https://api.github.com/repos/"
 )
 
-// gitHubRepository replaces clusterctl's, which shares its cache between namespaces, reads
-// responses without a limit, and retries for a minute.
+// gitHubRepository replaces clusterctl's GitHub repository, which shares its cache between
+// namespaces, reads responses without a limit, and retries for a minute.
 type gitHubRepository struct {
 	files
 	name       string // OWNER/REPOSITORY

@@ -83,17 +83,19 @@ type changeRecord struct {
 	Cluster access.Pinned   `json:"cluster,omitzero"`
 	Before  []provider      `json:"before,omitempty"`
 	Install []installRecord `json:"install,omitempty"`
-	// Upgrade are the providers that were installed in another version than their Version.
+	// Upgrade are the providers that were installed in another version than the requested one.
 	Upgrade []upgradeRecord `json:"upgrade,omitempty"`
 }
 
-// upgradeRecord keeps the earlier replicas, because an upgrade begins by scaling Deployments down.
+// upgradeRecord contains the replica counts of a provider's Deployments before the upgrade, because
+// an upgrade begins by scaling them down.
 type upgradeRecord struct {
 	provider
 	Replicas map[string]int32 `json:"replicas,omitempty"`
 }
 
-// installRecord is an installed provider. Keep are its components that existed before.
+// installRecord describes a provider that the task installs. Keep lists those of its components
+// that existed before.
 type installRecord struct {
 	provider
 	Keep []object.Ref `json:"keep,omitempty"`
@@ -208,7 +210,8 @@ func configURLs(config map[string]any) (urls []configURL, err error) {
 	return urls, nil
 }
 
-// tooLargeText returns a suffix for an error that must not quote its cause.
+// tooLargeText returns a suffix for an error that must not quote err. It is not empty only if a
+// document is too large.
 func tooLargeText(err error) string {
 	if errors.Is(err, document.ErrTooLarge) {
 		return ": it is " + err.Error()
@@ -216,7 +219,7 @@ func tooLargeText(err error) string {
 	return ""
 }
 
-// Run installs missing providers and upgrades those in another version.
+// Run installs missing providers and upgrades providers that are installed in another version.
 func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	w, err := task.ReadInputs[With](c, p.Validate)
 	if err != nil {
@@ -270,7 +273,8 @@ func (p *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	return json.Marshal(out)
 }
 
-// mergeEarlier keeps what an earlier attempt installed from counting as found.
+// mergeEarlier returns the records of the earlier attempts, and the new records of other providers.
+// What an earlier attempt installed thus does not count as existing before.
 func mergeEarlier[P interface{ label() string }](was, now []P) []P {
 	return append(slices.Clone(was), slices.DeleteFunc(now, func(q P) bool {
 		return slices.ContainsFunc(was, func(p P) bool { return p.label() == q.label() })

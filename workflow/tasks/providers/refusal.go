@@ -15,8 +15,8 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// refusals stops clusterctl's library when an object is rejected. Otherwise it retries for minutes
-// and then only reports a timeout.
+// refusals stops clusterctl's library when the API server rejects an object. Without it, the
+// library retries for minutes and then only reports a timeout.
 type refusals struct {
 	mu   sync.Mutex
 	stop context.CancelFunc
@@ -45,7 +45,8 @@ func (r *refusals) record(err error) error {
 	return err
 }
 
-// override returns the first rejection instead of err, because it has more details.
+// override returns the first rejection, if there is one, instead of err, because the rejection has
+// more details.
 func (r *refusals) override(err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,13 +17,13 @@ import (
 
 const relayHeaderTimeout = 10 * time.Second
 
-// relay starts a proxy of an API server on this machine, because clusterctl's library accepts
+// relay starts on this machine a proxy for an API server, because clusterctl's library accepts
 // neither a dialer nor a transport. The proxy forwards requests with the guard and the credentials
 // of config. Its path is random, so that only this process can use it. It rejects redirects, which
 // the library would follow without a check.
 //
-// It calls cut with the error of a response that ended early, which the library only sees as a
-// closed connection, and with nil after a complete response.
+// After each response, relay calls cut: with nil if the response was complete, and with an error if
+// it ended early. The library notices the latter only as a closed connection.
 func relay(config *rest.Config, cut func(error)) (served *rest.Config, stop func(), err error) {
 	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
@@ -57,7 +57,7 @@ func relay(config *rest.Config, cut func(error)) (served *rest.Config, stop func
 		},
 	})
 	s := &http.Server{Handler: forward, ReadHeaderTimeout: relayHeaderTimeout, ErrorLog: quiet}
-	go func() { _ = s.Serve(listener) }() // until it is closed
+	go func() { _ = s.Serve(listener) }() // runs until the listener is closed
 	return &rest.Config{Host: "http://" + listener.Addr().String() + path}, func() { s.Close() }, nil
 }
 

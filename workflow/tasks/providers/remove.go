@@ -17,8 +17,9 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// undoUpgrades restores the replicas of Deployments. It returns the upgrades that have already
-// changed a version or removed a Deployment.
+// undoUpgrades restores the replicas of Deployments that an upgrade has scaled down. It returns the
+// upgrades that cannot be undone, because they have already changed a version or removed a
+// Deployment.
 func (a *providerManager) undoUpgrades(ctx context.Context, record changeRecord, there map[string]provider) (tooFar []string, err error) {
 	before := make(map[string]provider)
 	for _, p := range record.Before {
@@ -60,8 +61,9 @@ func (a *providerManager) undoUpgrades(ctx context.Context, record changeRecord,
 	return tooFar, nil
 }
 
-// ownInstalls drops providers that another client has installed since. It keeps one without an
-// inventory entry: clusterctl writes the entry last and may have been interrupted.
+// ownInstalls returns the installs without the providers that another client has installed since
+// then. It keeps a provider that has no inventory entry, because clusterctl writes the entry last
+// and may have been interrupted.
 func (a *providerManager) ownInstalls(installs []installRecord, there map[string]provider) []installRecord {
 	return slices.DeleteFunc(slices.Clone(installs), func(p installRecord) bool {
 		entry, ok := there[p.label()]
@@ -79,7 +81,7 @@ func (a *providerManager) remove(ctx context.Context, installs []installRecord, 
 		shared := slices.ContainsFunc(there, func(q provider) bool {
 			return q.Namespace == p.Namespace && !slices.ContainsFunc(installs, func(r installRecord) bool { return r.label() == q.label() })
 		})
-		if err := a.call.ReacquireSlot(ctx); err != nil { // the removal of the previous provider may have yielded it
+		if err := a.call.ReacquireSlot(ctx); err != nil { // the removal of the previous provider may have yielded the slot
 			return err
 		}
 		if err := a.removeOne(ctx, p, shared); err != nil {
@@ -126,7 +128,8 @@ func (a *providerManager) removeOne(ctx context.Context, p installRecord, shared
 	}
 }
 
-// removeRank sorts controllers and webhooks first, and the namespace last.
+// removeRank returns the rank of an object in the order of removal: controllers and webhooks first,
+// and the namespace last.
 func removeRank(u unstructured.Unstructured) int {
 	switch u.GetKind() {
 	case "Deployment", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":

@@ -67,7 +67,8 @@ func (p *Kind) repositories(namespace string) ctlcluster.RepositoryClientFactory
 	}
 }
 
-// repositoryClient substitutes the variables of components within the limits of all templates.
+// repositoryClient replaces the variables in components within the limits that apply to all
+// templates.
 type repositoryClient struct {
 	repository.Client
 	provider ctlconfig.Provider
@@ -137,7 +138,7 @@ type files struct {
 // errNotFound means that a server has no such file, or denies access to it.
 var errNotFound = errors.New("the file does not exist, or access is denied")
 
-// get reads a file. Namespaces take turns with large files.
+// get reads a file. Namespaces take turns in reading large files.
 func (f files) get(ctx context.Context, from string, header http.Header) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, fileTimeout)
 	defer cancel()
@@ -179,7 +180,7 @@ func (f files) get(ctx context.Context, from string, header http.Header) ([]byte
 	return content, nil
 }
 
-// gitLabRepository is the library's repository, but reads files within the limits.
+// gitLabRepository wraps the library's repository, and reads files within the limits.
 type gitLabRepository struct {
 	repository.Repository
 	files
@@ -205,7 +206,8 @@ func (f files) gitLab(ctx context.Context, u *url.URL, provider ctlconfig.Provid
 	return gitLabRepository{Repository: read, files: f, packages: "https://" + u.Host + strings.Join(parts[:8], "/"), header: header}, nil
 }
 
-// token returns "" for a public repository. Like clusterctl, it accepts github-token and GITHUB_TOKEN.
+// token returns the token for a repository, or "" for a public one. Like clusterctl, it accepts the
+// names github-token and GITHUB_TOKEN.
 func token(config ctlconfig.Client, name string) string {
 	for _, key := range []string{name, strings.ToUpper(strings.ReplaceAll(name, "-", "_"))} {
 		if value, err := config.Variables().Get(key); err == nil {

@@ -22,12 +22,13 @@ import (
 )
 
 const (
-	// celCost limits one evaluation. Building a text of 10 MiB by doubling reaches it.
+	// celCost limits the cost of one evaluation. Doubling a text until it has 10 MiB reaches this
+	// limit.
 	celCost = 1_000_000
 	// celTime limits an evaluation, which can only be interrupted between the elements of a macro.
 	celTime = 5 * time.Second
-	// celValues limits compared lists and maps: CEL cannot interrupt a comparison, and counts the
-	// same cost for short and long lists.
+	// celValues limits the number of values in compared lists and maps. CEL cannot interrupt a
+	// comparison, and counts the same cost for short and long lists.
 	celValues = 100_000
 	// celPattern limits the bytes of a regular expression, and celSteps the cost of a match: bytes
 	// of text times instructions. CEL cannot interrupt a match, and counts only the bytes of an
@@ -44,8 +45,8 @@ type celProgram struct {
 	program cel.Program
 }
 
-// compileCEL excludes CEL's string extension: replace and join can create a text larger than the
-// memory from a short one, at a cost that no limit counts.
+// compileCEL compiles an expression. It does not enable CEL's string extension, because replace and
+// join can turn a short text into one larger than the memory, and no limit counts that cost.
 func compileCEL(text string) (*celProgram, error) {
 	env, err := cel.NewEnv(cel.Variable("object", cel.DynType), cel.OptionalTypes(), cel.CrossTypeNumericComparisons(true))
 	if err != nil {
@@ -65,8 +66,8 @@ func compileCEL(text string) (*celProgram, error) {
 	return &celProgram{text: text, program: program}, nil
 }
 
-// limitCost limits comparisons and matches: a short expression can create a list of 2^40 values
-// that takes no memory, because its parts are shared.
+// limitCost limits comparisons and matches. Without it, a short expression could create a list of
+// 2^40 values that takes no memory, because its parts are shared.
 func limitCost(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
 	call, ok := i.(interpreter.InterpretableCall)
 	if !ok {
@@ -124,7 +125,8 @@ func matchRegexp(text, expression ref.Val) ref.Val {
 	return in.Match(pattern)
 }
 
-// countValues subtracts the number of nested values from left, and stops below zero.
+// countValues returns left minus the number of values in v, including nested ones. It stops
+// counting below zero.
 func countValues(v ref.Val, left int) int {
 	left--
 	all, ok := v.(traits.Iterable)
@@ -156,7 +158,7 @@ func (p *celProgram) test(ctx context.Context, ref access.ObjectRef, u *unstruct
 		return "", ctx.Err()
 	case err != nil && ref.IsSecret(): // the error may quote a value
 		return fmt.Sprintf("%s: %s cannot be evaluated yet", ref, p.text), nil
-	case err != nil: // mostly a field that does not exist yet
+	case err != nil: // most often, a field does not exist yet
 		return fmt.Sprintf("%s: %s: %s", ref, p.text, redact.Message(err.Error())), nil
 	case value.Value() == true:
 		return "", nil

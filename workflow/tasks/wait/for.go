@@ -121,7 +121,8 @@ func (w *With) newTest(cluster *access.Cluster, evaluation *fair.Slot) (objectTe
 	}
 }
 
-// failIfEnded makes a test fail if the object lacks something and can no longer change.
+// failIfEnded returns a test that fails if the object does not pass the given test and can no
+// longer change.
 func failIfEnded(test objectTest) objectTest {
 	return func(ctx context.Context, ref access.ObjectRef, u *unstructured.Unstructured) (string, error) {
 		missing, err := test(ctx, ref, u)
@@ -135,7 +136,7 @@ func failIfEnded(test objectTest) objectTest {
 	}
 }
 
-// withSlot makes a test acquire the slot first.
+// withSlot returns a test that acquires the slot before it runs the given test.
 func withSlot(place *fair.Slot, test objectTest) objectTest {
 	return func(ctx context.Context, ref access.ObjectRef, u *unstructured.Unstructured) (string, error) {
 		if err := place.Acquire(ctx); err != nil {
@@ -146,7 +147,8 @@ func withSlot(place *fair.Slot, test objectTest) objectTest {
 	}
 }
 
-// requireFresh makes a test ignore a status of an earlier generation.
+// requireFresh returns a test that an object passes only if its status is not from an earlier
+// generation. lag returns why the status is from an earlier one, or "".
 func (w *With) requireFresh(test objectTest, lag func(*unstructured.Unstructured) string) objectTest {
 	if w.AllowStale {
 		return test
