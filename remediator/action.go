@@ -57,7 +57,8 @@ const (
 	DeleteStepObject ActionType = "delete the step's object"
 	// CreateRequest creates Machine's SurgeRemediation. Value is the JSON of its spec with the hold
 	// and the abort of an earlier request, or "". DeleteRequest deletes the SurgeRemediation and
-	// removes its finalizer, if its spec still has only the orders in Value.
+	// removes its finalizer. It fails if an order in Value was removed from the spec or, with Value
+	// "", if the spec has an order.
 	CreateRequest ActionType = "create the SurgeRemediation"
 	DeleteRequest ActionType = "delete the SurgeRemediation"
 	// Defragment defragments the etcd member on node Value by the deadline Until, if its database

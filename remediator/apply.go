@@ -12,8 +12,8 @@ import (
 // ClaimedBy returns the process that claimed the owner last.
 func (s *State) ClaimedBy() string { return s.Holder }
 
-// Apply applies one event, decided at the given time, to the state. It accepts any event in any
-// state, because an event in the log has happened.
+// Apply changes the state by one event, which was decided at the given time. It accepts any event
+// in any state, because an event in the log has happened.
 func (s *State) Apply(e Event, at time.Time) {
 	if at.After(s.Last) {
 		s.Last = at
@@ -136,8 +136,8 @@ func (s *State) applyMarkCleared(e MachineMarkCleared, at time.Time) {
 }
 
 // retained returns the part of the record that is kept after the machine recovers: holds and
-// aborts, attempts, and step objects. It is kept as long as the machine exists. Attempts count
-// until the machine has been healthy for longer than provenAfter.
+// aborts, attempts, and the objects and names of escalation steps. The counts of attempts are reset
+// once the machine has been healthy for longer than provenAfter.
 func (u *UnhealthyMachine) retained() UnhealthyMachine {
 	return UnhealthyMachine{
 		Subject: u.Subject, Objects: u.Objects, CompletedSteps: u.CompletedSteps, ClearedAt: u.ClearedAt, Attempts: u.Attempts, LastAttempt: u.LastAttempt, WrongMachineDeleted: u.WrongMachineDeleted, ReplacementTimedOut: u.ReplacementTimedOut, RolloutTimedOut: u.RolloutTimedOut,
@@ -145,8 +145,8 @@ func (u *UnhealthyMachine) retained() UnhealthyMachine {
 	}
 }
 
-// alreadyCounted reports whether the next attempt is part of a remediation that is counted already.
-// The escalation steps and the first replacement after them count as one remediation.
+// alreadyCounted reports whether the next start for the machine belongs to a remediation that was
+// already counted. Escalation steps and the first replacement after them count as one remediation.
 func (u *UnhealthyMachine) alreadyCounted() bool {
 	return u.Attempts == 0 && len(u.CompletedSteps) > u.EarlierSteps
 }
@@ -262,20 +262,21 @@ func (s *State) applyActive(e Event, at time.Time) {
 	}
 }
 
-// revertAttempt reverts the count of the attempt that was started, and removes its cooldown.
+// revertAttempt subtracts the last attempt from the count, and removes its cooldown.
 func (u *UnhealthyMachine) revertAttempt() {
 	u.Attempts, u.LastAttempt = max(u.Attempts-1, 0), time.Time{}
 }
 
-// revertCancellation reverts a cancellation, because the new machine is ready or the owner deletes
-// the old machine after all: the new machines must stay.
+// revertCancellation ends a cancellation, if one is in progress, because the new machine is ready
+// or the owner deletes the old machine after all. The new machines must stay then.
 func (a *Active) revertCancellation() {
 	if a.isCancelling() {
 		a.Step, a.Cause = requesting, ""
 	}
 }
 
-// advance advances the remediation to a step, but never back to an earlier step.
+// advance sets the step of the remediation, unless the remediation is already at that step or a
+// later one.
 func (a *Active) advance(to Step, at time.Time) {
 	order := []Step{requesting, replacing, removing, deleting, settling, cancelling, sparing}
 	if slices.Index(order, to) > slices.Index(order, a.Step) {
@@ -283,8 +284,8 @@ func (a *Active) advance(to Step, at time.Time) {
 	}
 }
 
-// recordChain records how many replacements in a row led to the new machine, because the unhealthy
-// machine may itself have been a replacement.
+// recordChain records for the replacement how many consecutive replacements led to it, because the
+// unhealthy machine may itself have been a replacement.
 func (s *State) recordChain(at time.Time) {
 	a := s.Active
 	maps.DeleteFunc(s.Chain, func(uid types.UID, l chainLink) bool {
@@ -297,7 +298,8 @@ func (s *State) recordChain(at time.Time) {
 	delete(s.Chain, a.Victim.UID)
 }
 
-// chainLength returns how many replacements in a row failed before this machine.
+// chainLength returns the number of consecutive failed replacements that led to this machine. It
+// returns 0 if the machine was healthy for longer than provenAfter.
 func (s *State) chainLength(u *UnhealthyMachine) int {
 	l := s.Chain[u.UID]
 	if u.MarkedAt.Sub(l.At) > provenAfter {
@@ -325,9 +327,10 @@ func (s *State) recordEnd(u *UnhealthyMachine, e pastRemediation, at time.Time) 
 	s.History = last(append(s.History, e), historyLimit)
 }
 
-// prune bounds the size of a state: of the machines that are healthy again, it keeps the last few.
-// It keeps many more machines with an operator's abort or hold, because an order is valid as long
-// as its machine exists, and the log does not show when a healthy machine is deleted.
+// prune bounds the size of a state. Of the machines that are healthy again, it keeps the records of
+// the 32 that recovered last, and of up to 1000 more that have an operator's abort or hold. Such an
+// order is valid as long as its machine exists, and the log does not contain the deletion of a
+// healthy machine.
 func (s *State) prune() {
 	const kept, orders = 32, 1000
 	var well []*UnhealthyMachine

@@ -9,14 +9,15 @@ import (
 	"scute.dev/view"
 )
 
-// definition has everything about a type of event except its data (events.go) and its effect on the state (apply.go).
+// definition contains everything about a type of event except its data (events.go) and its effect
+// on the state (apply.go).
 type definition struct {
 	event    Event // zero value of the type
 	fact     eventlog.Fact[Event]
 	links    links
 	describe func(before *State, e Event) view.Line
-	// notices are the Kubernetes events that users may get about the event. The first notice that
-	// applies is sent.
+	// notices contains the kinds of Kubernetes events that may be sent about the event. The first
+	// one that applies is sent.
 	notices []notice
 }
 
@@ -45,13 +46,14 @@ func NewCatalog() *eventlog.Catalog[Event] {
 	return eventlog.NewCatalog(eventlog.KindRemediation, facts...)
 }
 
-// links contains the link that identifies an event, and the links of its possible causes.
+// links contains the link that identifies an event to its effects (is), and the links of its
+// possible causes (follows).
 type links struct {
 	is      link
 	follows []link
 }
 
-// link is the kind of a key by which an event refers to its cause.
+// link is the kind of a key that events use to refer to their causes.
 type link string
 
 const (
@@ -79,7 +81,8 @@ var (
 
 func from(causes ...link) []link { return causes }
 
-// key returns the key of a link. Links of the active remediation and of the owner need no name.
+// key returns the key of a link. Only the key of a link of a machine contains the machine's UID,
+// because an owner has one active remediation.
 func (l link) key(m Subject) aggregate.Key {
 	switch l {
 	case linkMark, linkCleared, linkOrder, linkDecided, linkEscalationStart, linkEscalationEnd:
@@ -103,8 +106,8 @@ func Links(s *State, e Event) aggregate.Links {
 	return l
 }
 
-// causes returns the links of the possible causes of an event in a state. follows are the links of
-// the causes that the event may have in any state.
+// causes returns the links of the possible causes of an event. follows contains the links in the
+// event's definition, to which the state s before the event may add, or which it may replace.
 func (s *State) causes(e Event, follows []link) []link {
 	m := SubjectOf(s, e)
 	switch e := e.(type) {

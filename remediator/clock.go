@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// Skew is the accepted difference between clocks. A time that is further in the future was recorded
-// before a clock was set back.
+// Skew is the accepted difference between clocks. A time further in the future than Skew is assumed
+// to have been recorded before a clock was set back.
 const Skew = time.Minute
 
 // isFuture reports whether a time is further in the future than Skew.
 func isFuture(at, now time.Time) bool { return at.After(now.Add(Skew)) }
 
-// checkClock records that the clock was set back, if the log has times in the future. Otherwise
-// each wait would take longer by the difference.
+// checkClock returns ClockSetBack if the log has times in the future. Without that event, each wait
+// would take longer by the difference.
 func checkClock(s *State, _ *Facts, now time.Time) []Event {
 	waits := HasPending(s) || s.Maintenance.Active.Node != "" || isFuture(s.Maintenance.EndedAt, now)
 	return eventIf(waits && isFuture(s.Last, now), ClockSetBack{By: s.Last.Sub(now).Round(time.Second).String()})
 }
 
-// clampTimes replaces times in the future by now. So a wait starts again, a limit counts a start as
-// if it happened now, and nothing happens sooner.
+// clampTimes replaces times in the future by now. The wait from such a time starts again, and a
+// limit counts such a start as if it happened now, so nothing happens sooner than it should.
 func (s *State) clampTimes(now time.Time) {
 	s.Last = now
 	s.eachTime(func(at *time.Time) {
@@ -31,9 +31,9 @@ func (s *State) clampTimes(now time.Time) {
 	})
 }
 
-// eachTime calls visit with each time at which something happened, by the clock of the process that
-// recorded it. Times that users write, and deadlines, are not included. Values that are shared with
-// events are copied.
+// eachTime calls visit with a pointer to each time in the state at which something happened. It
+// omits deadlines and times that users write. It copies maps and lists that the state may share
+// with events, so that visit may change the times.
 func (s *State) eachTime(visit func(*time.Time)) {
 	all := func(times map[string]time.Time) map[string]time.Time {
 		times = maps.Clone(times)

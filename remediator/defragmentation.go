@@ -12,17 +12,17 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Defragmentation is a policy's setting for databases with much free space. The zero value defragments nothing.
+// Defragmentation contains a policy's settings for defragmenting etcd's databases. The zero value disables it.
 type Defragmentation struct {
 	Enabled bool
-	// A database is defragmented when it has at least MinSize bytes, of which at least FreePercent percent are free.
+	// FreePercent and MinSize define when a database is defragmented: it has at least MinSize
+	// bytes, of which at least FreePercent percent are free.
 	FreePercent int
 	MinSize     int64
 	// Pause is the time between the defragmentations of two members. Deadline is the timeout of one
 	// defragmentation.
 	Pause, Deadline time.Duration
-	// Disarm reports whether the alarm NOSPACE is disarmed when all databases have free space
-	// again.
+	// Disarm means that scute disarms the alarm NOSPACE when all databases have free space again.
 	Disarm bool
 }
 
@@ -32,7 +32,7 @@ type defragmenting struct {
 	Timeout time.Duration
 }
 
-// deadline returns when the defragmentation must have ended.
+// deadline returns the time by which the defragmentation must have ended.
 func (d defragmenting) deadline() time.Time {
 	if by := d.At.Add(d.Timeout); by.Before(d.Until) { // the clock was set back
 		return by
@@ -46,10 +46,11 @@ type etcdMaintenance struct {
 	Active defragmenting
 	// Done contains when members were defragmented, by node. Entries older than defragmentInterval are deleted.
 	Done map[string]time.Time
-	// EndedAt is when the last defragmentation ended. Failed reports whether it failed.
+	// EndedAt is when the last defragmentation ended. Failed means that it was not done.
 	EndedAt time.Time
 	Failed  bool
-	// WaitReason is the last recorded reason why a due defragmentation was not started.
+	// WaitReason is the last recorded reason why a member was not defragmented although it should
+	// be.
 	WaitReason string
 	// DisarmedAt is when scute decided to disarm the present alarm NOSPACE, or zero.
 	DisarmedAt time.Time
@@ -57,23 +58,24 @@ type etcdMaintenance struct {
 
 // MaintenanceFacts contains what the runner knows about defragmentations that is not in the owner's log.
 type MaintenanceFacts struct {
-	// OtherOwner is the owner of another etcd that is being defragmented, or that has waited
-	// longer; "" for none. FreeAt is when that ends at the latest, or zero if it is unknown.
+	// OtherOwner is the owner of another etcd that is being defragmented, or that has waited longer
+	// to be; "" for none. FreeAt is when the defragmentation of that etcd ends at the latest, or
+	// zero if it is unknown.
 	OtherOwner string
 	FreeAt     time.Time
-	// QueuedSince is the time since which this etcd has waited only for other defragmentations, or
-	// zero if it does not wait.
+	// QueuedSince is the time since which this etcd has waited for nothing but defragmentations of
+	// other etcds, or zero if it does not wait.
 	QueuedSince time.Time
-	// Attempted identifies the defragmentation that this process has carried out, by its deadline.
-	// Err is its error, or "".
+	// Attempted identifies the last defragmentation that this process attempted, by its deadline.
+	// Err is the error of the attempt, or "".
 	Attempted time.Time
 	Err       string
 }
 
 const (
 	// defragmentInterval is the minimum time between two defragmentations of a member, because a
-	// database that is fragmented again sooner would not benefit. After a failure it is the minimum
-	// time until any member of the etcd is defragmented.
+	// database that becomes fragmented again sooner would not benefit. After a failed
+	// defragmentation, it is the minimum time until any member of the same etcd is defragmented.
 	defragmentInterval = time.Hour
 	// disarmTimeout bounds the attempts to disarm an alarm.
 	disarmTimeout = time.Minute
@@ -92,7 +94,8 @@ func maintain(s *State, f *Facts, now time.Time) []Event {
 	}
 }
 
-// defragmentationEnabled reports whether the policy enables defragmentation, and etcd has answered.
+// defragmentationEnabled reports whether the policy enables defragmentation, and etcd has listed
+// its members.
 func (f *Facts) defragmentationEnabled() bool {
 	p := &f.Policy
 	return p.Defragmentation.Enabled && !p.DryRun && p.Name != "" && p.Unreadable == "" && f.isControlPlane() && f.Etcd != nil && f.Etcd.Err == ""
@@ -117,7 +120,8 @@ func (s *State) startDefragmentation(f *Facts, now time.Time) []Event {
 	}}
 }
 
-// AwaitsDefragmentation reports whether an etcd member must be defragmented and waits only for other etcds.
+// AwaitsDefragmentation reports whether a member of this etcd should be defragmented now, and waits
+// only for the defragmentation of another etcd.
 func AwaitsDefragmentation(s *State, f *Facts, now time.Time) bool {
 	return f.defragmentationEnabled() && s.Maintenance.Active.Node == "" && f.Maintenance.OtherOwner != "" && s.nextFragmented(f, now) != nil && s.defragmentationBlocker(f) == "" && !now.Before(s.defragmentAfter(f))
 }
@@ -134,8 +138,8 @@ func (s *State) defragmentAfter(f *Facts) time.Time {
 	}
 }
 
-// nextFragmented returns the member that must be defragmented first, or nil. Followers come first
-// in the order of their names, then the leader.
+// nextFragmented returns the member that should be defragmented next, or nil. It chooses the
+// followers in the order of their nodes' names, and the leader last.
 func (s *State) nextFragmented(f *Facts, now time.Time) *Member {
 	d := f.Policy.Defragmentation
 	members := slices.SortedFunc(slices.Values(f.Etcd.Members), func(a, b Member) int {
@@ -194,8 +198,8 @@ func unhealthyReason(machine string) string {
 	return "machine " + machine + " is unhealthy, or is being replaced"
 }
 
-// end returns how a defragmentation ended, or nil before that. A smaller database counts as done,
-// whichever process defragmented it.
+// end returns the event that records how a defragmentation ended, or nil while it is in progress.
+// If the database is smaller than before, the outcome is Done, whichever process defragmented it.
 func (d defragmenting) end(f *Facts, now time.Time) []Event {
 	end := DefragmentationEnded{Node: d.Node, Before: d.Before}
 	expired := !now.Before(d.deadline())
@@ -226,8 +230,8 @@ func (d defragmenting) end(f *Facts, now time.Time) []Event {
 	return []Event{end}
 }
 
-// hasSpaceAgain reports whether etcd has the alarm NOSPACE although every member's database is far
-// enough below its quota.
+// hasSpaceAgain reports whether etcd still has the alarm NOSPACE although every member's database
+// is below belowQuotaPercent percent of its quota.
 func (f *Facts) hasSpaceAgain() bool {
 	return len(f.Etcd.alarmed("NOSPACE")) > 0 && !slices.ContainsFunc(f.Etcd.Members, func(m Member) bool {
 		return m.Quota == 0 || m.Size == 0 || m.database().nearQuota(belowQuotaPercent)
@@ -249,9 +253,9 @@ func maintenanceActions(s *State, f *Facts, now time.Time) []Action {
 	return nil
 }
 
-// nextLeader returns the node of the member that leads while the leader on a node is defragmented,
-// because all clients would wait for that leader. It returns "" if the member on the node does not
-// lead, or no other member can.
+// nextLeader returns the node of the member to which the leadership should move before the member
+// on the given node is defragmented, because all clients would have to wait for a leader that is
+// being defragmented. It returns "" if that member does not lead, or no other member can.
 func (f *Facts) nextLeader(node string) string {
 	leads := slices.ContainsFunc(f.Etcd.Members, func(m Member) bool { return m.Node == node && m.Leader })
 	if to := f.Etcd.otherVoter(node, (*Member).answering); leads && to != nil {
@@ -260,8 +264,8 @@ func (f *Facts) nextLeader(node string) string {
 	return ""
 }
 
-// checkDefragmentation returns the wait for a member that is being defragmented. It does not answer
-// meanwhile, and is not at fault.
+// checkDefragmentation returns a wait while a member of etcd is being defragmented, or nil. Such a
+// member does not answer, although nothing is wrong with its machine.
 func (s *State) checkDefragmentation() *Decision {
 	if s.Maintenance.Active.Node == "" {
 		return nil
@@ -269,8 +273,8 @@ func (s *State) checkDefragmentation() *Decision {
 	return wait("defragmentation", "etcd on %s is being defragmented, until %s at the latest", s.Maintenance.Active.Node, utc(DefragmentingUntil(s)))
 }
 
-// maintenanceIn returns the time until etcd must be queried for a defragmentation that is in
-// progress or due next. ok is false if there is none.
+// maintenanceIn returns the time until etcd must be queried because a defragmentation is in
+// progress or the next one may start. ok is false if neither is the case.
 func (s *State) maintenanceIn(f *Facts, now time.Time) (in time.Duration, ok bool) {
 	if s.Maintenance.Active.Node != "" {
 		return 0, true
@@ -292,7 +296,7 @@ func (s *State) maintenanceIn(f *Facts, now time.Time) (in time.Duration, ok boo
 	return max(0, next.Sub(now)), true
 }
 
-// DefragmentingUntil returns when the defragmentation of a member of the owner's etcd ends at the
+// DefragmentingUntil returns when the defragmentation in progress in the owner's etcd ends at the
 // latest, even if the process that started it stops; zero for none.
 func DefragmentingUntil(s *State) time.Time {
 	return s.Maintenance.Active.deadline()

@@ -11,7 +11,7 @@ import (
 )
 
 // StepObjectName returns the name of the object that an escalation step creates for a machine. It
-// is always the same, so that a second reconciliation finds the object.
+// depends only on the arguments, so that a later reconciliation finds the object.
 func StepObjectName(machine, step string) string {
 	const longest = 63
 	name := "scute-" + machine + "-" + step
@@ -37,12 +37,13 @@ func (step EscalationStep) object(machine string) *StepObject {
 	return &StepObject{APIVersion: step.APIVersion, Kind: step.Kind, Name: StepObjectName(machine, step.Name)}
 }
 
-// CreatedObjects contains the objects that escalation steps created, by machine and step. It has an
-// entry without objects for a machine with a rollout trigger on its infrastructure machine, so that
-// the trigger is found even if nothing else is wrong with the machine.
+// CreatedObjects contains the objects that escalation steps created, by machine and step. A machine
+// with a rollout trigger on its infrastructure machine has an entry, possibly without objects, so
+// that the trigger is read even if nothing else is wrong with the machine.
 type CreatedObjects map[types.UID]map[string]StepObject
 
-// StepObjects returns the objects in the log. Objects of steps that the policy no longer has are found only here.
+// StepObjects returns the objects of escalation steps that the log records. They include objects of
+// steps that the policy no longer has.
 func StepObjects(s *State) CreatedObjects {
 	all := make(CreatedObjects)
 	for uid, u := range s.Unhealthy {
@@ -58,7 +59,7 @@ func StepObjects(s *State) CreatedObjects {
 	return all
 }
 
-// steps returns the names of the policy's steps, and of the steps with an object in the log.
+// steps returns the names of the policy's steps, all, and of the steps with an object in the log.
 func (u *UnhealthyMachine) steps(all []EscalationStep) []string {
 	var names []string
 	for _, step := range all {
@@ -87,7 +88,8 @@ func stepNamed(steps []EscalationStep, name string) *EscalationStep {
 	return find(steps, func(step *EscalationStep) bool { return step.Name == name })
 }
 
-// endEscalations ends the escalation steps that have timed out, have failed, or were cancelled.
+// endEscalations returns the events that end the escalation steps that have timed out, have failed,
+// or were cancelled.
 func endEscalations(s *State, f *Facts, now time.Time) []Event {
 	var events []Event
 	for _, u := range s.unhealthy() {

@@ -6,18 +6,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Event is an event about an owner's machines.
+// Event represents an event about an owner's machines.
 type Event interface{ event() }
 
 // The events. A remediation runs from SurgeRequested or HandedOver to Succeeded, Cancelled, SurgeConsumed or Merged.
 type (
-	// Registered identifies the owner of the aggregate. It is the first event, and is repeated
-	// after the view has deleted the owner.
+	// Registered identifies the owner of the aggregate. It is the first event. It is recorded again
+	// if the owner has more events after the view has deleted it.
 	Registered struct {
 		Owner Owner `json:"owner"`
 	}
-	// Claimed records that a process now drives the owner. The next append of every process that
-	// claimed the owner earlier fails.
+	// Claimed records that a process from now on writes the events of the owner. The next append of
+	// any process that claimed the owner before fails.
 	Claimed struct {
 		Holder string `json:"holder"`
 	}
@@ -59,8 +59,9 @@ type (
 		// from this request, or from a request that it was copied to.
 		Request types.UID `json:"request,omitempty"`
 	}
-	// HoldReleased ends a hold or an abort. The machine is decided again, and its attempts and the
-	// failed replacements before it count from zero.
+	// HoldReleased records that a hold or an abort was removed. scute decides again about the
+	// machine, and resets the counts of its attempts and of the consecutive replacements that led
+	// to it.
 	HoldReleased struct {
 		Machine Subject `json:"machine"`
 	}
@@ -76,10 +77,11 @@ type (
 	EscalationStarted struct {
 		Machine Subject `json:"machine"`
 		Step    string  `json:"step"`
-		// Object is the object, so that it is found even if the policy no longer has the step; nil in older logs.
+		// Object identifies the step's object, so that it can be deleted even if the policy no
+		// longer has the step; nil in older logs.
 		Object *StepObject `json:"object,omitempty"`
 	}
-	// EscalationEnded records that the step did not repair the machine, or ended early. Version 1 is in catalog.go.
+	// EscalationEnded records that an escalation step failed, timed out or was cancelled. Version 1 is in catalog.go.
 	EscalationEnded struct {
 		Machine Subject `json:"machine"`
 		Step    string  `json:"step"`
@@ -88,8 +90,8 @@ type (
 		// Reason is the field of the step's object that shows its failure.
 		Reason string `json:"reason,omitempty"`
 	}
-	// SurgeRequested records that the owner is about to be asked for an additional machine, with
-	// the original values that are restored later.
+	// SurgeRequested records that scute is about to request an additional machine from the owner.
+	// It contains the original values, which are restored later.
 	SurgeRequested struct {
 		Machine Subject `json:"machine"`
 		Method  Verdict `json:"method"`
@@ -108,7 +110,7 @@ type (
 		Original string `json:"original,omitempty"`
 		// TriggerValue is the value that the trigger is set to.
 		TriggerValue string `json:"triggerValue,omitempty"`
-		// Baseline contains the machines that existed.
+		// Baseline contains the machines that existed when the surge was requested.
 		Baseline []Subject `json:"baseline"`
 		Attempt  int       `json:"attempt"`
 	}
@@ -118,31 +120,32 @@ type (
 		Baseline []Subject `json:"baseline"`
 		Attempt  int       `json:"attempt"`
 	}
-	// SurgeRelaxed records that the owner's preflight is about to be relaxed. Components of the
-	// machine have become unhealthy since the owner was asked, and it creates no machine then.
+	// SurgeRelaxed records that the owner's preflight checks are about to be relaxed, because
+	// components of the machine have become unhealthy since the surge was requested, and the owner
+	// would otherwise create no machine.
 	SurgeRelaxed struct {
 		Reason string `json:"reason"`
 	}
-	// Continued records that the remediation of this machine is the active one of several in
-	// progress. Later events are about it.
+	// Continued records that, of several remediations in progress, that of this machine becomes the
+	// active one, which later events are about.
 	Continued struct {
 		Machine Subject `json:"machine"`
 	}
-	// Merged ends a remediation that was in progress beside the active one. The active one also
-	// undoes what was requested for this machine.
+	// Merged ends the resting remediation of this machine, and adds its request to the active
+	// remediation, which then undoes both.
 	Merged struct {
 		Machine Subject `json:"machine"`
 		Reason  string  `json:"reason"`
 	}
 	// ScaleRaised records that the owner has the requested replicas.
 	ScaleRaised struct{}
-	// ReplacementObserved records a machine that was not in the baseline.
+	// ReplacementObserved records a new machine, which is not in the baseline.
 	ReplacementObserved struct {
 		Replacement Subject `json:"replacement"`
-		// Extra means that there is a replacement already, and this machine is surplus.
+		// Extra means that there already is a replacement, so this machine is surplus.
 		Extra bool `json:"extra,omitempty"`
 	}
-	// ScaleRestored records that the owner has its original replicas.
+	// ScaleRestored records that the owner has its original replicas again.
 	ScaleRestored struct{}
 	// ReplacementReady records that the replacement has joined and is healthy.
 	ReplacementReady struct {
@@ -164,29 +167,29 @@ type (
 	}
 	// VictimGone records that the unhealthy machine no longer exists.
 	VictimGone struct{}
-	// SurgeConsumed records that another client deleted a machine, and that the new machine
-	// replaced it. The unhealthy machine still exists.
+	// SurgeConsumed ends a remediation whose new machine took the place of a machine other than the
+	// unhealthy one, which was deleted. The unhealthy machine still exists.
 	SurgeConsumed struct {
 		Reason string `json:"reason"`
 		// WrongMachine means that the owner itself deleted a machine other than the one with the
-		// delete annotation. It would do so again.
+		// delete annotation, and would do so again.
 		WrongMachine bool `json:"wrongMachine,omitempty"`
 	}
-	// CancelStarted records that what was requested is about to be undone.
+	// CancelStarted records that a remediation is cancelled, and its request is about to be undone.
 	CancelStarted struct {
 		Cause  cause  `json:"cause"`
 		Reason string `json:"reason"`
 	}
-	// VictimSpared records that a cancellation has reached the point at which the unhealthy machine
-	// may lose its delete annotation.
+	// VictimSpared records that a cancellation is about to remove the delete annotation of the
+	// unhealthy machine.
 	VictimSpared struct{}
-	// Frozen records that the replacement in progress stops until the cause has passed.
+	// Frozen records that the remediation in progress stops until its cause no longer applies.
 	Frozen struct {
 		Rule   string `json:"rule"`
 		Reason string `json:"reason"`
 		Next   string `json:"next,omitempty"`
 	}
-	// Thawed records that the cause has passed.
+	// Thawed records that the cause of a freeze no longer applies, and the remediation continues.
 	Thawed struct{}
 	// Succeeded ends a remediation: the unhealthy machine is gone and replaced, and nothing of scute remains.
 	Succeeded struct {
@@ -194,7 +197,7 @@ type (
 		// Gone means that the replacement existed and is gone. Other machines have replaced it.
 		Gone bool `json:"gone,omitempty"`
 	}
-	// Cancelled ends a remediation without success. Nothing is requested any more.
+	// Cancelled ends a remediation without success, after its request was undone.
 	Cancelled struct {
 		Cause cause `json:"cause"`
 	}
@@ -203,7 +206,7 @@ type (
 		Message string `json:"message"`
 	}
 	// ClockSetBack records that the log has times in the future, because the clock was set back.
-	// They count as the time of this event.
+	// They are replaced by the time of this event.
 	ClockSetBack struct {
 		By string `json:"by"`
 	}
@@ -250,9 +253,10 @@ type (
 		Members   []string   `json:"members"`
 		Databases []Database `json:"databases"`
 	}
-	// Admitted records that a process is about to start something for an owner. It is not in the
-	// owner's aggregate but in one that all processes append to first, so that each process counts
-	// the starts of all other processes.
+	// Admitted records that a process is about to start a replacement or an escalation step for an
+	// owner. It is in an aggregate to which all processes append before they start anything, so
+	// that each process counts the starts of all other processes. It is not in the owner's
+	// aggregate.
 	Admitted struct {
 		Holder string `json:"holder"`
 		Owner  Owner  `json:"owner"`

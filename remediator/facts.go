@@ -11,7 +11,7 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Owner identifies an owner of machines. The UID distinguishes it from a later owner of the same name.
+// Owner identifies an owner of machines. The UID distinguishes it from a later owner with the same name.
 type Owner struct {
 	Kind      string    `json:"kind"` // an OwnerKind, or an unknown kind
 	Namespace string    `json:"namespace"`
@@ -20,13 +20,13 @@ type Owner struct {
 	Cluster   string    `json:"cluster"`
 }
 
-// Facts are one observation of an owner, its machines and their etcd. What could not be read is
-// Unknown, with the reason.
+// Facts contains one observation of an owner, its machines and their etcd. A value that could not
+// be read is Unknown, with the reason.
 type Facts struct {
 	Owner    OwnerFacts
 	Cluster  ClusterFacts
 	Machines []Machine // of this owner, by name
-	// Etcd is nil if it was not asked; see NeedsEtcdProbe.
+	// Etcd is nil if its members were not queried; see NeedsEtcdProbe.
 	Etcd         *Etcd
 	Policy       Policy
 	Ledger       Ledger
@@ -35,7 +35,8 @@ type Facts struct {
 	Maintenance  MaintenanceFacts
 	// Move is the ID of a move of this cluster that is in progress, from the log.
 	Move string
-	// excludedReplicas is the number of replicas that are left out because they belong to other remediations.
+	// excludedReplicas is the number of replicas that activeView subtracted because they belong to
+	// resting remediations.
 	excludedReplicas int32
 }
 
@@ -58,9 +59,11 @@ type OwnerFacts struct {
 	Replicas int32 // in its spec
 	Observed bool  // its controller has observed this generation
 	MaxSurge int32
-	// Sets are the MachineSets of a MachineDeployment, the oldest first, but the current one last.
+	// Sets contains the MachineSets of a MachineDeployment, the oldest first, except that the
+	// current one is last.
 	Sets []string
-	// Moving are the Sets that still have machines to move to another MachineSet, for an in-place update.
+	// Moving contains those of the Sets that still have to move machines to another MachineSet, for
+	// an in-place update.
 	Moving []string
 	// OnDelete reports whether a MachineDeployment keeps outdated machines until they are deleted.
 	OnDelete     bool
@@ -68,12 +71,12 @@ type OwnerFacts struct {
 	Version      string // of Kubernetes, in its spec
 	// RollingOut describes a rollout or an upgrade in progress that scute did not start.
 	RollingOut string
-	// Tested reports whether scute was tested with the internal bookkeeping of this minor version
-	// of the owner's controller.
+	// Tested reports whether scute was tested with the annotations that this minor version of the
+	// owner's controller uses internally (remediation-in-progress and cloned-from-name).
 	Tested bool
 	// CertificateTrigger reports whether the owner replaces machines before their certificates expire.
 	CertificateTrigger bool
-	// Retry limits a control plane's own remediation of one machine after another.
+	// Retry contains the limits of a control plane's own retries of a remediation.
 	Retry Retry
 	// Uninitialized reports whether status.initialization.controlPlaneInitialized is not true yet.
 	Uninitialized bool
@@ -86,7 +89,8 @@ type OwnerFacts struct {
 	Touched string
 }
 
-// Retry contains a KubeadmControlPlane's limits of its remediations (spec.remediation), with the defaults.
+// Retry contains the limits of a KubeadmControlPlane's own retries of a remediation
+// (spec.remediation), with the defaults.
 type Retry struct {
 	Max *int32 // nil for no bound
 	// Period is the minimum time between the remediation of a machine and the remediation of its
@@ -106,15 +110,17 @@ type ClusterFacts struct {
 	TopologyReplicas int32
 	// Entry is the owner's name in the topology, "" for a control plane.
 	Entry string
-	// Entries are the replicas in the topology, by entry. They can be read when the owner is gone.
+	// Entries contains the replicas in the topology, by entry. They are known even if the owner is
+	// gone.
 	Entries map[string]int32
 	// Initialized reports whether its condition ControlPlaneInitialized is True.
 	Initialized bool
 	// UpgradePending reports whether the topology has a version that the owner does not have yet.
 	UpgradePending bool
-	// Reachable is True if the workload cluster's API server answers, and Absent if it was not asked.
+	// Reachable is True if the workload cluster's API server answers, and Absent if it was not
+	// queried.
 	Reachable object.ConditionStatus
-	// BlindFor is how long all observations up to this one were Blind, as measured by the runner.
+	// BlindFor is the time for which every observation has been Blind, measured by the runner.
 	BlindFor time.Duration
 	// FailureDomains are the failure domains for control plane machines.
 	FailureDomains []string
@@ -135,13 +141,13 @@ type Machine struct {
 	Name    string
 	UID     types.UID
 	Created time.Time
-	// Startup is when the control plane of its cluster was initialized, or the infrastructure of
-	// the cluster or of the machine became ready, whichever is last. The startup timeout does not
-	// begin before.
+	// Startup is the latest of three times: when the control plane of the cluster was initialized,
+	// when the infrastructure of the cluster became ready, and when that of the machine did. The
+	// startup timeout does not begin before it.
 	Startup time.Time
-	// Exempt machines are not checked: workers before the control plane of their cluster is
-	// initialized, and all machines while the cluster's infrastructure is not ready. A
-	// MachineHealthCheck exempts them too.
+	// Exempt means that the machine is not checked, because it is a worker whose control plane is
+	// not initialized, or the cluster's infrastructure is not ready. A MachineHealthCheck does not
+	// check it either.
 	Exempt        bool
 	Deleting      bool
 	DeletingSince time.Time
@@ -149,12 +155,14 @@ type Machine struct {
 	FailureDomain string
 	Set           string // its MachineSet, or ""
 	Conditions    map[string]Condition
-	// Draining is when its deletion began to wait for the drain of its Node, and Detaching when it
-	// began to wait for the detachment of its volumes. They are zero if it does not wait.
+	// Draining is when the machine's deletion began to wait for the drain of its Node, and
+	// Detaching when it began to wait for the detachment of volumes. Each is zero if the deletion
+	// does not wait for that.
 	Draining, Detaching time.Time
-	// SkipsDrain and SkipsDetach report whether its deletion skips these waits.
+	// SkipsDrain and SkipsDetach report whether annotations make the deletion skip these waits.
 	SkipsDrain, SkipsDetach bool
-	// Hooks are the deletion hooks except the owner's, by phase and name: pre-drain/backup.
+	// Hooks contains the deletion hooks, except the owner's, as phase/name, for example
+	// pre-drain/backup.
 	Hooks []string
 
 	Paused           bool
@@ -168,7 +176,8 @@ type Machine struct {
 	// Certificates is the value of machine.cluster.x-k8s.io/certificates-expiry, or "".
 	Certificates string
 	// CertificatesStatus is the Machine's status.certificatesExpiryDate in RFC 3339, or "". The
-	// owner reads it. The Machine's controller sets it from the annotation, some time later.
+	// owner reads this field. The Machine's controller copies it from the annotation, some time
+	// later.
 	CertificatesStatus string
 	// ClonedFrom is the value of cluster.x-k8s.io/cloned-from-name on its infrastructure machine.
 	ClonedFrom string
@@ -181,9 +190,11 @@ type Machine struct {
 	// from scute find all of their machines healthy. It is Absent if there are none.
 	HealthChecksPass object.ConditionStatus
 
-	// StepObjects are the escalation steps of the policy and the log that have an object for it.
+	// StepObjects contains the names of the escalation steps, of the policy and the log, whose
+	// object for this machine exists.
 	StepObjects []string
-	// FailedSteps maps each failed step of StepObjects to the field of its object that shows that.
+	// FailedSteps maps each failed step in StepObjects to the field of its object that shows the
+	// failure.
 	FailedSteps map[string]string
 
 	// NodeFacts is nil if the Node was not read, because the policy does not need it.
@@ -221,33 +232,38 @@ type Request struct {
 
 // Etcd contains the answers of etcd's members. Each member was asked separately.
 type Etcd struct {
-	// Err is why the members could not be listed; then Members is empty.
+	// Err is why the members could not be listed, or "". If it is set, Members is empty.
 	Err     string
 	Members []Member
-	// Alarms are the raised alarms with their members: "NOSPACE of node-1".
+	// Alarms contains the raised alarms with their members, for example "NOSPACE of node-1".
 	Alarms []string
-	// AddsByQuorum reports whether etcd accepts a new member while a majority of the members with
-	// it are connected (from 3.6.11), and not only while all are.
+	// AddsByQuorum reports whether etcd accepts a new member while a majority of the members,
+	// including the new one, is connected (from 3.6.11). Otherwise etcd accepts it only while all
+	// members are connected.
 	AddsByQuorum bool
 }
 
 // Member is a member of etcd.
 type Member struct {
 	Node string // its name in etcd, which is the name of its node
-	// Namesake is set for the member of an earlier machine if the node's present member has the
-	// same name in etcd. It is that name, and otherwise "".
+	// Namesake is set for the member of an earlier machine that has the same name in etcd as a
+	// node's present member. It is that name, or "" for all other members.
 	Namesake string
 	Learner  bool
 	Leader   bool
-	// Unstarted reports whether it was added, and has not published its name yet.
+	// Unstarted reports whether the member was added and has not published its name yet.
 	Unstarted bool
-	// Answers is True, False (it was reached, and is unhealthy or refuses), or Unknown (it could not be asked).
+	// Answers is True, False (the member was reached, and is unhealthy or refuses), or Unknown (it
+	// could not be queried).
 	Answers object.ConditionStatus
-	// Reason is why it does not answer, or why it was not asked by a port-forward to its pod.
+	// Reason is why the member does not answer, or why it was not queried by a port-forward to its
+	// pod.
 	Reason string
-	// Via is how it was asked: PortForward, its client port, or etcdctl in the pod of another member.
+	// Via is how the member was queried: PortForward, its client port, or etcdctl in the pod of
+	// another member.
 	Via string
-	// Size, InUse and Quota of its database are in bytes; each is 0 if it is unknown.
+	// Size, InUse and Quota are those of the member's database, in bytes; each is 0 if it is
+	// unknown.
 	Size, InUse, Quota int64
 }
 
@@ -258,7 +274,8 @@ const PortForward = "port-forward"
 type Policy struct {
 	Name string // "" if none selects it
 	UID  types.UID
-	// Unreadable is why the policy cannot be read, or "". If it is set, only Name and UID are set with it.
+	// Unreadable is why the policy cannot be read, or "". If it is set, Name and UID are the only
+	// other fields that are set.
 	Unreadable        string
 	DryRun            bool
 	Paused            []string
@@ -271,10 +288,11 @@ type Policy struct {
 	Limits            Limits
 	Timeouts          Timeouts
 	Removal           Removal
-	// Hooks are names of deletion hooks that do not prevent a replacement. A name may end with a *.
+	// Hooks contains the names of deletion hooks that do not prevent a replacement. A name may end
+	// with a *, which matches any suffix.
 	Hooks    []string
 	Attempts int
-	// Survey is the interval at which etcd is asked although no machine needs it; 0 for never.
+	// Survey is the interval at which etcd is queried even if no decision needs it; 0 for never.
 	Survey          time.Duration
 	Defragmentation Defragmentation
 }
@@ -287,7 +305,7 @@ type EscalationStep struct {
 	APIVersion, Kind string
 }
 
-// Checks determine when a machine is unhealthy.
+// Checks contains the checks of a policy that determine whether a machine is unhealthy.
 type Checks struct {
 	NodeStartup time.Duration
 	Machine     []Check
@@ -315,10 +333,12 @@ type Limits struct {
 // Timeouts are the timeouts of a policy.
 type Timeouts struct{ ScaleUp, Ready, Removal time.Duration }
 
-// Removal contains the timeouts of what a machine's deletion waits for; 0 for none.
+// Removal contains the timeouts of the two waits in a machine's deletion, for its drain and its
+// volumes; 0 for none.
 type Removal struct{ Drain, Detach time.Duration }
 
-// Ledger is the usage of the policy's limits by its other owners, and the machines that all of its owners have.
+// Ledger contains what counts toward the limits of a policy: the remediations of the other owners
+// that it selects, and the machines of all owners that it selects.
 type Ledger struct {
 	Active    int         // counted remediations in progress
 	Started   []time.Time // starts within the window
@@ -375,8 +395,8 @@ func (f *Facts) remainingMachines() int {
 	return len(f.Machines) - f.deletingMachines()
 }
 
-// desiredReplicas returns the number of machines that users want. If the Cluster has a topology,
-// the topology contains that number, and the owner's spec follows later.
+// desiredReplicas returns the number of machines that users want. It reads the number from the
+// Cluster's topology, if that sets the replicas, because the owner's spec is updated later.
 func (f *Facts) desiredReplicas() int32 {
 	if f.Cluster.Topology {
 		return f.Cluster.TopologyReplicas
@@ -384,12 +404,12 @@ func (f *Facts) desiredReplicas() int32 {
 	return f.Owner.Replicas
 }
 
-// isInitializing reports whether a control plane has not been initialized. Then nothing can be lost
-// with its only machine, and its owner remediates that machine without checking quorum
-// (reconcileUnhealthyMachines). A running control plane may have lost its status in a restore or a
-// move. It is recognized by a Node, by a second machine, or by the expiry of certificates: the
-// owner creates no second machine before the initialization, and reads the expiry from a running
-// node.
+// isInitializing reports whether a control plane has not been initialized. If so, nothing can be
+// lost with its only machine, and its owner remediates that machine without checking quorum
+// (reconcileUnhealthyMachines). An initialized control plane may have lost its status in a restore
+// or a move. isInitializing recognizes it by a Node, a second machine, or the expiry of
+// certificates, because the owner creates no second machine before the initialization, and reads
+// the expiry from a running node.
 func (f *Facts) isInitializing() bool {
 	ran := slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.Node != "" || m.Certificates != "" || m.CertificatesStatus != "" })
 	return f.isControlPlane() && f.Owner.Uninitialized && !f.Cluster.Initialized && f.remainingMachines() <= 1 && !ran

@@ -2,17 +2,17 @@ package remediator
 
 import "time"
 
-// countRetention is how long an ended remediation may count toward a limit or a cooldown. It is
-// longer than the longest permitted window or cooldown, which is a year.
+// countRetention is the time after which a remediation certainly no longer counts toward a limit or
+// a cooldown. It is longer than the longest permitted window or cooldown, which is a year.
 const countRetention = 366 * 24 * time.Hour
 
 // StillCounts reports whether a remediation or mass failure that started or ended at a time may
 // still count toward a limit or a cooldown.
 func StillCounts(at, now time.Time) bool { return now.Sub(at) < countRetention }
 
-// Forget reduces the state of an owner to its identity if nothing is in progress, nothing is
-// retained of its machines, and no event still counts toward a limit or a cooldown. It reports
-// whether it reduced the state.
+// Forget removes everything except the owner and the holder from a state, if nothing is in
+// progress, nothing must be retained about the owner's machines, and no event still counts toward a
+// limit or a cooldown. It reports whether it did.
 func Forget(s *State, at time.Time) bool {
 	if !isIdle(s) {
 		return false
@@ -26,7 +26,8 @@ func Forget(s *State, at time.Time) bool {
 	return true
 }
 
-// isIdle reports whether nothing is in progress for an owner, and nothing without an end is retained of its machines.
+// isIdle reports whether nothing is in progress for an owner, and its machines have no record that
+// must be retained for an unlimited time.
 func isIdle(s *State) bool {
 	if s.Owner.UID == "" || HasPending(s) || len(s.Resting) > 0 || s.InMassFailure || len(s.Mass.Pending) > 0 {
 		return false

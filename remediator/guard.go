@@ -7,12 +7,13 @@ import (
 	"scute.dev/kube/object"
 )
 
-// guardActions updates the annotation of each machine of a guarded control plane with the reason
-// why etcd cannot spare it. The chart's ValidatingAdmissionPolicy forbids users to delete such a
-// machine. If the members of etcd were not queried or did not answer, the annotation does not
-// change. It changes at the earliest 5 seconds after the previous request to etcd. Each change
-// causes an observation, so a member that answers only intermittently would otherwise cause an
-// endless series of observations.
+// guardActions returns the writes that set the annotation scute.dev/needed of each machine of a
+// guarded control plane to the reason why etcd cannot spare the machine, or remove it. The chart's
+// ValidatingAdmissionPolicy forbids users to delete a machine with the annotation. If the members
+// of etcd were not queried or did not answer, nothing is written. An existing annotation is changed
+// at the earliest 5 seconds after the request to etcd before the last one. Each change causes an
+// observation, so a member that answers only intermittently would otherwise cause an endless series
+// of observations.
 func guardActions(f *Facts, now time.Time) []Action {
 	single := len(f.Machines) == 1
 	known := single || f.Cluster.Reachable == object.True && Count(f.Etcd).Voters > 0
@@ -32,12 +33,14 @@ func guardActions(f *Facts, now time.Time) []Action {
 	return actions
 }
 
-// Guarded reports whether a machine has the annotation, which only scute removes.
+// Guarded reports whether a machine of the owner has the annotation scute.dev/needed, which only
+// scute removes.
 func Guarded(f *Facts) bool {
 	return slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.Needed != "" && !m.Deleting })
 }
 
-// guardEnabled reports whether any machine may be needed.
+// guardEnabled reports whether the owner is a guarded control plane, whose machines may get the
+// annotation.
 func (f *Facts) guardEnabled() bool {
 	return f.Policy.GuardsMachines && f.isControlPlane() && !f.Owner.ExternalEtcd && f.Owner.Found && !f.Owner.Deleting && !f.Cluster.Deleting && !f.isInitializing()
 }
@@ -60,7 +63,8 @@ func (f *Facts) neededReason(m *Machine) string {
 	}
 }
 
-// guardInterval returns the longest interval between two requests to etcd that the guard needs; 0 for never.
+// guardInterval returns the longest permitted interval between two requests to etcd for the guard,
+// or 0 if the guard needs none.
 func (f *Facts) guardInterval() time.Duration {
 	switch {
 	case !f.guardEnabled() || f.Cluster.Paused || f.Policy.DryRun || len(f.Machines) < 2:

@@ -22,13 +22,14 @@ func (c NamespaceCounts) Add(group PolicyGroup, domain string, n int) {
 	}
 }
 
-// MassEvidence returns a function with the numbers of all machines and of unhealthy machines, by
-// failure domain, from which mass failures are detected for a namespace. One other namespace alone
-// can neither cause nor hide a mass failure, because the largest count of another namespace is
-// excluded from the unhealthy machines, and likewise from the healthy machines. For the namespace
-// "" all machines count except the machines of policies in dry run. selected are the machines that
-// policies select, and marked the unhealthy ones among them. Neither must be changed while the
-// function is in use.
+// MassEvidence returns a function that returns, for a namespace, the numbers of all machines and of
+// unhealthy machines from which mass failures are detected, by failure domain. In each failure
+// domain it excludes the other namespace with the most unhealthy machines from the count of
+// unhealthy machines, and the other namespace with the most healthy machines from the count of
+// healthy ones. So one other namespace alone can neither cause nor hide a mass failure. For the
+// namespace "" it counts all machines except those of policies in dry run. selected contains the
+// numbers of machines that policies select, and marked the numbers of unhealthy ones among them.
+// Neither must be changed while the function is in use.
 func MassEvidence(selected, marked NamespaceCounts) func(namespace string) (machines, unhealthy map[string]int) {
 	well := make(NamespaceCounts)
 	for group, domains := range selected {
@@ -46,13 +47,15 @@ func MassEvidence(selected, marked NamespaceCounts) func(namespace string) (mach
 	}
 }
 
-// totals holds counts with their sums by failure domain, without policies in dry run.
+// totals contains counts, and their sums by failure domain. The sums do not include policies in dry
+// run.
 type totals struct {
 	counts NamespaceCounts
 	sums   map[string]sum
 }
 
-// sum is the sum of the counts of several namespaces, with the two largest counts.
+// sum contains the sum of the counts of all namespaces in one failure domain, and the two largest
+// of these counts.
 type sum struct {
 	all, most, second int
 	largest           string // the namespace whose count is most

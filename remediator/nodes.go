@@ -14,17 +14,17 @@ import (
 // nodeReady is the only condition of a Node that its Machine mirrors.
 const nodeReady = "Ready"
 
-// ReadsNodes reports whether the policy needs facts of Nodes that their Machines do not have, so
-// that each Node is read in its workload cluster.
+// ReadsNodes reports whether the policy needs facts of Nodes that their Machines do not contain. If
+// so, each Node is read from its workload cluster.
 func (p Policy) ReadsNodes() bool {
 	return slices.ContainsFunc(p.Checks.Node, func(c Check) bool { return c.Type != nodeReady }) || slices.ContainsFunc(p.Checks.Notices, Notice.onNode)
 }
 
 // checkNode returns the result of a check of a condition that only the Node has. The timeout counts
 // from the time at which scute first observed the failure, or from the condition's last transition
-// if that is later. The times of a Node come from its own clock, which may be wrong by any amount.
-// If the Node cannot be read, its last observation counts, and the machine becomes neither healthy
-// nor worse.
+// if that is later, because the times in a Node come from its own clock, which may be wrong. If the
+// Node cannot be read, the result of the last observation stays: the machine becomes neither
+// healthy nor unhealthy.
 func (check Check) checkNode(m *Machine, mark MachineMarked, now time.Time) (h Health, fails bool) {
 	if check.Type == nodeReady || m.Node == "" {
 		return Health{}, false
@@ -56,8 +56,8 @@ func (check Check) checkNode(m *Machine, mark MachineMarked, now time.Time) (h H
 
 func (m *Machine) nodeRead() bool { return m.NodeFacts != nil && m.NodeFacts.Err == "" }
 
-// checkNodeRead returns a wait for a machine that is unhealthy only because of its Node, which can
-// no longer be read. Otherwise it returns nil.
+// checkNodeRead returns a wait for a machine that is unhealthy because of a condition of its Node,
+// if the Node can no longer be read. Otherwise it returns nil.
 func (u *UnhealthyMachine) checkNodeRead(m *Machine) *Decision {
 	if m.nodeRead() {
 		return nil
@@ -72,7 +72,7 @@ func (u *UnhealthyMachine) checkNodeRead(m *Machine) *Decision {
 	return waitForHuman("check that the cluster answers, and lets scute read its Nodes", "node-unread", "its Node cannot be read (%s), so the observed failure may have ended", why)
 }
 
-// Notice is a sign that a healthy machine is about to stop.
+// Notice defines a sign that a healthy machine is about to stop.
 type Notice struct {
 	Type  v1alpha1.NoticeType
 	Key   string
@@ -83,7 +83,7 @@ type Notice struct {
 	Lead  time.Duration
 }
 
-// idleWait is the assumed remainder of a wait that only a change of the object ends.
+// idleWait is used as Remaining for a wait that only a change of an object ends.
 const idleWait = 24 * time.Hour
 
 func (n Notice) onNode() bool { return n.Type != v1alpha1.NoticeMachineAnnotation }
@@ -97,8 +97,8 @@ func (n Notice) String() string {
 	return place[n.Type] + " " + n.Key
 }
 
-// health returns the health of a machine according to the notice. there is false if the machine
-// does not have the notice.
+// health returns the health of a machine according to the notice. there reports whether the machine
+// has the notice.
 func (n Notice) health(m *Machine, mark MachineMarked, now time.Time) (h Health, there bool) {
 	value, there := n.readValue(m, mark)
 	if !there || n.Value != "" && value != n.Value {
@@ -123,8 +123,9 @@ func (n Notice) health(m *Machine, mark MachineMarked, now time.Time) (h Health,
 
 const notATime = "is not a time such as 2026-01-31T18:00:00Z"
 
-// readValue returns the value of the notice. If the Node cannot be read, or is gone because the
-// machine stops, it returns the last observed value.
+// readValue returns the value of the notice on a machine, and whether the machine has the notice.
+// If the Node cannot be read, or is gone because the machine has stopped, it returns the last
+// observed value.
 func (n Notice) readValue(m *Machine, mark MachineMarked) (value string, there bool) {
 	switch {
 	case n.Type == v1alpha1.NoticeMachineAnnotation:
@@ -143,7 +144,8 @@ func (n Notice) readValue(m *Machine, mark MachineMarked) (value string, there b
 	return value, there
 }
 
-// lastValue returns the value of the notice from the reasons in the log.
+// lastValue returns the last observed value of the notice, which the log contains in the keys of
+// FailingSince.
 func (n Notice) lastValue(mark MachineMarked) (value string, there bool) {
 	for _, reason := range slices.Sorted(maps.Keys(mark.FailingSince)) {
 		if reason == n.String() {

@@ -9,15 +9,16 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Outlook describes what happens next to a machine, according to the log and the policy.
+// Outlook describes what scute expects to happen next to a machine, according to the log and the
+// policy.
 type Outlook struct {
-	// Rule is the rule that decided, or "" before a decision.
+	// Rule is the name of the rule of the last decision or of the freeze, or "" before a decision.
 	Rule string `json:"rule,omitempty"`
 	// Since is the start of the current step.
 	Since time.Time `json:"since,omitzero"`
 	// Next describes what the machine waits for.
 	Next string `json:"next,omitempty"`
-	// Until is when Then happens if the wait does not end before, zero for never.
+	// Until is when Then happens if the wait has not ended by then, or zero for never.
 	Until time.Time `json:"until,omitzero"`
 	Then  string    `json:"then,omitempty"`
 
@@ -31,10 +32,11 @@ const (
 	thenDecided   = "scute decides again"
 )
 
-// OutlookOf returns what happens next to a machine, based on the same tables as the remediator
-// itself. ok is false if nothing is to happen. It uses the owner, the cluster, the machines, the
-// policy and the learners of etcd in the facts, and omits statements that depend on missing facts.
-// If the facts do not contain the voters of etcd, it uses the voters of the last decision.
+// OutlookOf returns the outlook of a machine, from the same tables that Decide uses. ok is false if
+// the machine is not marked and no remediation of it is in progress. OutlookOf uses the owner, the
+// cluster, the machines, the policy and the learners of etcd in the facts, and omits what depends
+// on missing facts. If the facts do not contain the voters of etcd, it uses the voters at the last
+// decision.
 func OutlookOf(s *State, uid types.UID, f *Facts, now time.Time) (o Outlook, ok bool) {
 	u := s.record(uid)
 	o.Rule, o.Held, o.Aborted = u.Decision.Rule, u.Held, u.Aborted
@@ -50,9 +52,9 @@ func OutlookOf(s *State, uid types.UID, f *Facts, now time.Time) (o Outlook, ok 
 	return o, true
 }
 
-// withVoters adds the voters of etcd to facts that have none, if the last decision counted one
-// voter for each machine that has a Node and is not a learner. It assumes that a voter answers if
-// the voter answered at the last decision and Cluster API does not report it as unhealthy.
+// withVoters returns the facts with a voter of etcd for each machine that has a Node and no member,
+// if the facts contain no voters and the last decision counted that many. It assumes that a voter
+// answers if it answered at the last decision and Cluster API does not report it as unhealthy.
 func (u *UnhealthyMachine) withVoters(f *Facts) *Facts {
 	if !f.isControlPlane() || f.Etcd == nil || f.Etcd.Err != "" || Count(f.Etcd).Voters > 0 {
 		return f
@@ -91,8 +93,8 @@ func (r remediation) addOutlook(o *Outlook) {
 	o.Until, o.Then = r.deadline()
 }
 
-// deadline returns the first time at which something happens to the remediation without another
-// change, and what happens. It returns zero values if there is no such time.
+// deadline returns the first time at which a transition or a freeze is due even if no fact changes,
+// and a description of what happens then. It returns zero values if there is no such time.
 func (r remediation) deadline() (first time.Time, then string) {
 	if r.victim == nil && !r.in(settling) || !r.facts.Owner.Found {
 		return time.Time{}, ""
@@ -117,7 +119,7 @@ func (r remediation) deadline() (first time.Time, then string) {
 	return first, then
 }
 
-// addOutlook adds the outlook of a machine whose replacement was not requested.
+// addOutlook adds the outlook of a marked machine without a remediation in progress.
 func (s *State) addOutlook(o *Outlook, u *UnhealthyMachine, f *Facts, now time.Time) {
 	m := f.machine(u.Subject)
 	o.Since = u.Mark.Since
@@ -149,8 +151,8 @@ func (s *State) addOutlook(o *Outlook, u *UnhealthyMachine, f *Facts, now time.T
 	}
 }
 
-// stepDeadline returns when the timeout of the escalation step expires. It returns zero if the
-// policy does not have the step.
+// stepDeadline returns when the timeout of the current escalation step expires. It returns zero if
+// the policy no longer has the step.
 func (u *UnhealthyMachine) stepDeadline(p Policy) time.Time {
 	if step := stepNamed(p.Escalation, u.EscalationStep); step != nil {
 		return u.EscalationSince.Add(step.Timeout)
@@ -158,7 +160,7 @@ func (u *UnhealthyMachine) stepDeadline(p Policy) time.Time {
 	return time.Time{}
 }
 
-// waitEnd returns when the rule that makes a machine wait stops applying without another change. It
+// waitEnd returns when the rule that makes a machine wait no longer applies if no fact changes. It
 // returns zero for a rule that does not depend on time.
 func (s *State) waitEnd(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time) time.Time {
 	switch u.Decision.Rule {
@@ -189,8 +191,8 @@ func (s *State) waitEnd(u *UnhealthyMachine, m *Machine, f *Facts, now time.Time
 	}
 }
 
-// NextStart returns when a limit of starts within a window permits another start without another
-// change. It returns zero if the limit permits one now, or if time alone does not change that.
+// NextStart returns when a limit of starts within a window permits another start, given the times
+// of earlier starts. It returns zero if the limit permits a start now, or if limit is not positive.
 func NextStart(begun []time.Time, limit int, window time.Duration, now time.Time) time.Time {
 	begun = within(begun, window, now)
 	over := len(begun) - limit
@@ -206,8 +208,8 @@ func within(times []time.Time, window time.Duration, now time.Time) []time.Time 
 	return slices.DeleteFunc(slices.Clone(times), func(at time.Time) bool { return now.Sub(at) >= window })
 }
 
-// PolicyOf returns the policy of the owner's last decisions in the log, as namespace/name, and
-// whether it was in dry run.
+// PolicyOf returns the policy of the owner's last recorded decisions, as namespace/name, and
+// whether the policy was in dry run.
 func PolicyOf(s *State) (policy string, dryRun bool) {
 	var last Evidence
 	for _, e := range s.History {
@@ -224,9 +226,9 @@ func PolicyOf(s *State) (policy string, dryRun bool) {
 	return s.Owner.Namespace + "/" + last.PolicyName, last.DryRun
 }
 
-// CountStarted adds the remediations of other owners to the facts that started within the windows
-// of the limits of the policy and the fleet. It is for a tool that has read the log. all contains
-// the states of all owners, including self.
+// CountStarted adds to the facts the times at which remediations of other owners started, as far as
+// they are within the windows of the policy and of the fleet. Tools that read the log call it. all
+// contains the states of all owners, including self.
 func (f *Facts) CountStarted(self *State, all []*State, now time.Time) {
 	for _, s := range all {
 		if s == self {

@@ -12,14 +12,15 @@ const (
 	Set          OwnerKind = "MachineSet"
 )
 
-// profile holds the properties of a kind of owner that the rules use.
+// profile contains the properties of a kind of owner that the rules use.
 type profile struct {
-	// controlPlane means that its machines report the same component conditions as machines of a
-	// KubeadmControlPlane, and that they are the members of etcd or use an external etcd.
+	// controlPlane means that machines of the kind have the same component conditions as machines
+	// of a KubeadmControlPlane, and that they run the members of etcd or use an external etcd.
 	controlPlane bool
-	// nodeless means that its machines never get a Node.
+	// nodeless means that machines of the kind never get a Node.
 	nodeless bool
-	// why is the reason why scute cannot request a replacement, or "" if it can. next is what users can do instead.
+	// why is the reason why scute cannot request a replacement from the kind, or "" if it can. next
+	// is what users can do instead.
 	why, next string
 }
 
@@ -48,8 +49,8 @@ func profileOf(kind string) profile {
 // IsControlPlane reports whether the rules treat machines of the kind as control plane machines.
 func (k OwnerKind) IsControlPlane() bool { return profileOf(string(k)).controlPlane }
 
-// HasNodes reports whether machines of the kind get Nodes. Without Nodes, only conditions of the
-// Machine make it unhealthy.
+// HasNodes reports whether machines of the kind get Nodes. If they do not, only conditions of a
+// Machine can make it unhealthy.
 func (k OwnerKind) HasNodes() bool { return !profileOf(string(k)).nodeless }
 
 // checkOwnerKind returns the decision to only mark a machine, or nil if scute can request a replacement from its owner.

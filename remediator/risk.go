@@ -12,14 +12,14 @@ import (
 	"scute.dev/kube/object"
 )
 
-// risk is why something would be dangerous or pointless now, and what a human can do about it. The
-// zero value means no risk.
+// risk describes why an action would be dangerous or pointless now, and what a human can do about
+// it. The zero value means no risk.
 type risk struct{ why, next string }
 
 func (r risk) none() bool { return r.why == "" }
 
-// riskOfStopping returns the risk while a machine is absent for a while, as for a reboot. It is
-// checked again before each write that may make the machine absent.
+// riskOfStopping returns the risk of making a machine unavailable for a while, as by a reboot. It
+// is checked again before each write that may do so.
 func (f *Facts) riskOfStopping(m *Machine) risk {
 	r := f.riskAlone(m)
 	if r.none() && f.isControlPlane() && !f.Owner.ExternalEtcd && !Count(f.Etcd).MayStop(f.etcdAnswers(m)) {
@@ -28,8 +28,8 @@ func (f *Facts) riskOfStopping(m *Machine) risk {
 	return r
 }
 
-// riskOfRemoval returns the risk of deleting a machine. It is checked again each time an owner is
-// asked to delete a machine.
+// riskOfRemoval returns the risk of deleting a machine. It is checked again before each request to
+// an owner to delete the machine.
 func (f *Facts) riskOfRemoval(m *Machine) risk {
 	r := f.riskAlone(m)
 	switch {
@@ -44,11 +44,10 @@ func (f *Facts) riskOfRemoval(m *Machine) risk {
 	}
 }
 
-// riskOfOther returns the risk that a control plane, when asked to remediate this machine, first
-// remediates a different machine that another client asked it to remediate and that etcd cannot
-// spare. This machine may have prevented that remediation so far
-// (HasHealthyMachineStillProvisioning). The owner itself only checks conditions of machines
-// (targetEtcdClusterHealthy).
+// riskOfOther returns the risk that a control plane, when asked to remediate m, first remediates a
+// different machine, which another client asked it to remediate and which etcd cannot spare. So
+// far, m may have prevented that remediation (HasHealthyMachineStillProvisioning). The control
+// plane itself checks only the conditions of machines (targetEtcdClusterHealthy), not etcd.
 func (f *Facts) riskOfOther(m *Machine) risk {
 	first := f.remediatedFirst(m)
 	if !f.isControlPlane() || first == m || f.maySpare(first) {
@@ -76,7 +75,8 @@ func (f *Facts) remediatedFirst(m *Machine) *Machine {
 }
 
 // compareUrgency compares two machines that a control plane is asked to remediate, like
-// pickMachineToBeRemediated. It is negative if a is first.
+// pickMachineToBeRemediated. It returns a negative number if the control plane would remediate a
+// first.
 func compareUrgency(a, b *Machine) int {
 	by := cmp.Or(cmp.Compare(boolToInt(b.Remediate), boolToInt(a.Remediate)), cmp.Compare(boolToInt(a.Node != ""), boolToInt(b.Node != "")))
 	for _, condition := range []string{
@@ -93,9 +93,9 @@ func compareUrgency(a, b *Machine) int {
 	return cmp.Or(by, a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
 }
 
-// riskAlone returns the risk that no other machine of the control plane remains to serve the API.
-// It also returns a risk while a machine is being deleted, because that machine's member of etcd is
-// about to be removed.
+// riskAlone returns the risk that no machine of the control plane other than m serves the API. It
+// also returns a risk while another machine is being deleted, because the etcd member of that
+// machine is about to be removed.
 func (f *Facts) riskAlone(m *Machine) risk {
 	if !f.isControlPlane() {
 		return risk{}
@@ -116,7 +116,8 @@ func (f *Facts) riskAlone(m *Machine) risk {
 	return risk{}
 }
 
-// riskOfMinority returns the risk that etcd's answering members are no majority. when describes the situation.
+// riskOfMinority returns the risk that the answering members of etcd would not be a majority. when
+// describes the situation in which they would not.
 func (f *Facts) riskOfMinority(when string) risk {
 	q := Count(f.Etcd)
 	r := risk{fmt.Sprintf("%s, etcd would have no majority: %d of %d voters answer now", when, q.Answering, q.Voters), "it continues when more members of etcd answer"}

@@ -6,10 +6,11 @@ import (
 )
 
 // spareAfter is how long a cancellation without a new machine waits before it removes the delete
-// annotation of the unhealthy machine. A machine that the owner had started to create must appear
-// first, otherwise the owner could delete an older, healthy machine instead. The time is longer
-// than an owner's slowest call, to an etcd behind a dead kubelet. Waiting does no harm, because all
-// machines exist. The owner gets the same time to observe the removal.
+// annotation of the unhealthy machine. If the owner has already started to create a machine, that
+// machine must appear first. Otherwise the owner could delete an older, healthy machine instead.
+// The time is longer than the slowest call of an owner, which is to an etcd behind a dead kubelet.
+// Waiting does no harm, because all machines exist. After the removal, the owner gets the same time
+// to observe it.
 const spareAfter = 30 * time.Second
 
 var (
@@ -65,16 +66,17 @@ func cancellingActions(r remediation) []Action {
 	return append(actions, r.touch(!r.in(sparing) || len(r.newMachines) > 0 && r.tooMany(), "-cancel")...)
 }
 
-// isOldSurplus reports whether the machine is a surplus machine of an earlier remediation, which
-// has set its delete annotation. A request for the owner's remediation neither sets nor removes
-// that annotation. Without the annotation, the owner would delete an older, healthy machine.
+// isOldSurplus reports whether the victim is a surplus machine of an earlier remediation, which has
+// set the victim's delete annotation. Such an annotation must stay, because otherwise the owner
+// would delete an older, healthy machine. A hand-over neither sets nor removes the annotation.
 func (r remediation) isOldSurplus() bool {
 	return r.Request.Method == OwnerRemediation && r.tooMany()
 }
 
-// lateReplacement returns a new machine that is ready after the timeout, or nil. While components
-// of the unhealthy machine are broken, the owner can delete the unhealthy machine, but not the new
-// one. It also returns nil while the owner is asked to remediate a new machine.
+// lateReplacement returns a new machine that became ready after the timeout, and with which the
+// remediation may continue, or nil. Continuing is better than cancelling, because while components
+// of the unhealthy machine are broken, the owner can delete only the unhealthy machine, and not the
+// new one. It returns nil while the owner is asked to remediate a new machine.
 func (r remediation) lateReplacement() *Machine {
 	if !r.resumable() || slices.ContainsFunc(r.newMachines, handedOver) {
 		return nil
@@ -83,7 +85,7 @@ func (r remediation) lateReplacement() *Machine {
 }
 
 // resumable reports whether a cancelled replacement may continue with a new machine that is ready.
-// It continues at most as often as a replacement may be attempted.
+// A replacement continues at most as often as the policy permits attempts.
 func (r remediation) resumable() bool {
 	switch {
 	case r.Cause != TimedOut || r.Request.Method == OwnerRemediation || !r.unhealthy.isUnhealthy() || !r.tooMany() || r.Resumed >= r.facts.Policy.Attempts:
@@ -97,15 +99,16 @@ func (r remediation) resumable() bool {
 	}
 }
 
-// outranked reports whether another client has set the delete annotation on another machine. The
-// owner may try to delete that machine first, and fail because components of the victim are broken.
+// outranked reports whether components of the victim are broken and another client has set the
+// delete annotation on another machine. The owner may try to delete that machine first, and fail
+// because of the broken components.
 func (r remediation) outranked() bool {
 	return r.victim != nil && r.facts.isBroken(r.victim) &&
 		slices.ContainsFunc(r.facts.Machines, func(m Machine) bool { return r.annotatedByOthers(&m) })
 }
 
-// unopposed reports whether no rule would prevent the remediation, which is being cancelled, if it
-// started at the given time, and whether the machine may be deleted.
+// unopposed reports whether, at the given time, no rule would prevent a remediation like the one
+// that is being cancelled, and the machine may be deleted.
 func (r remediation) unopposed(at time.Time) bool {
 	s, u, m, f := r.state, r.unhealthy, r.victim, r.facts
 	if !r.isCancelling() || r.by != nil || u.UID == "" || m == nil || len(f.Policy.blockingHooks(m)) > 0 || firstOf(u, m, f, at, checkForeignState, s.checkConsent) != nil {
@@ -114,9 +117,10 @@ func (r remediation) unopposed(at time.Time) bool {
 	return !f.isControlPlane() || checkBlind(f) == nil && f.riskOfRemoval(m).none() && !caseOf(m, f, nil).leadsUnreachable()
 }
 
-// mayBeSpared reports whether the delete annotation of the unhealthy machine may be removed now, or
-// when due. While there is a surplus machine, some machine must have the annotation, because
-// otherwise the owner would delete the oldest machine, which is healthy.
+// mayBeSpared reports whether the delete annotation of the unhealthy machine may be removed now,
+// and otherwise when (due), or zero for not yet. While there is a surplus machine, some machine
+// must have the annotation, because otherwise the owner would delete the oldest machine, which is
+// healthy.
 func (r remediation) mayBeSpared() (now bool, due time.Time) {
 	for _, m := range r.newMachines {
 		if m.DeleteAnnotation == "" && r.mustDeleteNew() {
@@ -130,8 +134,8 @@ func (r remediation) mayBeSpared() (now bool, due time.Time) {
 	return came && !r.replacesOther(), r.Since.Add(spareAfter)
 }
 
-// replacesOther reports whether the new machine replaces a machine that another client has deleted
-// meanwhile. The owner may still be creating the requested machine.
+// replacesOther reports whether, in a RolloutSurge, the new machine took the place of a machine
+// that another client has deleted. The owner may still be creating the requested machine.
 func (r remediation) replacesOther() bool {
 	return r.Request.Method == RolloutSurge && !r.tooMany() && slices.ContainsFunc(r.newMachines, func(m *Machine) bool { return !m.Deleting })
 }

@@ -52,7 +52,8 @@ func deletingActions(r remediation) []Action {
 	return append(actions, r.removeUnneededAnnotations()...)
 }
 
-// removalDeadline returns when a machine that is being deleted must be gone, or zero without a timeout.
+// removalDeadline returns the time by which a machine that is being deleted must be gone, or zero
+// if it is not being deleted or there is no timeout.
 func (r remediation) removalDeadline(m *Machine) time.Time {
 	limit := r.facts.Policy.Timeouts.Removal
 	if m == nil || !m.Deleting || limit <= 0 {
@@ -84,11 +85,11 @@ var (
 	})
 )
 
-// waitTimeout returns when a wait of the deletion has lasted longer than its limit in the policy.
-// It returns zero without a limit, and if the wait is skipped already. It also returns zero while
-// something restricts writes: an operator or the policy (abort, hold without end, skip-remediation,
-// pause requests), or a suspension. A user may still need the workload, which ends with the
-// machine.
+// waitTimeout returns the time at which a wait in the deletion of the victim has lasted for its
+// limit in the policy. It returns zero if there is no limit, or the wait is skipped already. It
+// also returns zero while an operator or the policy (abort, hold without end, skip-remediation,
+// pause requests) or a suspension restricts writes, because skipping the wait stops workload that
+// users may still need.
 func (r remediation) waitTimeout(skipped bool, since time.Time, limit time.Duration) time.Time {
 	free := !skipped && !r.victim.Skip && !r.unhealthy.Aborted && r.facts.checkPauseRequests() == nil && (r.by == nil || r.by.writes == writesAll)
 	due := r.countFrom(since).Add(limit)

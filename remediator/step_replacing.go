@@ -35,10 +35,10 @@ var (
 	}
 )
 
-// wrongMachineDeleted reports whether the owner of workers deleted a machine other than the machine
-// with the delete annotation, and would delete the wrong machine again, because a scale-down
-// removes machines of another MachineSet. Within a MachineSet the machine with the annotation is
-// deleted first, so in that case another client deleted the other machine.
+// wrongMachineDeleted reports whether an owner of workers deleted a machine other than the victim,
+// which has the delete annotation, and would do so again, because a scale-down removes machines of
+// another MachineSet. If the lost machine was in the victim's MachineSet, another client deleted
+// it, because within a MachineSet the machine with the annotation is deleted first.
 func (r remediation) wrongMachineDeleted() bool {
 	f := r.facts
 	if f.isControlPlane() || r.victim.DeleteAnnotation == "" || len(f.Owner.Sets) == 0 {
@@ -48,9 +48,9 @@ func (r remediation) wrongMachineDeleted() bool {
 	return gives != r.victim.Set && r.lostOther(gives)
 }
 
-// lostOther reports whether an older machine other than the victim is gone, or is being deleted in
-// the MachineSet that loses a machine at a scale-down. A machine that is being deleted in another
-// MachineSet does not count, because another client deleted it.
+// lostOther reports whether a machine other than the victim that existed before the surge is gone,
+// or is being deleted in the MachineSet gives, which loses a machine at a scale-down. A machine
+// that is being deleted in another MachineSet does not count, because another client deleted it.
 func (r remediation) lostOther(gives string) bool {
 	return slices.ContainsFunc(r.Request.Baseline, func(b Subject) bool {
 		m := r.facts.machine(b)

@@ -37,9 +37,9 @@ var (
 	})
 )
 
-// relaxEvents returns SurgeRelaxed if components of the machine were healthy or reported so at the
-// decision, but are broken now. The owner creates no machine until they are healthy or its
-// preflight checks are relaxed.
+// relaxEvents returns SurgeRelaxed if components of the machine are broken now, although they were
+// reported as healthy at the decision, and the owner's preflight checks may be relaxed. Otherwise
+// the owner would create no machine until the components are healthy.
 func (r remediation) relaxEvents() []Event {
 	if !r.maySwitchMethod() || r.Request.Relaxed {
 		return nil
@@ -50,8 +50,8 @@ func (r remediation) relaxEvents() []Event {
 	return nil
 }
 
-// worsenedDeadline returns when to stop waiting for a requested surge, or zero for never. While
-// components of the machine are broken, its owner creates no additional machine, but would
+// worsenedDeadline returns when to cancel a requested surge because the machine got worse, or zero.
+// While components of the machine are broken, its owner creates no additional machine, but would
 // remediate the broken machine. The deadline is a minute after the components broke, because they
 // may recover.
 func (r remediation) worsenedDeadline() time.Time {
@@ -83,7 +83,8 @@ func (m *Machine) nodeSilent() bool {
 	return m.Node != "" && ready.Status == object.Unknown && !nodeUnreadable(clusterv1.MachineNodeReadyCondition, ready.Reason)
 }
 
-// brokenSince returns the time since which components of the machine are broken, or zero.
+// brokenSince returns the time since which components of the machine have been broken, or zero if
+// none is.
 func (m *Machine) brokenSince() time.Time {
 	var first time.Time
 	earlier := func(seen Condition) {

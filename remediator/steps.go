@@ -2,8 +2,8 @@ package remediator
 
 import "time"
 
-// step is a state of a remediation with its meaning, its writes and its transitions. The
-// transitions are tried in order. The first transition that applies is recorded.
+// step defines a state of a remediation: its meaning, its writes and its transitions. The
+// transitions are tried in their order, and the first one that applies is recorded.
 //
 // The tables in docs/design/remediation-states.md are generated from steps.
 type step struct {
@@ -13,7 +13,7 @@ type step struct {
 	exits   []transition
 }
 
-// transition is a possible observation in a state, with the event that records it and the next state.
+// transition defines an observation that may be made in a state, the event that records it, and the next state.
 type transition struct {
 	when   string
 	event  Event // example of the recorded event
@@ -22,8 +22,8 @@ type transition struct {
 	deadline
 }
 
-// deadline is a time at which a transition is due even if no fact changes. The transitions and the
-// outlook use it.
+// deadline defines the time at which a transition is due even if no fact changes. It is used by the
+// transition and by the outlook.
 type deadline struct {
 	due  func(remediation) time.Time // zero if time alone does not cause it now; nil if it never does
 	then string                      // what happens then, for users
@@ -53,8 +53,9 @@ func stepOf(name Step) *step {
 	return find(steps, func(s *step) bool { return s.name == name })
 }
 
-// advance returns the next events of the remediations in progress. If the active remediation is
-// resting, another remediation may have a transition that is due.
+// advance returns the next events of the remediations in progress. While the active remediation is
+// resting, it returns the events of any other remediation that has a transition, preceded by
+// Continued.
 func advance(s *State, f *Facts, now time.Time) []Event {
 	if s.Active == nil {
 		return nil
@@ -95,7 +96,7 @@ func (t transition) withTarget(to Step) transition {
 	return t
 }
 
-// by adds the time at which the transition is due even if no fact changes.
+// by returns the transition with a deadline.
 func (t transition) by(due func(remediation) time.Time, then string) transition {
 	t.deadline = deadline{due: due, then: then}
 	return t
@@ -108,12 +109,13 @@ func eventIf(so bool, e Event) []Event {
 	return []Event{e}
 }
 
-// observes returns a transition that records an event without details.
+// observes returns a transition that records a fixed event when is returns true.
 func observes(when string, event Event, to Step, is func(remediation) bool) transition {
 	return transition{when: when, event: event, to: to, events: func(r remediation) []Event { return eventIf(is(r), event) }}
 }
 
-// timed returns a transition that records an event when a time has come. then describes what happens.
+// timed returns a transition that records an event once the time that due returns has passed. then
+// describes for users what happens.
 func timed[E Event](when string, to Step, due func(remediation) time.Time, then string, record func(remediation) E) transition {
 	var sample E
 	return transition{when: when, event: sample, to: to, deadline: deadline{due: due, then: then}, events: func(r remediation) []Event {
@@ -124,7 +126,8 @@ func timed[E Event](when string, to Step, due func(remediation) time.Time, then 
 	}}
 }
 
-// expires returns a transition that starts a cancellation when a time has come. say returns the reason.
+// expires returns a transition that starts a cancellation once the time that due returns has
+// passed. say returns the reason.
 func expires(when string, cause cause, due func(remediation) time.Time, say func(remediation) string) transition {
 	return cancels(when, cause, func(r remediation) string {
 		if !r.reached(due(r)) {
@@ -142,7 +145,8 @@ func cancels(when string, cause cause, why func(remediation) string) transition 
 	}}
 }
 
-// ends returns a transition that ends the remediation, because there is nothing to undo.
+// ends returns a transition that ends the remediation without undoing anything when why returns a
+// reason.
 func ends(when string, cause cause, why func(remediation) string) transition {
 	return transition{when: when, event: Cancelled{Cause: cause}, to: ended, events: func(r remediation) []Event {
 		reason := why(r)

@@ -12,8 +12,7 @@ type Subject struct {
 	UID  types.UID `json:"uid"`
 }
 
-// markState is the severity of the mark that a machine has while it is unhealthy (event
-// MachineMarked).
+// markState is the state of a machine's mark (event MachineMarked).
 type markState string
 
 // States of the mark of a machine.
@@ -47,7 +46,7 @@ const (
 	CannotRemediate  Verdict = "CannotRemediate"
 )
 
-// Decision is a verdict about one machine, with its reason.
+// Decision contains a verdict about one machine, with its reason.
 type Decision struct {
 	Verdict Verdict `json:"verdict"`
 	// Relaxed means that the surge needs relaxed preflight checks of the owner.
@@ -58,11 +57,11 @@ type Decision struct {
 	Reason string `json:"reason"`
 	// Next is what a human can do, if anything.
 	Next string `json:"next,omitempty"`
-	// Domain is the failure domain that a Wait waits for.
+	// Domain is the failure domain because of which the verdict is Wait, or "".
 	Domain string `json:"domain,omitempty"`
 }
 
-// Evidence is what a decision was based on, small enough to be stored forever.
+// Evidence contains the facts on which a decision was based, small enough to be stored forever.
 type Evidence struct {
 	Replicas   int32    `json:"replicas"`
 	Machines   int      `json:"machines"`
@@ -83,7 +82,7 @@ type Evidence struct {
 	DryRun     bool     `json:"dryRun,omitempty"`
 }
 
-// stepOutcome is how an escalation step ended.
+// stepOutcome represents how an escalation step ended.
 type stepOutcome string
 
 const (
@@ -93,7 +92,7 @@ const (
 	stepRecovered stepOutcome = "Recovered" // only in events of version 1; later versions clear the mark
 )
 
-// DefragmentationOutcome is how a defragmentation ended.
+// DefragmentationOutcome represents how a defragmentation ended.
 type DefragmentationOutcome string
 
 // Outcomes of a defragmentation.
@@ -103,7 +102,7 @@ const (
 	DefragmentationTimedOut DefragmentationOutcome = "TimedOut" // the member does not answer
 )
 
-// RolloutTrigger is the annotation that makes a machine outdated.
+// RolloutTrigger identifies the annotation with which scute makes a machine outdated.
 type RolloutTrigger string
 
 // Rollout triggers.
@@ -112,7 +111,8 @@ const (
 	TriggerClonedFrom   RolloutTrigger = "cloned-from-name"
 )
 
-// Where is the object in which replicas are requested.
+// Where identifies the object in which scute requests replicas: the owner, or the Cluster with its
+// topology.
 type Where string
 
 // Objects with replicas.
@@ -121,7 +121,7 @@ const (
 	AtTopology Where = "topology"
 )
 
-// cause is the reason of a cancellation, or of the removal of a mark.
+// cause represents the reason of a cancellation, or of the removal of a mark.
 type cause string
 
 // Causes of cancellations and removed marks.

@@ -6,13 +6,13 @@ import (
 	"scute.dev/kube/object"
 )
 
-// pollInterval is the interval at which facts are read that no watch reports: Nodes if the policy
-// checks them, and etcd while a machine is unhealthy.
+// pollInterval is the interval at which scute reads facts that no watch reports: Nodes if the
+// policy checks them, and etcd while a machine is unhealthy.
 const pollInterval = 30 * time.Second
 
-// RequeueAfter returns the time after which the owner must be reconciled although nothing changed,
-// or zero for never. Watches report changes, so it only covers timeouts and what no watch reports,
-// such as Nodes and surveys of etcd.
+// RequeueAfter returns the time after which the owner must be reconciled even if no watch reports a
+// change, or zero for never. It covers timeouts and facts that no watch reports, such as Nodes and
+// etcd.
 func RequeueAfter(s *State, f *Facts, now time.Time) time.Duration {
 	var soonest time.Duration
 	at := func(d time.Duration) {

@@ -8,9 +8,9 @@ import (
 	"scute.dev/view"
 )
 
-// decideWorker decides about a worker. A surge raises the replicas by one, waits until the new
-// machine is ready, marks the victim, and restores the replicas. The owner must then delete the
-// victim, and no other machine:
+// decideWorker returns the decision about a worker. A surge raises the replicas by one, waits until
+// the new machine is ready, sets the victim's delete annotation, and restores the replicas. It is
+// only chosen if the owner then deletes the victim, and no other machine:
 //
 //	all machines are in the current MachineSet      a surge: the marked machine is deleted
 //	a rollout, and the victim is up to date         OwnerRemediation: a MachineSet remediates during the rollout
@@ -56,15 +56,15 @@ func decideWorker(m *Machine, f *Facts) Decision {
 	}
 }
 
-// inCurrentSet reports whether the machine is in the MachineSet whose machines its
-// MachineDeployment keeps and remediates.
+// inCurrentSet reports whether the machine is in the current MachineSet, the only one whose
+// machines a MachineDeployment keeps and remediates.
 func (f *Facts) inCurrentSet(m *Machine) bool {
 	return len(f.Owner.Sets) == 0 || m.Set == f.Owner.Sets[len(f.Owner.Sets)-1]
 }
 
-// leftByUpdate reports whether an in-place update moves the other machines of a worker's MachineSet
-// and not the worker, because it never joined, and whether the policy permits asking its owner for
-// the remediation. The owner then deletes the worker (startMoveMachines in Cluster API's MachineSet).
+// leftByUpdate reports whether a worker never joined, so that an in-place update moves the other
+// machines of its MachineSet but not the worker, and the policy allows OwnerRemediation. When asked
+// to remediate such a worker, its owner deletes it (startMoveMachines in Cluster API's MachineSet).
 func (f *Facts) leftByUpdate(m *Machine) bool {
 	return m.Node == "" && slices.Contains(f.Owner.Moving, m.Set) && f.Policy.allows(v1alpha1.MethodOwnerRemediation)
 }
@@ -73,7 +73,8 @@ func (f *Facts) firstDeleting() *Machine {
 	return find(f.Machines, func(m *Machine) bool { return m.Deleting })
 }
 
-// shrinkingSet returns the MachineSet that loses a machine at a scale-down: the oldest with machines.
+// shrinkingSet returns the name of the MachineSet that loses a machine at a scale-down: the oldest
+// one that has machines.
 func (f *Facts) shrinkingSet() string {
 	for _, set := range f.Owner.Sets {
 		if slices.ContainsFunc(f.Machines, func(m Machine) bool { return m.Set == set }) {
