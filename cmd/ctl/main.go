@@ -23,9 +23,8 @@ func run() int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()
-	// When the reader of a pipe exits, a failed write ends a listing, but a local run continues.
-	// SIGPIPE is caught, not ignored, because the commands of tasks would inherit an ignored
-	// signal.
+	// If the reader of a pipe exits, a failed write ends a listing, but a local run continues. SIGPIPE
+	// is caught rather than ignored, because commands that tasks run would inherit an ignored signal.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	context.AfterFunc(ctx, func() { // a second Ctrl-C ends the process at once, and a closed terminal sends SIGHUP more than once
 		signal.Ignore(syscall.SIGHUP)

@@ -42,7 +42,8 @@ func newOptions(env *cli.Env) *options {
 	return o
 }
 
-// command makes cmd call run with exactly n arguments, which what describes in the error.
+// command makes cmd call run. The command requires exactly n arguments; what describes them in the
+// error.
 func (o *options) command(cmd *cobra.Command, n int, what string, run func(ctx context.Context, args []string) error) *cobra.Command {
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if n > 0 && len(args) != n {

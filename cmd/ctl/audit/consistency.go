@@ -77,8 +77,8 @@ func (o *options) readCheckpoint(ctx context.Context, file string) (*published, 
 	return with.published(ctx)
 }
 
-// isContinuation reports whether the commits or leaf hashes that result in the root of one
-// checkpoint also result in the root of the other.
+// isContinuation reports whether the log of the checkpoint to begins with the commits of the
+// checkpoint from. It reads the leaf hashes or, without them, all commits.
 func (o *options) isContinuation(ctx context.Context, from, to seal.Checkpoint) (bool, error) {
 	tree, err := o.tree()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"scute.dev/eventlog/seal"
 )
 
-// Prover creates the proofs of `audit prove` for a program that has already read the log.
+// Prover creates the same proofs as `audit prove`, for a program that has already read the log.
 type Prover struct {
 	o *options
 	// proving serializes proofs, each of which reads the whole log.
@@ -69,7 +69,8 @@ func (p *Prover) Prove(ctx context.Context, commits commits, seq uint64) (*Proof
 	return &Proof{Text: text, Checkpoint: found.newest, Signed: found.signed}, nil
 }
 
-// unsealed reports whether the log can have no checkpoints: nobody signs the log of local runs.
+// unsealed reports whether the log can have no checkpoints. That is so for the log of local runs,
+// which no daemon signs.
 func (p *Prover) unsealed() bool { return p.o.Flags.Local && p.o.key == "" && p.o.checkpoint == "" }
 
 // Command returns the command that creates the same proof, or "" if the log is not sealed.
@@ -82,7 +83,7 @@ func (p *Prover) Command(seq uint64) string {
 	if p.o.export != "" {
 		words = append(words, "--export", p.o.export)
 	}
-	if p.o.export != "" || p.o.Flags.LogOnly() { // the command does not read the cluster
+	if p.o.export != "" || p.o.Flags.LogOnly() { // this command does not read from the cluster
 		key, checkpoint = cmp.Or(key, "scute.pub"), cmp.Or(checkpoint, "checkpoint")
 	}
 	for _, option := range [][2]string{{"--key", key}, {"--checkpoint", checkpoint}} {
@@ -93,7 +94,7 @@ func (p *Prover) Command(seq uint64) string {
 	return p.o.Hint("", words...)
 }
 
-// prove creates the proof of a commit. each must add all commits to the prover, in order.
+// prove creates the proof of a commit. each must pass all commits to the prover, in order.
 func (p *published) prove(seq uint64, each func(prover *seal.Prover) error) ([]byte, error) {
 	prover, err := seal.NewProver(p.newest, p.signed, seq)
 	if err != nil {

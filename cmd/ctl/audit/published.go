@@ -18,18 +18,20 @@ import (
 	"scute.dev/evidence"
 )
 
-// published is the key and the checkpoints that a log is verified against.
+// published contains the key and the checkpoints against which a log is verified.
 type published struct {
 	key seal.PublicKey
 	// trusted is true if the auditor supplied the key.
 	trusted bool
-	// signed is the signed note of newest. earlier are all other checkpoints.
+	// newest is the newest checkpoint, and signed its signed note. earlier contains all other
+	// checkpoints.
 	newest  seal.Checkpoint
 	signed  []byte
 	earlier []seal.Checkpoint
 }
 
-// published reads the key and the checkpoints from the given files, otherwise from the cluster.
+// published reads the key and the checkpoints from the files that the flags name. What no flag
+// names is read from the cluster.
 func (o *options) published(ctx context.Context) (*published, error) {
 	checkpoint, err := o.checkpointFile()
 	if err != nil {
@@ -70,8 +72,9 @@ func (o *options) published(ctx context.Context) (*published, error) {
 	return p, nil
 }
 
-// checkpointFile returns the file of --checkpoint, or the one in a backup. With a trusted key, a
-// checkpoint from an untrusted place is safe, but it may be old and cover fewer commits.
+// checkpointFile returns the file of --checkpoint or, without that flag, the file with checkpoints
+// in a backup. If the key is trusted, a checkpoint from an untrusted file cannot be forged, but it
+// may be old and cover fewer commits.
 func (o *options) checkpointFile() (string, error) {
 	if o.checkpoint != "" || o.key == "" || !o.isBackup() {
 		return o.checkpoint, nil

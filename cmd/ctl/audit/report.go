@@ -15,7 +15,7 @@ import (
 type reportOptions struct {
 	*options
 	kit.Filter
-	// selected are the flags that select events, as given.
+	// selected contains the flags that select events, as the user wrote them.
 	selected []string
 }
 

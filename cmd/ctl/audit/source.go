@@ -16,12 +16,12 @@ import (
 // source is a log or an export. It can be read only once.
 type source struct {
 	where, logID string
-	// last is the last commit when the source was opened.
+	// last is the sequence of the last commit at the time when the source was opened.
 	last uint64
 	// each calls fn with each readable commit, in order.
 	each  func(ctx context.Context, fn func(eventlog.Record) error) error
 	close func() error
-	// unreadable are errors about lines of an export.
+	// unreadable contains errors about lines of an export that cannot be read.
 	unreadable []string
 }
 

@@ -10,7 +10,8 @@ import (
 	"scute.dev/eventlog/seal"
 )
 
-// auditReport is for readers without other context. Its exported fields are for the templates.
+// auditReport is a report for readers who know nothing else about the log. Its exported fields are
+// for the templates.
 type auditReport struct {
 	Log, LogID string
 	Made       time.Time
@@ -22,7 +23,7 @@ type auditReport struct {
 	// Missing are the commits that are missing or out of order.
 	Missing []seal.Run
 	verification
-	// People are the requests and decisions of people, direct or through a resource.
+	// People contains the requests and decisions of people, sent directly or through a resource.
 	People  []kit.EventRow
 	Stories []*story
 
@@ -34,9 +35,11 @@ type auditReport struct {
 type verification struct {
 	Checked, Violated bool
 	Why               string
-	// Size is the number of commits that the checkpoint covers, and Beyond of those after it.
+	// Size is the number of commits that the checkpoint covers, and Beyond the number of commits after
+	// them.
 	Size, Beyond uint64
-	// Key signed the checkpoint. KeyFromCluster is true if the auditor did not supply it.
+	// Key is the key that signed the checkpoint. KeyFromCluster is true if the auditor did not supply
+	// the key.
 	Key            string
 	KeyFromCluster bool
 	Findings       []string

@@ -59,7 +59,8 @@ func (o *options) verify(ctx context.Context) error {
 	return o.printVerdict(verdict{Log: src.where, Intact: report.Intact(), Report: report, Key: p.key}, p)
 }
 
-// compare verifies a source against the checkpoints. It passes each commit to also, if not nil.
+// compare verifies a source against the checkpoints. If also is not nil, each commit is passed to
+// it, too.
 func (o *options) compare(ctx context.Context, p *published, src *source, also func(eventlog.Record) error) (seal.Report, error) {
 	tree, err := o.tree()
 	if err != nil {
@@ -118,7 +119,7 @@ func (o *options) text(v verdict) error {
 		word = "VIOLATED"
 	}
 	covered := fmt.Sprintf("commits 1 to %d", v.Size)
-	if v.Size == 0 { // the first checkpoint of a log, signed before any commit
+	if v.Size == 0 { // the first checkpoint of a log was signed before any commit
 		covered = "no commit was verified because the checkpoint covers none; use a later checkpoint"
 	}
 	err := o.Env.Linef("%s: log %s at %s, %s", word, v.LogID, v.Log, covered)

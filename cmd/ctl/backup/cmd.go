@@ -69,8 +69,9 @@ func (o *options) printFindings(list []mover.Finding) {
 	}
 }
 
-// explain turns an error into what a user can do about it: interrupted after a signal, refused
-// (after the findings) for a refusal, otherwise the remedy of the error.
+// explain returns an error that says what a user can do. After a signal it contains interrupted. If
+// the error is a refusal, it contains refused, after the findings. Otherwise it contains the remedy
+// of the error.
 func (o *options) explain(ctx context.Context, err error, refused, interrupted string) error {
 	var refusal *transfer.RefusedError
 	var final *transfer.FinalError
@@ -90,7 +91,8 @@ func (o *options) explain(ctx context.Context, err error, refused, interrupted s
 	return err
 }
 
-// redactedError redacts its text, because an API server quotes the object that it rejects.
+// redactedError is an error whose text is redacted, because an API server quotes the object that it
+// rejects.
 type redactedError struct{ err error }
 
 func (q redactedError) Error() string { return redact.Message(q.err.Error()) }

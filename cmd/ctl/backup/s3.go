@@ -100,7 +100,7 @@ func hintInFolder(ctx context.Context, dir string, err error) error {
 	return hintBelow(ctx, folder, ".", strings.TrimSuffix(dir, "/")+"/", err)
 }
 
-// explain adds the flag or variable that causes a store's error, and the remedy.
+// explain adds to an error of a store the remedy, and the flag or variable that causes the error.
 func explain(err error, from string) error {
 	stored, ok := errors.AsType[*store.Error](err)
 	if !ok {

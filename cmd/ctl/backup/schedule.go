@@ -43,7 +43,7 @@ func newNoun() *kit.Noun[*v1alpha1.BackupSchedule] {
 }
 
 func phase(v kit.View, b *v1alpha1.BackupSchedule) string {
-	if b.Status.Phase == "" && b.Status.Message != "" { // its spec is rejected, so no backups are created
+	if b.Status.Phase == "" && b.Status.Message != "" { // the spec is rejected, so no backups are created
 		return v.Word(string(v1alpha1.BackupFailing))
 	}
 	return v.Word(string(cmp.Or(b.Status.Phase, v1alpha1.BackupScheduled)))
@@ -66,7 +66,7 @@ func describe(v kit.View, b *v1alpha1.BackupSchedule) []string {
 	return append(append(out, v.Field("To", cli.Clean(destination(b))), ""), statusLines(v, b)...)
 }
 
-// statusLines returns the part of a description that changes.
+// statusLines returns those lines of a description that change over time.
 func statusLines(v kit.View, b *v1alpha1.BackupSchedule) []string {
 	s, last := b.Status, "never"
 	if s.LastSuccessfulTime != nil {
@@ -100,7 +100,7 @@ func backups(b *v1alpha1.BackupSchedule) kit.Table {
 	return t
 }
 
-// Fold is a schedule, computed from the log.
+// Fold is the state of a schedule, computed from its commits.
 type Fold struct {
 	id   string
 	view *runner.Schedules
@@ -124,7 +124,8 @@ func (f *Fold) Apply(r eventlog.Record) error {
 // Err returns why an event cannot be read.
 func (f *Fold) Err() error { return f.view.Err(f.id) }
 
-// Items returns the schedule, if it is configured. Its next time is relative to the last commit.
+// Items returns the schedule, if it is configured. The time of its next backup is computed as of
+// the last commit.
 func (f *Fold) Items() (items []*v1alpha1.BackupSchedule) {
 	status, known := f.view.Status(f.id)
 	f.view.ReadState(f.id, func(s *schedule.State) {
@@ -157,7 +158,8 @@ func (f *Fold) Describe(v kit.View) (lines []string) {
 	return lines
 }
 
-// Documents returns the schedule, if it is configured. It waits for a user while backups fail.
+// Documents returns the schedule as a document, if it is configured. While backups fail, its state
+// is Waiting.
 func (f *Fold) Documents(k *kit.Kit) (out []kit.Document) {
 	for _, b := range f.Items() {
 		s := b.Status

@@ -70,7 +70,7 @@ func (e *Env) Colored(stream any) bool {
 	return terminal && e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb"
 }
 
-// CanRedraw reports whether a stream is a terminal that can redraw lines in place.
+// CanRedraw reports whether a stream is a terminal on which lines can be redrawn in place.
 func (e *Env) CanRedraw(stream any) bool {
 	_, _, ok := e.Size(stream)
 	return ok && e.Getenv("TERM") != "dumb"

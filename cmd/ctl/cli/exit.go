@@ -19,7 +19,7 @@ const (
 	exitPipe        = 141 // the reader of the output closed the pipe
 )
 
-// ExitError ends a command with an exit code.
+// ExitError is an error that ends a command with this exit code.
 type ExitError struct {
 	Code int
 	// Err is the message; nil if everything is already printed.
@@ -35,7 +35,8 @@ func (e *ExitError) Error() string {
 
 func (e *ExitError) Unwrap() error { return e.Err }
 
-// Usagef returns an error about the command line. Nothing has been done yet.
+// Usagef returns an error about the command line. The command must not have changed anything
+// before.
 func Usagef(format string, args ...any) error {
 	return &ExitError{Code: ExitUsage, Err: fmt.Errorf(format, args...)}
 }
@@ -48,7 +49,7 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// SilentExit returns an error for an exit status without a message.
+// SilentExit returns an error without a message that ends the command with this exit code.
 func SilentExit(code int) error {
 	if code == ExitOK {
 		return nil
@@ -56,11 +57,12 @@ func SilentExit(code int) error {
 	return &ExitError{Code: code}
 }
 
-// Interrupted returns the error of a command that a signal stopped. err describes what continues
-// without it.
+// Interrupted returns the error of a command that was stopped by a signal. err describes what
+// continues although the command has ended.
 func Interrupted(err error) error { return &ExitError{Code: ExitInterrupted, Err: err} }
 
-// Code returns the exit code for an error, and whether its message must be printed.
+// Code returns the exit code for an error. tell reports whether the message of the error must be
+// printed.
 func Code(err error) (code int, tell bool) {
 	var exit *ExitError
 	switch {

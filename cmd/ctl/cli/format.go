@@ -50,10 +50,11 @@ func (f *Format) validate() error {
 	return nil
 }
 
-// Data reports whether the command prints data for programs, other than names.
+// Data reports whether the command prints data for programs. Names do not count as data.
 func (f *Format) Data() bool { return f.Value != "" && f.Value != "wide" && f.Value != "name" }
 
-// Print writes a resource, a list of resources with their kind set, or any other value by its JSON.
+// Print writes a resource, a list of resources with their kind set, or any other value that can be
+// encoded as JSON.
 func (f *Format) Print(w io.Writer, v any) error {
 	if o, ok := v.(runtime.Object); ok {
 		omit := printers.OmitManagedFieldsPrinter{Delegate: printers.ResourcePrinterFunc(func(o runtime.Object, w io.Writer) error { return f.print(w, o) })}

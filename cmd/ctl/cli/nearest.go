@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Suggest ends an error about an unknown name with the most similar name, or the first valid ones.
+// Suggest returns the end of an error about an unknown name. It names the most similar name or, if
+// none is similar, the first valid names.
 func Suggest(typed string, names []string) string {
 	if meant := DidYouMean(typed, names); meant != "" || len(names) == 0 {
 		return meant
@@ -28,7 +29,7 @@ func DidYouMean(typed string, names []string) string {
 
 const maxListed = 10
 
-// Nearest returns the name that is most similar to what the user typed, or "".
+// Nearest returns the name that is most similar to what the user typed, or "" if none is similar.
 func Nearest(typed string, names []string) string {
 	meant, least := "", len(typed)/2+1
 	for _, name := range names {
@@ -39,7 +40,8 @@ func Nearest(typed string, names []string) string {
 	return meant
 }
 
-// distance counts the letters to add, remove, replace, or swap with their neighbor.
+// distance returns how many letters must be added, removed, replaced, or swapped with their
+// neighbor to change a into b.
 func distance(a, b string) int {
 	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
 	for j := range rows[1] {

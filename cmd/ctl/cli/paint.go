@@ -31,7 +31,8 @@ func (p Paint) Text(style Style, s string) string {
 	return "\x1b[" + string(style) + "m" + s + "\x1b[0m"
 }
 
-// Width returns the columns of a string without escape sequences. Each rune counts as one.
+// Width returns the number of columns that a string occupies. Escape sequences occupy none, and
+// each rune occupies one.
 func Width(s string) int {
 	width := 0
 	for s != "" {
@@ -82,8 +83,9 @@ func escape(s string) int {
 	return strings.IndexByte(s, 'm') + 1
 }
 
-// Clean makes untrusted text safe to print. It replaces control characters with spaces, and also
-// characters that break a line or change the direction of text, because they can disguise it.
+// Clean makes untrusted text safe to print. It replaces with spaces all control characters, and all
+// characters that break a line or change the direction of text, because these can disguise the
+// text.
 func Clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) {
@@ -93,7 +95,8 @@ func Clean(s string) string {
 	}, s)
 }
 
-// Safe cleans a drawn line, which may contain untrusted text, but keeps the colors of Paint.
+// Safe cleans a line that is ready to print and may contain untrusted text. It keeps the colors
+// that Paint has set.
 func Safe(line string) string {
 	var b strings.Builder
 	for line != "" {

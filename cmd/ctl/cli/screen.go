@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Screen is a block of lines at the end of a terminal that is redrawn in place.
+// Screen is a block of lines at the end of a terminal. It is redrawn in place.
 type Screen struct {
 	Out io.Writer
 	// Size is Env.Size. It is called before each drawing, because the terminal may be resized.
@@ -14,7 +14,8 @@ type Screen struct {
 	drawn int
 }
 
-// Draw replaces the block. It truncates long lines, and omits the last lines if there are too many.
+// Draw replaces the block with lines. It truncates long lines, and omits the last lines if the
+// terminal is too small.
 func (s *Screen) Draw(lines []string) error {
 	width, height, _ := s.Size(s.Out)
 	if height > 2 && len(lines) > height-1 {

@@ -10,7 +10,7 @@ import (
 type Table struct {
 	Header []string
 	Rows   [][]string
-	// Wrap is how many of the last columns may wrap.
+	// Wrap is the number of columns, counted from the last one, that may wrap.
 	Wrap   int
 	Indent string
 }
@@ -23,7 +23,7 @@ const (
 // Add appends a row.
 func (t *Table) Add(cells ...string) { t.Rows = append(t.Rows, cells) }
 
-// Lines returns the table with a maximum width; 0 means no limit.
+// Lines returns the lines of the table. width limits their width; 0 means no limit.
 func (t *Table) Lines(p Paint, width int) []string {
 	widths := t.widths(width)
 	var out []string
@@ -59,7 +59,8 @@ func (t *Table) below(header, cell string, width int) (out []string) {
 	return out
 }
 
-// widths returns the widths of the columns that stay beside each other, reduced for wrapped ones.
+// widths returns the widths of the columns that fit beside each other within the limit. Columns
+// that wrap have reduced widths.
 func (t *Table) widths(limit int) []int {
 	all := t.needed()
 	fixed := len(all) - min(t.Wrap, len(all))
@@ -93,8 +94,8 @@ func (t *Table) needed() (widths []int) {
 	return widths
 }
 
-// share divides room: columns below the equal share keep their width, and the others share the
-// rest.
+// share reduces the widths so that their sum fits into room. Columns narrower than an equal share
+// keep their width, and the others share the rest equally.
 func share(widths []int, room int) {
 	columns := make([]int, len(widths))
 	for i := range widths {
@@ -141,7 +142,8 @@ func (t *Table) line(cells []string, widths []int) string {
 	return strings.TrimRight(t.Indent+strings.Join(padded, gap), " ")
 }
 
-// Wrap breaks text at spaces into lines, and breaks longer words. Width 0 means no limit.
+// Wrap breaks text into lines at spaces. It also breaks words that are longer than a line. Width 0
+// means no limit.
 func Wrap(s string, width int) []string {
 	if width <= 0 || Width(s) <= width {
 		return []string{s}

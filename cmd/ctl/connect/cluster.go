@@ -107,7 +107,7 @@ func (c *Cluster) User(ctx context.Context) string {
 	return review.Status.UserInfo.Username
 }
 
-// Explain adds the remedy to an error of the API server.
+// Explain adds to an error of the API server what the user can do.
 func (c *Cluster) Explain(err error) error {
 	switch {
 	case err == nil:
@@ -137,7 +137,8 @@ func about(err error) string {
 	return ""
 }
 
-// Actor returns the actor for an operator's events: the API server's user, or else the local user.
+// Actor returns the actor for events of an operator. It is the user name that the API server
+// reports or, if there is none, the name of the local user.
 func Actor(ctx context.Context, cluster *Cluster) string {
 	if cluster != nil {
 		if name := cluster.User(ctx); name != "" {

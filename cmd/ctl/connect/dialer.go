@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// podDialer opens the connections of a NATS client to the log in the daemon's pod. Each connection
-// looks up the pod again, so that a client can reconnect to a new pod.
+// podDialer opens connections of a NATS client to the log in the daemon's pod. It looks up the pod
+// for each connection, so that a client can reconnect to a new pod.
 type podDialer struct {
 	open   func(context.Context) (*podConn, error)
 	logger *slog.Logger
@@ -32,9 +32,9 @@ func newPodDialer(ctx context.Context, open func(context.Context) (*podConn, err
 	return d, nil
 }
 
-// Dial implements nats.CustomDialer. It returns a pipe because the stream of a port-forward has no
-// deadlines. It does not wait for the pod, because the client holds its lock while it dials: Close
-// and each request would block.
+// Dial implements nats.CustomDialer. It returns a pipe, because the stream of a port-forward has no
+// deadlines. It does not wait until the pod is connected: the client holds its lock while it dials,
+// so Close and each request would block.
 func (d *podDialer) Dial(string, string) (net.Conn, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -44,7 +44,8 @@ func (d *podDialer) Dial(string, string) (net.Conn, error) {
 	return local, nil
 }
 
-// forward connects a pipe to the pod, over remote unless that is nil.
+// forward connects a pipe to the pod. It uses the connection remote or, if remote is nil, opens
+// one.
 func (d *podDialer) forward(pipe net.Conn, remote *podConn) {
 	defer pipe.Close()
 	if remote == nil {

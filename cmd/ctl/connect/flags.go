@@ -13,7 +13,7 @@ import (
 	"scute.dev/view"
 )
 
-// Flags locate the management cluster and the log.
+// Flags are the flags that locate the management cluster and the log.
 type Flags struct {
 	// Kubeconfig to AsGroups are kubectl's flags.
 	Kubeconfig, Context string
@@ -26,8 +26,8 @@ type Flags struct {
 	Dir string
 	// URL is the NATS server with the log. The other fields are its credentials.
 	URL, Creds, CA, Cert, Key string
-	// Examine reads the readable part of a damaged log, and a copy of a folder, because the NATS
-	// server repairs a folder that it opens.
+	// Examine reads what can be read of a damaged log. For a log in a folder it reads a copy, because
+	// the NATS server repairs a folder that it opens.
 	Examine        bool
 	ScuteNamespace string
 	LogTimeout     time.Duration
@@ -89,7 +89,7 @@ func (f *Flags) AddFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.LogTimeout, "log-timeout", f.LogTimeout, "How long to try to reach the log")
 }
 
-// LogOnly reports whether the user named a log, so that the cluster is not read.
+// LogOnly reports whether the user named a log. In that case the cluster is not read.
 func (f *Flags) LogOnly() bool { return f.Dir != "" || f.URL != "" }
 
 // ConnectArgs returns the flags that connect to the same cluster or log.

@@ -21,7 +21,7 @@ import (
 // connection.
 const protocol = "portforward.k8s.io"
 
-// dialPod opens a connection to a port of a pod. ctx limits only the opening.
+// dialPod opens a connection to a port of a pod. After the connection is open, ctx has no effect.
 func dialPod(ctx context.Context, config *rest.Config, pod *corev1.Pod, port int) (*podConn, error) {
 	dialer, err := dial(config, pod)
 	if err != nil {
@@ -72,7 +72,7 @@ func newPodConn(conn httpstream.Connection, port int) (_ *podConn, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the stream for errors: %w", err)
 	}
-	if err := complaints.Close(); err != nil { // only the other side writes to this stream
+	if err := complaints.Close(); err != nil { // only the other side writes to this stream, so close this direction
 		return nil, err
 	}
 	headers.Set(corev1.StreamType, corev1.StreamTypeData)
@@ -94,8 +94,8 @@ func newPodConn(conn httpstream.Connection, port int) (_ *podConn, err error) {
 // Close closes the connection in both directions.
 func (p *podConn) Close() error { return p.conn.Close() }
 
-// RemoteError returns the error of the other side, or nil. It must be called at the end of the
-// data, and waits because the error may arrive slightly later.
+// RemoteError returns the error that the other side sent, or nil. Call it at the end of the data.
+// It waits for the error, which may arrive slightly later than the data.
 func (p *podConn) RemoteError() error {
 	select {
 	case err := <-p.remoteErr:

@@ -19,10 +19,11 @@ import (
 type Log struct {
 	*eventlog.Log
 	Where string
-	// Static is true for a locked folder, to which others append only through this process.
+	// Static is true if this process has locked the folder of the log, so that no other process
+	// appends to it.
 	Static bool
 
-	end  uint64 // last commit to read, 0 for all
+	end  uint64 // last commit to read; 0 means all
 	stop func()
 }
 
@@ -35,12 +36,13 @@ func (l *Log) Close() error {
 	return err
 }
 
-// Log opens the log that the flags name, by default the daemon's. It writes warnings to w.
+// Log opens for reading the log that the flags name, by default the log of the daemon. It writes
+// warnings to w.
 func (f *Flags) Log(ctx context.Context, w io.Writer) (*Log, error) {
 	return f.logAs(ctx, embedded.Reader, w)
 }
 
-// LogToAppend works like Log, with the permission to append.
+// LogToAppend works like Log, but opens the log for appending.
 func (f *Flags) LogToAppend(ctx context.Context, w io.Writer) (*Log, error) {
 	return f.logAs(ctx, embedded.Operator, w)
 }
@@ -63,8 +65,8 @@ func (f *Flags) logAs(ctx context.Context, role embedded.Role, w io.Writer) (*Lo
 	}
 }
 
-// folder opens the log of a stopped daemon or of local runs. If a local run has it open, folder
-// connects to that process.
+// folder opens the log of a stopped daemon or of local runs. If a local run has the log open,
+// folder connects to the process of that run.
 func (f *Flags) folder(ctx context.Context, logger *slog.Logger) (*Log, error) {
 	if err := f.CheckExists(); err != nil {
 		return nil, err
@@ -103,7 +105,7 @@ func (f *Flags) External(logger *slog.Logger) eventlog.ExternalOptions {
 	return eventlog.ExternalOptions{URL: f.URL, CredsFile: f.Creds, TLS: eventlog.TLSFiles{CA: f.CA, Cert: f.Cert, Key: f.Key}, Logger: logger}
 }
 
-// open opens the folder, or a copy of it for Examine.
+// open opens the log in the folder. With Examine it opens a copy of the folder.
 func (f *Flags) open(ctx context.Context, logger *slog.Logger) (*Log, error) {
 	if !f.Examine {
 		log, err := embedded.Open(ctx, embedded.Options{Dir: f.Dir, Logger: logger})
@@ -123,7 +125,7 @@ func (f *Flags) open(ctx context.Context, logger *slog.Logger) (*Log, error) {
 	return &Log{Log: log, Where: f.Dir, Static: true, stop: func() { _ = os.RemoveAll(dir) }}, nil
 }
 
-// connect connects to a log on a server, with a token unless p is nil.
+// connect connects to a log on a server. If p is not nil, it presents the token that p reads.
 func (f *Flags) connect(ctx context.Context, o eventlog.ExternalOptions, p *tokenSource) (*eventlog.Log, error) {
 	o.AllowDamaged = f.Examine
 	if p != nil {
@@ -160,7 +162,7 @@ var errEnd = errors.New("the log is not read any further")
 // SetEnd omits all commits after seq from later reads.
 func (l *Log) SetEnd(seq uint64) { l.end = seq }
 
-// Read reads commits of an aggregate, up to the end that SetEnd set.
+// Read reads commits of an aggregate. It stops at the end that SetEnd set.
 func (l *Log) Read(ctx context.Context, a eventlog.Aggregate, after uint64) ([]eventlog.Record, error) {
 	records, err := l.Log.Read(ctx, a, after)
 	if err != nil || l.end == 0 {
@@ -170,7 +172,7 @@ func (l *Log) Read(ctx context.Context, a eventlog.Aggregate, after uint64) ([]e
 	return records[:later], nil
 }
 
-// Replay replays the log, up to the end that SetEnd set.
+// Replay replays the log. It stops at the end that SetEnd set.
 func (l *Log) Replay(ctx context.Context, after uint64, fn func(eventlog.Record) error) (uint64, error) {
 	if l.end == 0 {
 		return l.Log.Replay(ctx, after, fn)
@@ -196,8 +198,8 @@ func (l *Log) Last(ctx context.Context, t time.Time) (eventlog.Record, error) {
 	return last, err
 }
 
-// Until works like Last, but returns sequence 0 if there is no such commit. It is a binary search:
-// 1,000,000 commits need about 20 requests.
+// Until works like Last, but returns sequence 0 if there is no such commit. It uses a binary
+// search: a log of 1,000,000 commits needs about 20 requests.
 func (l *Log) Until(ctx context.Context, t time.Time) (last eventlog.Record, err error) {
 	head, err := l.Head(ctx)
 	if err != nil {

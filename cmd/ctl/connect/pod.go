@@ -54,7 +54,8 @@ func (f *Flags) inCluster(ctx context.Context, role embedded.Role, logger *slog.
 	return &Log{Log: log, Where: where, stop: d.stop}, nil
 }
 
-// connectPod adds the last error of the dialer to the client's error.
+// connectPod connects to the log in the daemon's pod. If that fails, it adds the last error of the
+// dialer to the client's error.
 func (f *Flags) connectPod(ctx context.Context, d *podDialer, p *tokenSource, logger *slog.Logger) (*eventlog.Log, error) {
 	log, err := f.connect(ctx, eventlog.ExternalOptions{URL: "nats://127.0.0.1", Dialer: d, Logger: logger}, p)
 	if last := d.lastError(); err != nil && last != nil {
@@ -63,7 +64,8 @@ func (f *Flags) connectPod(ctx context.Context, d *podDialer, p *tokenSource, lo
 	return log, err
 }
 
-// podToken returns nil if the daemon requires no token, as older versions do.
+// podToken returns the source of the token for the log. It returns nil if the daemon requires no
+// token, as older versions do.
 func podToken(ctx context.Context, cluster *Cluster, pod *corev1.Pod, role embedded.Role, logger *slog.Logger) (*tokenSource, error) {
 	where, found := argument(pod, logaccess.Flag)
 	if !found {
@@ -128,7 +130,8 @@ func logPort(pod *corev1.Pod) (port int, err error) {
 	return port, nil
 }
 
-// dial returns a dialer for port-forwards by WebSocket, or SPDY if that is not supported.
+// dial returns a dialer that opens port-forwards over WebSocket, or over SPDY if the server does
+// not support WebSocket.
 func dial(config *rest.Config, pod *corev1.Pod) (httpstream.Dialer, error) {
 	core, err := corev1client.NewForConfig(config)
 	if err != nil {

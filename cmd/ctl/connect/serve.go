@@ -25,8 +25,9 @@ type endpoint struct {
 	Token string `json:"token"`
 }
 
-// Serve opens or creates the log in the folder of the flags. Other scutectl processes of the same
-// user can connect, so that operators can decide about a run while its command runs.
+// Serve opens the log in the folder that the flags name, and creates it if it does not exist. Other
+// scutectl processes of the same user can then connect to this process, so that operators can
+// decide about a run while this command drives the run.
 func (f *Flags) Serve(ctx context.Context, w io.Writer) (*Log, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.LogTimeout)
 	defer cancel()
@@ -43,7 +44,7 @@ func (f *Flags) Serve(ctx context.Context, w io.Writer) (*Log, error) {
 	path := filepath.Join(f.Dir, endpointFile)
 	data, err := json.Marshal(d)
 	if err == nil {
-		err = atomicfile.WriteBytes(path, data) // atomic for readers
+		err = atomicfile.WriteBytes(path, data) // atomic, so that a reader never sees a part
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("writing the address of the log: %w", err), log.Close())
@@ -59,7 +60,7 @@ func (f *Flags) endpoint() (d endpoint, err error) {
 	return d, json.Unmarshal(data, &d)
 }
 
-// join reaches the log through the process that has it open.
+// join connects to the log through the process that has the folder open.
 func (f *Flags) join(ctx context.Context, logger *slog.Logger) (*Log, error) {
 	d, err := f.endpoint()
 	if err != nil {

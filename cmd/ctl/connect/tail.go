@@ -16,9 +16,9 @@ import (
 // pollInterval is the interval between checks of a folder for changes.
 const pollInterval = time.Second
 
-// Tail calls fn with each commit of the log in order, and with new commits until ctx ends. It calls
-// caughtUp once, after the commits that existed at first. It does not lock a folder, so that a
-// process may start there.
+// Tail calls fn with each commit of the log in order, and then with new commits until ctx ends. It
+// calls caughtUp once, after the commits that existed at first. It does not lock a folder, so that
+// another process can open the folder in the meantime.
 func (f *Flags) Tail(ctx context.Context, w io.Writer, caughtUp func(), fn func(eventlog.Record) error) error {
 	if f.Dir != "" {
 		return f.tailFolder(ctx, w, caughtUp, fn)
@@ -36,7 +36,8 @@ func (f *Flags) Tail(ctx context.Context, w io.Writer, caughtUp func(), fn func(
 	return log.Follow(ctx, head, fn)
 }
 
-// tailFolder reads a copy of the folder, or asks the process that has it open, after each change.
+// tailFolder follows a log in a folder. After each change of the folder it reads a copy, or
+// connects to the process that has the folder open.
 func (f *Flags) tailFolder(ctx context.Context, w io.Writer, caughtUp func(), fn func(eventlog.Record) error) error {
 	if err := f.CheckExists(); err != nil {
 		return err

@@ -15,7 +15,8 @@ import (
 	"scute.dev/internal/logaccess"
 )
 
-// tokenGracePeriod is how long a daemon may reject a token that has just changed.
+// tokenGracePeriod is how long a daemon may still reject a token after the token has changed.
+// retryInterval is the wait between attempts during that time.
 const tokenGracePeriod, retryInterval = 5 * time.Second, 250 * time.Millisecond
 
 // tokenSource reads the token for the log from the Secret of a role.
@@ -29,7 +30,8 @@ type tokenSource struct {
 	last string
 }
 
-// token falls back to the Secret of operators, who may also read, if that of readers is forbidden.
+// token reads the token. If the user may not read the Secret of readers, it reads the Secret of
+// operators, who may also read the log.
 func (p *tokenSource) token(ctx context.Context) (string, error) {
 	token, err := p.get(ctx, p.role)
 	if apierrors.IsForbidden(err) && p.role == embedded.Reader {
@@ -52,7 +54,7 @@ func (p *tokenSource) get(ctx context.Context, role embedded.Role) (string, erro
 	return logaccess.Token(secret.Data)
 }
 
-// refresh returns the current token, or the last one if it cannot be read.
+// refresh returns the current token. If the token cannot be read, it returns the last one.
 func (p *tokenSource) refresh() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

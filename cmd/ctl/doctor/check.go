@@ -63,14 +63,15 @@ type diagnosis struct {
 	moves         v1alpha1.MoveList
 	workflows     v1alpha1.WorkflowRunList
 	pauses        v1alpha1.PauseList
-	listed        map[string]bool // by kind: true if listed in all namespaces, false if in one
+	listed        map[string]bool // by kind: true if read in all namespaces, false if only in one
 	served        bool            // the API server serves scute's kinds
 }
 
-// check reports its results. goOn is false if the following checks would be pointless.
+// check runs one check and reports its results. goOn is false if the checks after it would be
+// pointless.
 type check func(ctx context.Context, v *diagnosis) (goOn bool)
 
-// run runs all checks. Each may rely on the previous ones.
+// run runs all checks. Each check may use the results of earlier ones.
 func (v *diagnosis) run(ctx context.Context) {
 	for _, c := range []check{apiServer, clusterAPI, providers, unfinishedRestores, checkServed, daemon, checkGrants} {
 		if !c(ctx, v) {

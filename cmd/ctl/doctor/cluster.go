@@ -156,8 +156,8 @@ func daemon(ctx context.Context, v *diagnosis) bool {
 	return true
 }
 
-// leader returns the Lease's holder, and whether it is current. A stopping daemon releases the
-// Lease.
+// leader returns the holder of the Lease, and whether the Lease has not expired. A daemon that
+// stops releases the Lease.
 func leader(ctx context.Context, v *diagnosis) (holder string, fresh bool) {
 	var lease coordinationv1.Lease
 	err := v.cluster.Client.Get(ctx, client.ObjectKey{Namespace: trust.LeaseNamespace, Name: trust.LeaseName}, &lease)
@@ -175,7 +175,8 @@ func image(p *corev1.Pod) string {
 	return p.Spec.Containers[0].Image
 }
 
-// unfinishedRestores also finds restores into a cluster without scute.
+// unfinishedRestores reports restores that have not finished. It also finds restores into a cluster
+// without scute.
 func unfinishedRestores(ctx context.Context, v *diagnosis) bool {
 	const subject = "restores"
 	unfinished, err := transfer.UnfinishedRestores(ctx, v.kube)

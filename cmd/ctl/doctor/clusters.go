@@ -30,7 +30,8 @@ func movedAway(v *diagnosis, u *unstructured.Unstructured) *v1alpha1.Move {
 	return &v.moves.Items[i]
 }
 
-// leftoverPauses reports clusters that are paused or annotated although no move works on them.
+// leftoverPauses reports clusters that are paused, or have annotations of a move, although no move
+// works on them.
 func leftoverPauses(ctx context.Context, v *diagnosis) {
 	const subject = "clusters"
 	i := slices.IndexFunc(v.types, isCluster)
@@ -81,7 +82,8 @@ func leftoverPauses(ctx context.Context, v *diagnosis) {
 	}
 }
 
-// pausedByRun reports whether a run holds a cluster, and whether that run is not in progress.
+// pausedByRun reports whether a cluster has the pause annotation of a run (held), and whether that
+// run is not in progress (orphan).
 func pausedByRun(v *diagnosis, subject, name string, u *unstructured.Unstructured) (held, orphan bool) {
 	holder := u.GetAnnotations()[object.PauseAnnotation]
 	if holder == "" {
@@ -98,7 +100,8 @@ func pausedByRun(v *diagnosis, subject, name string, u *unstructured.Unstructure
 	return true, true
 }
 
-// pausedByPause reports whether a Pause holds a cluster, and whether that Pause no longer exists.
+// pausedByPause reports whether a Pause holds a cluster (held), and whether that Pause no longer
+// exists (orphan).
 func pausedByPause(v *diagnosis, name string, o object.Observed) (held, orphan bool) {
 	for mark, holder := range o.PauseHolders {
 		uid, is := strings.CutPrefix(mark, object.PausePrefix)

@@ -75,7 +75,7 @@ const (
 	subjectColumns = 14
 )
 
-// lines renders a result, with the remedy below, or as a single line in a pipe.
+// lines returns a result as lines, with the remedy below it. For a pipe it returns a single line.
 func (o *options) lines(r result) (out []string) {
 	paint := cli.Paint{On: o.Env.Colored(o.Env.Out)}
 	style := map[level]cli.Style{levelOK: cli.Green, levelWarning: cli.Yellow, levelProblem: cli.Red}[r.Level]

@@ -64,8 +64,8 @@ func eventLog(ctx context.Context, v *diagnosis) {
 	checkTrust(ctx, v, log)
 }
 
-// checkTrust checks whether the daemon may act on its log. It skips a folder, which may belong to
-// another cluster.
+// checkTrust checks whether the daemon may act on its log. It does nothing for a log in a folder,
+// which may belong to another cluster.
 func checkTrust(ctx context.Context, v *diagnosis, log *connect.Log) {
 	const subject = "event log"
 	if v.cluster == nil || v.flags.Dir != "" {

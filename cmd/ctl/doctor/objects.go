@@ -20,12 +20,12 @@ import (
 	"scute.dev/view"
 )
 
-// startTimeout is how long a new resource may wait for the daemon.
+// startTimeout is how long a new resource may exist before the daemon acts on it.
 const startTimeout = time.Minute
 
 type scuteKind struct {
-	// subject is the subject of results about these objects, or "" if another check reports their
-	// state. noun is the kind's name in commands.
+	// subject is the subject of results about objects of this kind, or "" if another check reports
+	// their state. noun is the name of the kind in commands.
 	subject, noun, name string
 	list                client.ObjectList
 }
@@ -62,7 +62,7 @@ func checkObjects(ctx context.Context, v *diagnosis) {
 	for _, k := range v.kinds() {
 		everywhere, err := v.list(ctx, k.list)
 		if apierrors.IsForbidden(err) && k.name == "RepairLimits" {
-			continue // cluster-scoped: forbidden to users with access to some namespaces only
+			continue // it is cluster-scoped: users with access to some namespaces only may not list it
 		}
 		if err != nil {
 			r := warning(cmp.Or(k.subject, "resources"), "ask for the ClusterRole scute-viewer, or upgrade the chart", "%s: %v", k.name, v.cluster.Explain(err))
@@ -123,8 +123,8 @@ func statusOf(o client.Object) objectStatus {
 	return out.Status
 }
 
-// checkObject returns a result if no daemon works on an object, if it waits too long, or if it
-// waits for a user; otherwise nil.
+// checkObject returns a result if no daemon works on an object, if the object waits too long, or if
+// it waits for a user. Otherwise it returns nil.
 func (v *diagnosis) checkObject(k scuteKind, o client.Object, s objectStatus) *result {
 	name, look, created := o.GetNamespace()+"/"+o.GetName(), v.kit.Hint(o.GetNamespace(), "describe", k.noun, o.GetName()), o.GetCreationTimestamp().Time
 	untrusted := trust.FaultIn(s.Conditions)
@@ -155,7 +155,7 @@ func (v *diagnosis) checkObject(k scuteKind, o client.Object, s objectStatus) *r
 		}
 		return new(problem(k.subject, strings.TrimPrefix(s.Next+"; "+look, "; "), "%s; %s", state, last))
 	case s.Next != "" || meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionStalled):
-		if k.name == "WorkflowRun" { // it may wait for an approval
+		if k.name == "WorkflowRun" { // the run may wait for an approval
 			return new(warning(k.subject, look, "%s", state))
 		}
 		return new(problem(k.subject, strings.TrimPrefix(s.Next+"; "+look, "; "), "%s", state))
@@ -186,8 +186,8 @@ func unreadableResult(subject, kind string, o readableObject) result {
 	return problem(subject, remedy, "%s: %s", name, part)
 }
 
-// list reads the objects of all namespaces, or of the context's namespace if the user may not list
-// all. everywhere is true if it read all.
+// list reads the objects of all namespaces. If the user may not list all namespaces, it reads only
+// the namespace of the context, and everywhere is false.
 func (v *diagnosis) list(ctx context.Context, list client.ObjectList) (everywhere bool, err error) {
 	err = v.cluster.Client.List(ctx, list)
 	if apierrors.IsForbidden(err) {

@@ -27,7 +27,8 @@ func (c *providerCheck) objects(ctx context.Context) ([]pause.Subject, error) {
 
 var errAbsent = errors.New("there is no such Cluster")
 
-// checkNotPaused fails for a paused cluster, whose objects would not react, or a missing one.
+// checkNotPaused returns an error if the cluster does not exist, or if it is paused: its objects
+// would then not react to a pause.
 func checkNotPaused(below []pause.Subject, namespace, name string) error {
 	for _, o := range below {
 		if !pause.IsCluster(o.Ref) || o.Ref.Name != name {

@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	// providerReason marks the Pauses that checks create.
+	// providerReason is the reason of the Pauses that these checks create. It identifies them.
 	providerReason = "scutectl doctor provider"
-	// daemonGracePeriod is added to the objects' timeout, for the work of the daemon.
+	// daemonGracePeriod is added to the timeout of the objects, because the daemon needs time, too.
 	daemonGracePeriod = time.Minute
 )
 
@@ -50,7 +50,8 @@ func newCheck(o *providerOptions) (*providerCheck, error) {
 	}, nil
 }
 
-// survey reads the cluster's kinds. With --yes it first deletes the Pause of an earlier check.
+// survey reads the kinds of the cluster's objects. With --yes, it first deletes the Pause that an
+// earlier check left behind.
 func (c *providerCheck) survey(ctx context.Context) (*providerReport, error) {
 	report := &providerReport{Cluster: c.name, Namespace: c.cluster.Namespace}
 	left, err := c.pauses.Get(ctx, c.key)
@@ -76,7 +77,8 @@ func (c *providerCheck) survey(ctx context.Context) (*providerReport, error) {
 	return report, checkNotPaused(below, c.cluster.Namespace, c.name)
 }
 
-// measure pauses the cluster, resumes it, and judges the kinds. It always deletes the Pause.
+// measure pauses the cluster, resumes it, and sets the verdicts of the kinds. It deletes the Pause
+// in any case.
 func (c *providerCheck) measure(ctx context.Context, report *providerReport) error {
 	limit := &v1alpha1.Duration{Duration: c.timeout}
 	made := &v1alpha1.Pause{

@@ -19,7 +19,8 @@ type providerReport struct {
 	Passed   bool `json:"passed"`
 	// TimeoutSeconds is how long an object may take to acknowledge.
 	TimeoutSeconds float64 `json:"timeoutSeconds,omitempty"`
-	// ResumeSeconds is the time from the deletion of the Pause until it no longer existed.
+	// ResumeSeconds is the time between the request to delete the Pause and the moment when it no
+	// longer existed.
 	ResumeSeconds float64        `json:"resumeSeconds,omitempty"`
 	Kinds         []providerKind `json:"kinds"`
 }
@@ -31,7 +32,8 @@ func (r *providerReport) objects() (all int) {
 	return all
 }
 
-// lines returns a table, grouped by API group, and the remedies of failed kinds below it.
+// lines returns a table of the kinds, grouped by API group. Below it are the remedies for kinds
+// that failed.
 func (r *providerReport) lines(v kit.View) []string {
 	header := []string{"KIND", "OBJECTS", "WITH PAUSED"}
 	if r.Measured {

@@ -12,14 +12,15 @@ import (
 	"scute.dev/pause"
 )
 
-// answer is how a kind's objects reacted to the pause of their cluster.
+// answer describes how the objects of a kind reacted when their cluster was paused.
 type answer string
 
 const (
 	// notAsked means that the cluster was not paused.
 	notAsked     answer = "not asked"
 	acknowledged answer = "acknowledged"
-	// noSignal means that the objects cannot acknowledge, so scute must assume it.
+	// noSignal means that the objects have no means of acknowledging a pause, so scute must assume
+	// that they are paused.
 	noSignal answer = "no signal"
 	// notNeeded means that no controller acts on the objects.
 	notNeeded answer = "none needed"
@@ -28,7 +29,7 @@ const (
 )
 
 type providerKind struct {
-	// Kind is Kind.group.
+	// Kind is the kind in the form Kind.group.
 	Kind    string `json:"kind"`
 	Objects int    `json:"objects"`
 	// Conditions is the number of objects with the condition Paused.
@@ -42,7 +43,7 @@ type providerKind struct {
 	SlowestSeconds *float64 `json:"slowestSeconds,omitempty"`
 	// StillPaused counts the objects that still report Paused after the Pause was deleted.
 	StillPaused int `json:"stillPaused,omitempty"`
-	// Passed is the verdict. If it is false, Reason is why, and Remedy is what to do.
+	// Passed is the verdict. If it is false, Reason is the reason, and Remedy is what a user can do.
 	Passed bool   `json:"passed"`
 	Reason string `json:"reason,omitempty"`
 	Remedy string `json:"remedy,omitempty"`

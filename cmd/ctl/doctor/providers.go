@@ -12,7 +12,8 @@ import (
 	"scute.dev/view"
 )
 
-// providers reports nothing if the user may not list them, because the daemon may.
+// providers reports which providers are installed. It reports nothing if the user may not list
+// them, because the daemon may still be permitted to.
 func providers(ctx context.Context, v *diagnosis) bool {
 	const subject = "providers"
 	list, err := v.kube.Providers(ctx)
@@ -34,8 +35,8 @@ func providers(ctx context.Context, v *diagnosis) bool {
 	return true
 }
 
-// checkGrants reports the kinds that a move reads but the daemon may not list. It reports nothing
-// if the user may not check this.
+// checkGrants reports kinds that a move reads and that the daemon may not list. If the user may not
+// check the daemon's permissions, it reports nothing.
 func checkGrants(ctx context.Context, v *diagnosis) bool {
 	const subject = "kinds"
 	if v.account.Name == "" {

@@ -84,7 +84,7 @@ func (l *inventory) results() []result {
 
 func (l *inventory) add(r result) { l.found = append(l.found, r) }
 
-// policies reports policies that have no effect.
+// policies reports RepairPolicies that start no remediation.
 func (l *inventory) policies() {
 	const subject = "policies"
 	if len(l.Policies) == 0 {
@@ -154,7 +154,8 @@ func (l *inventory) orphans() {
 
 func recent(now time.Time, at *metav1.Time) bool { return at != nil && now.Sub(at.Time) < startTimeout }
 
-// stalled reports remediations that wait for an operator or a daemon, but not those of orphans.
+// stalled reports remediations that wait for an operator or a daemon. It omits remediations of
+// machines that do not exist, which orphans reports.
 func (l *inventory) stalled() {
 	const subject = "remediations"
 	for i := range l.Remediations {
@@ -204,8 +205,8 @@ func (l *inventory) selected(c *clusterv1.Cluster) bool {
 	})
 }
 
-// clustersInRemediation returns the clusters (namespace/name) with open remediations. Their
-// machines may have annotations of scute.
+// clustersInRemediation returns the clusters (namespace/name) that have open remediations. scute
+// may have annotated the machines of these clusters.
 func (l *inventory) clustersInRemediation() map[string]bool {
 	out := make(map[string]bool)
 	for i := range l.Remediations {
@@ -239,7 +240,8 @@ func (l *inventory) leftoverAnnotations() {
 	}
 }
 
-// isLeftover reports whether an unhealthy annotation is neither recent nor waiting for its timeout.
+// isLeftover reports whether the annotation of an unhealthy machine is no longer in use: it is not
+// recent and does not wait for its timeout, or it cannot be decoded.
 func (l *inventory) isLeftover(value string) bool {
 	var mark v1alpha1.UnhealthyMark
 	if err := json.Unmarshal([]byte(value), &mark); err != nil {
@@ -248,7 +250,7 @@ func (l *inventory) isLeftover(value string) bool {
 	return mark.State != string(remediator.Failing) && l.now.Sub(mark.Since.Time) > startTimeout
 }
 
-// controlPlanes reports annotations of control planes that a remediation needs only temporarily.
+// controlPlanes reports annotations on control planes that are needed only during a remediation.
 func (l *inventory) controlPlanes() {
 	const subject = "machines"
 	tended := l.clustersInRemediation()
@@ -275,7 +277,8 @@ func (l *inventory) controlPlanes() {
 // removes it when it creates a machine.
 const staleAfter = 10 * time.Minute
 
-// isStale reports whether that annotation is too old, or names a machine that still exists.
+// isStale reports whether the remediation annotation of a control plane is too old, names a machine
+// that still exists, or cannot be decoded.
 func (l *inventory) isStale(namespace, value string) bool {
 	var mark struct {
 		Machine   string      `json:"machine"`

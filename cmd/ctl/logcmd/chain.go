@@ -34,7 +34,7 @@ that caused several others shows them as branches.`,
 	}, "json")
 }
 
-// chain is the events of an aggregate, each after its cause.
+// chain contains the events of an aggregate. Each event follows its cause.
 type chain []link
 
 type link struct {
@@ -43,7 +43,8 @@ type link struct {
 	selected, shown bool
 }
 
-// newChain shows the selected events with their causes and, if effects is set, their effects.
+// newChain returns the chain of an aggregate's events. It shows the selected events and their
+// causes. If effects is set, it also shows what the selected events caused.
 func newChain(events []kit.Event, selected func(kit.Event) bool, effects bool) chain {
 	c, byID := make(chain, 0, len(events)), make(map[string]int)
 	for i, e := range events {
@@ -88,7 +89,8 @@ func (d *deps) printChain(c chain) error {
 	return nil
 }
 
-// missingCauses returns the shown events whose cause is not among the aggregate's events.
+// missingCauses returns the shown events that have a cause which is not among the aggregate's
+// events.
 func (c chain) missingCauses() (list []link) {
 	for _, l := range c {
 		if l.shown && l.cause < 0 && l.Causation != "" {
@@ -98,13 +100,14 @@ func (c chain) missingCauses() (list []link) {
 	return list
 }
 
-// maxBranchWidth limits the indentation of branches. Without it, thousands of attempts, each a
-// branch, would need lines of thousands of columns.
+// maxBranchWidth limits the indentation of branches. Without the limit, a run with thousands of
+// attempts, each of which is a branch, would need lines of thousands of columns.
 const maxBranchWidth = 30
 
-// lines draws the events as a tree. A single consequence follows at the same depth.
+// lines draws the events as a tree. If an event has only one effect, the effect is drawn at the
+// same depth.
 func (c chain) lines(v kit.View) []string {
-	followers := make(map[int][]int) // by the cause
+	followers := make(map[int][]int) // by the index of the cause
 	for i, l := range c {
 		if l.shown {
 			followers[l.cause] = append(followers[l.cause], i)

@@ -25,7 +25,8 @@ The log is read from the daemon's pod through a port-forward, from the folder of
 		newCmdMigrate(env))
 }
 
-// command adds what the commands share: the flags that locate the log, and -o with the formats.
+// command adds to cmd what all of these commands share: the flags that locate the log, and -o with
+// the given formats.
 func (d *deps) command(env *cli.Env, cmd *cobra.Command, run func(ctx context.Context, args []string) error, formats ...string) *cobra.Command {
 	d.Kit = kit.New(env, cmd, "")
 	d.Format.AddFlag(cmd, formats...)
@@ -39,7 +40,7 @@ func (d *deps) command(env *cli.Env, cmd *cobra.Command, run func(ctx context.Co
 	return cmd
 }
 
-// exactlyOne requires one argument, which the error describes as what.
+// exactlyOne returns a check that requires one argument. what describes the argument in the error.
 func exactlyOne(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 || args[0] == "" {

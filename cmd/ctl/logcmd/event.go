@@ -18,10 +18,11 @@ ID of an event.`
 
 var oneEvent = exactlyOne("one event: SEQUENCE/INDEX, the sequence of a commit, or the ID of an event")
 
-// selection is an event, or all events of a commit, within the events of their aggregate.
+// selection is one event, or all events of a commit. It also contains all events of their
+// aggregate.
 type selection struct {
 	commit eventlog.Record
-	index  int // -1 for all
+	index  int // -1 for all events of the commit
 	events []kit.Event
 }
 

@@ -148,7 +148,8 @@ func csvRow(e kit.Event) []string {
 	return row
 }
 
-// cell removes control characters, and keeps a spreadsheet from evaluating a formula.
+// cell makes a text safe for a cell of a spreadsheet. It removes control characters, and prevents
+// the text from being evaluated as a formula.
 func cell(text string) string {
 	text = cli.Clean(text)
 	if begin := strings.TrimLeft(text, " "); begin != "" && strings.ContainsRune("=+-@", rune(begin[0])) {

@@ -22,8 +22,8 @@ func jsonSchema(eventType string, data reflect.Type) (*jsonschema.Schema, error)
 	return s, nil
 }
 
-// describeType adds to ForType the fields that it omits: those of embedded structs that another
-// field hides in Go, although their JSON names differ.
+// describeType works like ForType, and adds the fields that ForType omits: fields of embedded
+// structs that are hidden by another field in Go, although their JSON names differ.
 func describeType(t reflect.Type, o *jsonschema.ForOptions) (*jsonschema.Schema, error) {
 	s, err := jsonschema.ForType(t, o)
 	if err != nil {
@@ -52,7 +52,8 @@ func describeType(t reflect.Type, o *jsonschema.ForOptions) (*jsonschema.Schema,
 	return s, nil
 }
 
-// collect adds to special the schemas of types below t whose JSON differs from their Go kind.
+// collect adds to special the schemas of t, and of all types within t, whose JSON form does not
+// follow from their Go kind.
 func collect(t reflect.Type, special map[reflect.Type]*jsonschema.Schema, seen map[reflect.Type]bool) {
 	if seen[t] {
 		return

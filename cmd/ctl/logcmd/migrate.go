@@ -44,7 +44,7 @@ type migrateReport struct {
 	From  string `json:"from"`
 	To    string `json:"to"`
 	Last  uint64 `json:"last"`
-	// Before is true if an earlier command has moved the log.
+	// Before is true if an earlier command had already moved the log.
 	Before bool `json:"before,omitempty"`
 }
 
@@ -88,9 +88,9 @@ func (o *migrateOptions) run(ctx context.Context) error {
 	return o.report(out, "moved")
 }
 
-// alreadyMoved reports whether the log exists at its new location. A killed command may have left
-// an incomplete stream there, which is not a log. A log that arrived is never moved again, because
-// it may have more commits than the folder.
+// alreadyMoved reports whether the log already exists at its new location. A command that was
+// killed may have left an incomplete stream there, which does not count as a log. A log that exists
+// at its new location is never moved again, because it may have more commits than the folder.
 func (o *migrateOptions) alreadyMoved(ctx context.Context, to connect.Flags, m embedded.Moved) (bool, error) {
 	log, err := to.Log(ctx, o.Env.Err)
 	switch {
@@ -110,8 +110,8 @@ func (o *migrateOptions) alreadyMoved(ctx context.Context, to connect.Flags, m e
 	return there, err
 }
 
-// move copies the log, compares the copy, and records the move in the folder. again is true if an
-// earlier command has recorded it.
+// move copies the log, compares the copy with the log, and records the move in the folder. again is
+// true if an earlier command has already recorded the move.
 func (o *migrateOptions) move(ctx context.Context, from, to connect.Flags, again bool) (out migrateReport, err error) {
 	logger := connect.Logger(o.Env.Err)
 	log, err := embedded.Open(ctx, embedded.Options{Dir: from.Dir, AllowMoved: again, Logger: logger})

@@ -49,10 +49,10 @@ in the cluster, and what will happen to it. With --yes it records this in the lo
 
 type reconciliation struct {
 	LogID string `json:"logID"`
-	// Reason and Message are why the daemon may not act on the log, or empty.
+	// Reason and Message are the reason why the daemon may not act on the log; empty if it may.
 	Reason  trust.Reason `json:"reason,omitempty"`
 	Message string       `json:"message,omitempty"`
-	// Open is the unfinished work and what will happen to it.
+	// Open contains the unfinished work, and what will happen to it.
 	Open []trust.Outcome `json:"open"`
 	// Recorded is true if the decision is in the log.
 	Recorded bool `json:"recorded"`
@@ -115,7 +115,8 @@ func (o *reconcileOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// record appends the outcome of all unfinished work, and the permission to act on the log.
+// record appends to the log the outcome of all unfinished work, and the permission for the daemon
+// to act on the log.
 func (o *reconcileOptions) record(ctx context.Context, cluster *connect.Cluster, log *connect.Log, openings *unfinishedWork, decision trust.Reconciled, seq uint64) error {
 	actor := connect.Actor(ctx, cluster)
 	err := openings.reconcile(ctx, &runner.Runner{Log: log.Log, Now: o.Env.Now}, &runs.Runner{Log: log.Log, Now: o.Env.Now}, actor)
@@ -146,14 +147,15 @@ func CheckTrust(ctx context.Context, cluster *connect.Cluster, log *connect.Log)
 			return nil, err
 		}
 	}
-	if own.Head, err = log.Head(ctx); err != nil { // after the marks, because an active daemon raises the head
+	if own.Head, err = log.Head(ctx); err != nil { // read after the marks, because an active daemon raises the head
 		return nil, err
 	}
 	state, _ := view.State()
 	return trust.Check(&state, own, marks), nil
 }
 
-// identify returns the identity of the log without its head, and the marks to compare it with.
+// identify returns the identity of the log, without its head, and the high-water marks to compare
+// it with.
 func identify(ctx context.Context, cluster *connect.Cluster, log *connect.Log) (own trust.Identity, marks trust.Watermarks, err error) {
 	var ns corev1.Namespace
 	if err := cluster.Client.Get(ctx, client.ObjectKey{Name: "kube-system"}, &ns); err != nil {
@@ -198,7 +200,8 @@ type unfinishedWork struct {
 	runs         *runs.Runs
 	remediations *remediations.Remediations
 	moveStates   map[string]runner.ResourceState
-	// requestedRuns have or had a WorkflowRun. endedRuns have one that has ended or rolls back.
+	// requestedRuns are the IDs of runs that have or had a WorkflowRun. endedRuns are the IDs of runs
+	// whose WorkflowRun has ended or rolls back.
 	requestedRuns, endedRuns map[string]bool
 }
 
@@ -209,7 +212,7 @@ func newUnfinishedWork() *unfinishedWork {
 	}
 }
 
-// apply ignores commits that cannot be read, because the views report them.
+// apply applies a commit. It ignores a commit that cannot be read, because the views report it.
 func (s *unfinishedWork) apply(r eventlog.Record) error {
 	if _, known := s.requestedRuns[r.Aggregate.ID]; r.Aggregate.Kind == eventlog.KindRun && !known {
 		first, err := r.Events()
@@ -229,7 +232,8 @@ const (
 	thenUnknown = "is stranded and not started again: check by hand what it changed before you delete or recreate it"
 )
 
-// outcomes lists the unfinished work of the log, then that of the cluster only.
+// outcomes returns the unfinished work in the log, followed by the unfinished work that exists only
+// in the cluster.
 func (s *unfinishedWork) outcomes(ctx context.Context, cluster *connect.Cluster) ([]trust.Outcome, error) {
 	var moves v1alpha1.MoveList
 	var workflows v1alpha1.WorkflowRunList
@@ -279,8 +283,8 @@ func (s *unfinishedWork) openRuns() []string {
 	})
 }
 
-// mustStop reports whether an open run may have ended or been rolled back by a decision that the
-// log has lost, so that it must not continue.
+// mustStop reports whether an open run must not continue. The log may have lost the decision that
+// ended the run or rolled it back.
 func (s *unfinishedWork) mustStop(id string) bool {
 	if g, _ := s.runs.Summary(id); g.Stopping {
 		return false

@@ -95,13 +95,13 @@ type replayed struct {
 	Since     time.Time `json:"since"`
 	Until     time.Time `json:"until"`
 	Phase     string    `json:"phase,omitempty"`
-	// Hash is the SHA-256 of the state's JSON.
+	// Hash is the SHA-256 of the state, encoded as JSON.
 	Hash string `json:"sha256,omitempty"`
 
 	name   eventlog.Aggregate
 	events int
 	fold   feed.Fold // nil if the kind cannot be replayed
-	err    error     // why an event cannot be read
+	err    error     // the reason why an event cannot be read
 }
 
 func newReplayed(a eventlog.Aggregate) *replayed {
@@ -118,7 +118,8 @@ func (a *replayed) add(r eventlog.Record) {
 	}
 }
 
-// readOne replays an aggregate up to a commit, 0 for all. head is the aggregate's last commit.
+// readOne replays an aggregate up to the commit until; 0 means all commits. head is the sequence of
+// the aggregate's last commit.
 func (o *replayOptions) readOne(ctx context.Context, log *connect.Log, aggregate eventlog.Aggregate, until uint64) (a *replayed, head uint64, err error) {
 	records, err := log.Read(ctx, aggregate, 0)
 	if err != nil {
@@ -174,8 +175,8 @@ type census struct {
 	Events     uint64            `json:"events"`
 	Types      map[string]uint64 `json:"types"`
 	Aggregates []*replayed       `json:"aggregates"`
-	// Moves, Runs and Remediations count by phase. Remediations counts machines: the marked ones,
-	// and those of the last remediations that ended.
+	// Moves, Runs and Remediations are counts by phase. Remediations counts machines: those that are
+	// marked as unhealthy, and those of the last remediations that ended.
 	Moves        map[string]uint64 `json:"movesByPhase"`
 	Runs         map[string]uint64 `json:"runsByPhase,omitempty"`
 	Remediations map[string]uint64 `json:"remediationsByPhase,omitempty"`
@@ -263,8 +264,8 @@ func (o *replayOptions) replayAll(ctx context.Context, log *connect.Log) error {
 	return differ
 }
 
-// verify reads each aggregate separately, up to the end of the replay, and hashes its state. differ
-// names the aggregates whose commits differ from those of the replay.
+// verify reads each aggregate separately, up to the end of the replay, and hashes its state. The
+// error differ names the aggregates whose commits are not those of the replay.
 func (o *replayOptions) verify(ctx context.Context, log *connect.Log, c *census) (differ, err error) {
 	sum := sha256.New()
 	var names []string
@@ -292,7 +293,7 @@ func (o *replayOptions) verify(ctx context.Context, log *connect.Log, c *census)
 	return nil, nil
 }
 
-// maxListed limits the list to the last aggregates.
+// maxListed limits the list of aggregates to those that changed last.
 const maxListed = 50
 
 func (c *census) lines(v kit.View, log *connect.Log) []string {

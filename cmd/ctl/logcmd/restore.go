@@ -105,7 +105,7 @@ func (o *restoreOptions) restore(ctx context.Context, m backup.Manifest, r event
 	return f.Dir, embedded.Restore(ctx, embedded.Options{Dir: f.Dir, MaxBytes: cmp.Or(o.MaxBytes, m.MaxBytes), Logger: logger}, r, allow)
 }
 
-// destination is for commands that write a log to another location.
+// destination contains the flags of commands that write a log to another location.
 type destination struct {
 	Replicas int
 	MaxBytes int64
@@ -126,14 +126,15 @@ func (d *destination) validate() error {
 	return nil
 }
 
-// restoreTo restores a log to the flags' NATS server. maxBytes is the limit of the original log.
+// restoreTo restores a log to the NATS server that the flags name. maxBytes is the size limit of
+// the original log.
 func (d *destination) restoreTo(ctx context.Context, f *connect.Flags, logger *slog.Logger, maxBytes int64, r eventlog.RestoreSource) error {
 	to := f.External(logger)
 	to.Replicas, to.MaxBytes = d.Replicas, cmp.Or(d.MaxBytes, maxBytes)
 	return f.ExplainConnect(eventlog.RestoreExternal(ctx, to, r))
 }
 
-// explain adds the remedies that only this command offers.
+// explain adds to an error the remedies that only this command offers.
 func (o *restoreOptions) explain(err error) error {
 	if errors.Is(err, eventlog.ErrGap) && !o.Older {
 		return fmt.Errorf("%w: find a newer backup; if there is none, add --older, and reconcile the log when the daemon has started", err)
@@ -144,8 +145,8 @@ func (o *restoreOptions) explain(err error) error {
 	return err
 }
 
-// checkNewest returns an error if a copy of a log ends before a high-water mark of the management
-// cluster. Without --kubeconfig and --context it checks nothing.
+// checkNewest returns an error if a copy of a log ends before the high-water mark that the
+// management cluster stores. Without --kubeconfig and --context it checks nothing.
 func (d *deps) checkNewest(ctx context.Context, what, logID string, last uint64, remedy string) error {
 	if d.Flags.Kubeconfig == "" && d.Flags.Context == "" {
 		return nil

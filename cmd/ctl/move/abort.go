@@ -51,7 +51,8 @@ func (o *abortOptions) run(ctx context.Context, name string) error {
 	return o.abortIn(ctx, p, p.Key(name))
 }
 
-// Abort runs `abort move` for the seen Move if the user may change it, without waiting.
+// Abort aborts the Move that the user saw, as `abort move` does, but without waiting. It fails if
+// the user may not change the Move.
 func Abort(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string) error {
 	o := &abortOptions{Kit: k, noun: newNoun(), Reason: reason, seen: seen}
 	p, err := kit.InCluster(k, o.noun)
@@ -91,7 +92,8 @@ func (o *abortOptions) abortIn(ctx context.Context, p *session, at types.Namespa
 	return o.awaitAnswer(ctx, p, m)
 }
 
-// checkPhase reports whether an abort is unnecessary or impossible, with the command's result.
+// checkPhase reports whether an abort is unnecessary or impossible in the present phase (settled).
+// In that case err is the result of the command.
 func (o *abortOptions) checkPhase(m *v1alpha1.Move) (settled bool, err error) {
 	switch {
 	case m.Status.Phase == mover.PhaseRolledBack, m.Status.Phase == mover.PhaseRollingBack:
@@ -112,7 +114,8 @@ func (o *abortOptions) checkPhase(m *v1alpha1.Move) (settled bool, err error) {
 	}
 }
 
-// request records the decision in the log, or in the resource if the log cannot be reached.
+// request records the decision in the log. If the log cannot be reached, it records the decision in
+// the resource.
 func (o *abortOptions) request(ctx context.Context, p *session, m *v1alpha1.Move) error {
 	var unreached error
 	if m.Status.MoveID != "" {

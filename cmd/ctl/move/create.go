@@ -28,7 +28,7 @@ type createOptions struct {
 	ToKubeconfig string
 	ToContext    string
 	ToSecret     string
-	// AllowInsecure accepts a kubeconfig with http or an unchecked certificate.
+	// AllowInsecure accepts a kubeconfig that uses http or does not verify the server's certificate.
 	AllowInsecure bool
 	DryRun        bool
 	NoRollback    bool

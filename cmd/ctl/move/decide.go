@@ -17,7 +17,7 @@ import (
 	"scute.dev/mover/runner"
 )
 
-// abandon means that the target is lost.
+// abandon is the decision that the target is lost.
 const abandon = "abandon"
 
 func actions() []string { return []string{string(mover.Forward), string(mover.Back), abandon} }
@@ -116,7 +116,7 @@ func appendDecision(ctx context.Context, p *session, m *v1alpha1.Move, what stri
 	return p.Env.Linef("move %s: %s recorded by %s", key(m), what, actor)
 }
 
-// writeIntent writes the decision to the resource, because the log cannot be reached.
+// writeIntent writes the decision to the resource. why is the reason why the log cannot be reached.
 func (o *decideOptions) writeIntent(ctx context.Context, p *session, m *v1alpha1.Move, why error) error {
 	if o.Action != abandon {
 		return fmt.Errorf("the log could not be reached, and this decision can be recorded only there: %w", why)

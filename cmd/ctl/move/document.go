@@ -26,7 +26,7 @@ func (f *Fold) Documents(k *kit.Kit) []kit.Document {
 	return []kit.Document{d}
 }
 
-// details includes the objects of the plan by level, owners first.
+// details returns the details of a move, including the objects of the plan by level, owners first.
 func (f *Fold) details(m *v1alpha1.Move) kit.Details {
 	d, s := details(m), &f.state
 	if s.Holder != "" {

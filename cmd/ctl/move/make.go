@@ -36,8 +36,8 @@ func checkAbsent(ctx context.Context, p *session, m *v1alpha1.Move) error {
 		m.Namespace, m.Name, cli.Second(there.CreationTimestamp.Time), cmp.Or(string(there.Status.Phase), "not started yet"), p.Hint("describe", key(m)))
 }
 
-// create creates the Secret before the Move, because the daemon refuses a Move without its Secret.
-// If the Move cannot be created, the Secret is deleted.
+// create creates the Secret and then the Move, because the daemon refuses a Move whose Secret does
+// not exist. If the Move cannot be created, create deletes the Secret.
 func create(ctx context.Context, p *session, m *v1alpha1.Move, kubeconfig []byte) error {
 	var secret *corev1.Secret
 	if kubeconfig != nil {
@@ -90,7 +90,7 @@ func createSecret(ctx context.Context, p *session, m *v1alpha1.Move, kubeconfig 
 		return nil, fmt.Errorf("reading Secret %s/%s, which already exists: %w", secret.Namespace, secret.Name, p.Cluster.Explain(err))
 	}
 	if there.Labels[managedByLabel] == managedBy && bytes.Equal(there.Data[secretKey], kubeconfig) {
-		return &there, nil // an earlier attempt was interrupted
+		return &there, nil // an earlier attempt, which was interrupted, created it
 	}
 	return nil, fmt.Errorf("the Secret %s/%s already exists with other content: use it with --to-secret %s, choose another name for the move, or delete the Secret",
 		secret.Namespace, secret.Name, secret.Name)

@@ -46,7 +46,7 @@ func newNoun() *noun {
 
 func key(m *v1alpha1.Move) types.NamespacedName { return kit.Key(m.Namespace, m.Name) }
 
-// updates returns a line for the state, whose counts change often, and one for each finding.
+// updates returns one update for the state, in which counts change often, and one for each finding.
 func updates(m *v1alpha1.Move) []kit.Update {
 	out := []kit.Update{{Text: fact(m), ThrottleKey: phase(m)}}
 	for i, f := range m.Status.Findings {

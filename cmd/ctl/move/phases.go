@@ -8,8 +8,8 @@ import (
 	"scute.dev/mover"
 )
 
-// stages returns the phases of a successful move (docs/design/mover.md, "Phases"), and how far this
-// move has come. The counts show how far a failed or rolled-back move came.
+// stages returns the phases of a successful move (docs/design/mover.md, "Phases"), and marks how
+// far this move has come. For a failed or rolled-back move, the counts determine how far it came.
 func stages(m *v1alpha1.Move) []kit.Stage {
 	path := []mover.Phase{
 		mover.PhasePreflight, mover.PhasePausing, mover.PhaseAwaitingAcks, mover.PhasePlanned,

@@ -13,8 +13,8 @@ import (
 	"scute.dev/mover/runner"
 )
 
-// viewFold is a move with the status that the daemon's view computes. Unlike Fold, it reports an
-// unreadable event in the status.
+// viewFold is the state of a move with the status that the daemon's view computes. If an event
+// cannot be read, viewFold reports that in the status, and Fold returns an error.
 type viewFold struct {
 	id   string
 	view *runner.Moves
@@ -35,7 +35,8 @@ func (f *viewFold) Items() (items []*v1alpha1.Move) {
 	return items
 }
 
-// Fold is a move, computed from the log. An unreadable event is an error.
+// Fold is the state of a move, computed from its commits. Apply returns an error for an event that
+// cannot be read.
 type Fold struct {
 	id    string
 	state mover.State
@@ -47,7 +48,8 @@ type Fold struct {
 // NewFold returns a Fold without commits.
 func NewFold(id string) *Fold { return &Fold{id: id, catalog: catalog()} }
 
-// catalog is shared, because a page holds the folds of all moves.
+// catalog returns the catalog of moves. All folds share it, because a page holds the folds of all
+// moves.
 var catalog = sync.OnceValue(mover.NewCatalog) //nolint:gochecknoglobals // immutable
 
 // Apply applies a commit.

@@ -30,7 +30,7 @@ func details(m *v1alpha1.Move) kit.Details {
 	return d
 }
 
-// counts returns the counts that are meaningful in the present phase.
+// counts returns those counts that have a meaning in the present phase.
 func counts(m *v1alpha1.Move) []kit.Count {
 	c := m.Status.Counts
 	list := []kit.Count{
@@ -42,7 +42,7 @@ func counts(m *v1alpha1.Move) []kit.Count {
 	switch {
 	case m.Spec.DryRun:
 		return nil
-	case c.ToDelete == 0: // no plan yet: Objects counts what must acknowledge
+	case c.ToDelete == 0: // there is no plan yet: Objects counts the objects that must acknowledge
 		list = []kit.Count{{Name: "Acknowledged", Done: c.Acknowledged, Of: c.Objects}}
 	}
 	return slices.DeleteFunc(list, func(c kit.Count) bool { return c.Of == 0 })
@@ -119,7 +119,8 @@ func count(done, total int, m *v1alpha1.Move) string {
 	return fmt.Sprintf("%d/%d", done, total)
 }
 
-// fact returns the state of a Move as a line for a pipe. Equal lines mean no relevant change.
+// fact returns the state of a Move as a line for a pipe. If two lines are equal, nothing relevant
+// has changed.
 func fact(m *v1alpha1.Move) string {
 	s, line := m.Status, ""
 	if len(s.WaitingFor) > 0 {

@@ -14,8 +14,8 @@ import (
 	"scute.dev/kube"
 )
 
-// targetKubeconfig makes the user's kubeconfig self-contained: one context, no files, no program to
-// run. The daemon accepts no other.
+// targetKubeconfig returns the user's kubeconfig in self-contained form: with one context, without
+// files, and without a program to run. The daemon accepts no other form.
 func targetKubeconfig(path, context string) ([]byte, error) {
 	config, err := clientcmd.LoadFromFile(path)
 	if errors.Is(err, os.ErrNotExist) {

@@ -17,7 +17,7 @@ import (
 	"scute.dev/cmd/ctl/kit"
 )
 
-// timeout is the default for a Pause to be acknowledged or to end.
+// timeout is the default limit on how long a Pause may take to be acknowledged, or to end.
 const timeout = 6 * time.Minute
 
 type clusterOptions struct {
@@ -78,7 +78,8 @@ func (o *clusterOptions) open() (*session, error) {
 	return kit.InCluster(o.Kit, o.noun)
 }
 
-// spec selects the named cluster, or the clusters with the labels.
+// spec returns the spec of a Pause that selects the named cluster, or the clusters with the given
+// labels.
 func (o *clusterOptions) spec() (v1alpha1.PauseSpec, error) {
 	s := v1alpha1.PauseSpec{Clusters: []string{o.Name}, Reason: o.Reason}
 	if o.Selector == "" {
@@ -167,7 +168,7 @@ func (o *clusterOptions) resume(ctx context.Context) error {
 	return o.Env.Linef("pause %s: %s", key, said)
 }
 
-// Delete deletes a Pause unless it has changed since it was seen.
+// Delete deletes a Pause. It fails if the Pause has changed since the user saw it.
 func Delete(ctx context.Context, k *kit.Kit, seen *kit.Seen, name string) error {
 	p, err := kit.InCluster(k, newNoun())
 	if err != nil {

@@ -40,7 +40,7 @@ type pauseHolder struct {
 	// Unacknowledged are the first objects that have not acknowledged the pause.
 	Unacknowledged []string `json:"unacknowledged,omitempty"`
 
-	needsObjects bool // Unacknowledged must be read from the objects
+	needsObjects bool // Unacknowledged must be filled by reading the objects
 }
 
 type getClustersOptions struct {
@@ -93,7 +93,8 @@ func (o *getClustersOptions) run(ctx context.Context) error {
 	return o.Print(clusterTable(o.View(), list, o.allNamespaces))
 }
 
-// read lists the clusters. It prints a note about related objects that the user may not read.
+// read lists the clusters. If the user may not read some related objects, it prints a note about
+// them.
 func (o *getClustersOptions) read(ctx context.Context, c *connect.Cluster, namespace string) ([]pausedCluster, error) {
 	found := &unstructured.UnstructuredList{}
 	found.SetGroupVersionKind(clusterv1.GroupVersion.WithKind("ClusterList"))
@@ -163,8 +164,9 @@ func pausedBy(u *unstructured.Unstructured, pauses []*v1alpha1.Pause) pausedClus
 	return p
 }
 
-// waitingFor returns the objects of a cluster that a Pause waits for. ask is true if they must be
-// read from the cluster, because the status lists only the first objects of all clusters.
+// waitingFor returns the objects of the cluster name for which a Pause waits. ask is true if the
+// status does not tell and the objects must be read from the cluster: the status lists only the
+// first objects of all clusters together.
 func waitingFor(p *v1alpha1.Pause, name string) (objects []string, ask bool) {
 	own, others := false, false
 	for _, c := range p.Status.Clusters {
@@ -179,8 +181,8 @@ func waitingFor(p *v1alpha1.Pause, name string) (objects []string, ask bool) {
 	return objects, false
 }
 
-// unpausedObjects returns the objects whose condition Paused is False, by cluster. An empty
-// namespace means all. The error is about kinds that could not be listed.
+// unpausedObjects returns, by cluster, the objects whose condition Paused is False. An empty
+// namespace means all namespaces. The error names kinds that could not be listed.
 func unpausedObjects(ctx context.Context, c *connect.Cluster, namespace string) (map[types.NamespacedName][]string, error) {
 	found := make(map[types.NamespacedName][]string)
 	k, err := kube.Connect("cluster", c.Config)

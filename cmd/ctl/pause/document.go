@@ -15,7 +15,7 @@ import (
 	"scute.dev/view"
 )
 
-// Documents returns the Pause, if it is requested.
+// Documents returns the Pause as a document, if it is requested.
 func (f *Fold) Documents(k *kit.Kit) []kit.Document {
 	p := f.resource()
 	if p == nil {
@@ -38,7 +38,8 @@ func (f *Fold) Documents(k *kit.Kit) []kit.Document {
 	return []kit.Document{d}
 }
 
-// details adds the phases and the acknowledged objects, sorted by cluster.
+// details returns the phases of the Pause, and the objects that have acknowledged it, sorted by
+// cluster.
 func (f *Fold) details(p *v1alpha1.Pause) kit.Details {
 	d := details(p)
 	f.WithState(func(s *request.State) {
@@ -87,8 +88,8 @@ func deadlines(s *request.State) kit.Table {
 	return t
 }
 
-// stages returns the phases of a Pause, and how far it has come. The third one has a warning if the
-// Pause was released before all objects had acknowledged.
+// stages returns the phases of a Pause, and marks how far it has come. late means that the Pause
+// was released before all objects had acknowledged it; the third stage then shows a warning.
 func stages(status v1alpha1.PauseStatus, late bool) []kit.Stage {
 	phase := status.Phase
 	path := []v1alpha1.PausePhase{v1alpha1.PausePending, v1alpha1.PausePausing, v1alpha1.PauseAcknowledging, v1alpha1.PauseAcknowledged}

@@ -48,7 +48,7 @@ func newNoun() *noun {
 	}, "Pause", status)
 }
 
-// settled reports whether every object has acknowledged the pause, or the pause has ended.
+// settled reports whether every object has acknowledged the pause, or whether the pause has ended.
 func settled(p *v1alpha1.Pause) bool {
 	return p.Status.Phase == v1alpha1.PauseAcknowledged && p.Status.Counts.Pending == 0 || p.Status.FinishedAt != nil
 }
@@ -58,7 +58,7 @@ func InCluster(c *connect.Cluster, notice func(error)) kit.Source[*v1alpha1.Paus
 	return newNoun().InCluster(c, notice)
 }
 
-// Fold is a pause, computed from the log.
+// Fold is the state of a pause, computed from its commits.
 type Fold struct {
 	id   string
 	view *runner.Pauses
@@ -81,7 +81,8 @@ func (f *Fold) Items() []*v1alpha1.Pause {
 	return nil
 }
 
-// resource rebuilds the Pause from its spec in the log, or returns nil if it is not requested yet.
+// resource returns the Pause, rebuilt from its spec in the log. It returns nil if the Pause is not
+// requested yet.
 func (f *Fold) resource() *v1alpha1.Pause {
 	spec, known := request.Spec{}, false
 	f.WithState(func(s *request.State) { spec, known = s.Spec, true })

@@ -12,7 +12,7 @@ import (
 	"scute.dev/cmd/ctl/kit"
 )
 
-// describe omits the facts that only the log contains.
+// describe returns the description of a remediation without the facts that only the log contains.
 func (v output) describe(r *v1alpha1.SurgeRemediation) []string {
 	s, log, abort := r.Status, "", ""
 	if owner, ok := ownerOf(s.RemediationID); ok {
@@ -55,7 +55,8 @@ func (v output) conditions(list []metav1.Condition) []string {
 	return v.Section("Conditions", t)
 }
 
-// historyLines renders what only the log contains: the mark, the decision and the evidence.
+// historyLines renders the facts that only the log contains: how the machine was marked as
+// unhealthy, the decision, and its evidence.
 func (v output) historyLines(f *Fold, machine string) (out []string) {
 	if m := f.mark(machine); m.State != "" {
 		out = v.Wrapped("Mark", fmt.Sprintf("%s since %s (%s), reported by %s: %s", m.State, cli.Ago(v.Now, m.Since), cli.Second(m.Since), m.Source, m.Reason), cli.Plain)
@@ -67,7 +68,8 @@ func (v output) historyLines(f *Fold, machine string) (out []string) {
 	return out
 }
 
-// factOf returns the state of a remediation in one line, for a pipe. Equal lines mean no change.
+// factOf returns the state of a remediation in one line, for a pipe. If two lines are equal,
+// nothing has changed.
 func factOf(r *v1alpha1.SurgeRemediation) string {
 	s := r.Status
 	phase, quorum := string(cmp.Or(s.Phase, "Pending")), ""

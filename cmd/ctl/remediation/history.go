@@ -13,7 +13,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// ownerOf returns the owner's aggregate: a remediation's ID is the owner's ID and the machine.
+// ownerOf returns the aggregate of the owner. The ID of a remediation consists of the owner's ID
+// and the machine.
 func ownerOf(remediationID string) (eventlog.Aggregate, bool) {
 	i := strings.LastIndexByte(remediationID, '/')
 	if i <= 0 {
@@ -36,7 +37,8 @@ func readOwner(ctx context.Context, log *connect.Log, owner eventlog.Aggregate) 
 	return f, nil
 }
 
-// LastDecision returns the last decision about a machine, its evidence and its time, or zero.
+// LastDecision returns the last decision about a machine, its evidence and its time. All are zero
+// if there is no decision.
 func (f *Fold) LastDecision(machine string) (d remediator.Decision, seen remediator.Evidence, at time.Time) {
 	for _, past := range f.State.History {
 		if past.Victim.Name == machine && past.Decision.Verdict != "" {
@@ -51,7 +53,7 @@ func (f *Fold) LastDecision(machine string) (d remediator.Decision, seen remedia
 	return d, seen, at
 }
 
-// mark returns the mark of a machine. Its State is empty if there is none.
+// mark returns the event that marked a machine as unhealthy. Its State is empty if there is none.
 func (f *Fold) mark(machine string) (m remediator.MachineMarked) {
 	for _, u := range f.State.Unhealthy {
 		if u.Name == machine && u.Mark.State != "" {
@@ -61,7 +63,8 @@ func (f *Fold) mark(machine string) (m remediator.MachineMarked) {
 	return m
 }
 
-// events returns a function that selects the machine's events from a commit of its owner.
+// events returns a function that returns the events of a remediation's machine in a commit of the
+// machine's owner.
 func events(r *v1alpha1.SurgeRemediation) func(eventlog.Record) ([]kit.Event, error) {
 	selected, subjects, owner := kit.Filter{Machine: r.Name}, kit.NewSubjects(), NewFold()
 	return func(record eventlog.Record) ([]kit.Event, error) {

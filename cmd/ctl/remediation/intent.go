@@ -28,13 +28,13 @@ type intent struct {
 	noun   *noun
 	verb   string
 	reason string
-	length time.Duration // of a hold; 0 means until it is released
+	length time.Duration // of a hold; 0 means until the remediation is released
 	yes    bool          // confirms an abort
 	wait   kit.Wait
 	seen   *kit.Seen
 }
 
-// newCmdIntent returns the command of a request. flags are those of its example.
+// newCmdIntent returns the command for a request. flags are the flags in the command's example.
 func newCmdIntent(env *cli.Env, n *noun, verb, flags, short, long string) (*cobra.Command, *intent) {
 	o := &intent{noun: n, verb: verb}
 	cmd := &cobra.Command{
@@ -74,19 +74,20 @@ func newCmdAbort(env *cli.Env, n *noun) *cobra.Command {
 	return cmd
 }
 
-// Hold holds a remediation unless it has changed since it was seen. A length of 0 means until it is
-// released. It does not wait for the daemon.
+// Hold holds a remediation. It fails if the remediation has changed since the user saw it. If
+// length is 0, the hold lasts until the remediation is released. Hold does not wait for the daemon.
 func Hold(ctx context.Context, k *kit.Kit, seen *kit.Seen, machine, reason string, length time.Duration) error {
 	return (&intent{Kit: k, noun: newNoun(), verb: hold, reason: reason, length: length, seen: seen}).write(ctx, machine)
 }
 
-// Release releases a remediation unless it has changed since it was seen. It does not wait.
+// Release releases a remediation. It fails if the remediation has changed since the user saw it. It
+// does not wait for the daemon.
 func Release(ctx context.Context, k *kit.Kit, seen *kit.Seen, machine string) error {
 	return (&intent{Kit: k, noun: newNoun(), verb: release, seen: seen}).write(ctx, machine)
 }
 
-// Abort aborts a remediation unless it has changed since it was seen. The caller has asked for
-// confirmation. It does not wait for the daemon.
+// Abort aborts a remediation. It fails if the remediation has changed since the user saw it. It
+// does not wait for the daemon. The caller must have asked the user for confirmation.
 func Abort(ctx context.Context, k *kit.Kit, seen *kit.Seen, machine string) error {
 	return (&intent{Kit: k, noun: newNoun(), verb: abort, yes: true, seen: seen}).write(ctx, machine)
 }
@@ -101,7 +102,8 @@ func (o *intent) run(ctx context.Context, machine string) error {
 	return o.write(ctx, machine)
 }
 
-// write patches only the changed fields of the spec, and waits for the daemon if requested.
+// write patches only the changed fields of the spec. If the user requests it, it then waits for the
+// daemon.
 func (o *intent) write(ctx context.Context, machine string) error {
 	p, err := kit.InCluster(o.Kit, o.noun)
 	if err != nil {
@@ -138,7 +140,8 @@ func (o *intent) write(ctx context.Context, machine string) error {
 	return o.awaitAnswer(ctx, p, before, after)
 }
 
-// change changes the spec as requested. said is the request in words. An error rejects it.
+// change changes the spec as the user requests. said describes what was done, or is "" if nothing
+// had to change. An error means that the request is impossible now.
 func (o *intent) change(r *v1alpha1.SurgeRemediation) (said string, err error) {
 	switch {
 	case o.verb == release:
@@ -195,7 +198,8 @@ func (o *intent) awaitAnswer(ctx context.Context, p *session, before, asked *v1a
 	return nil
 }
 
-// recorded reports whether the status shows the request. An older status may predate a release.
+// recorded reports whether the status shows the request. For a release, the status must be as new
+// as the spec, because an older status may not show the hold yet.
 func (o *intent) recorded(asked, now *v1alpha1.SurgeRemediation) bool {
 	switch want, have := asked.Spec.Hold, now.Status.Hold; o.verb {
 	case hold:

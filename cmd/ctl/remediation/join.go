@@ -16,8 +16,8 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// machines returns the machines of all clusters, and deleted ones whose replacement is not ready,
-// sorted by namespace, cluster, owner and name.
+// machines returns the machines of all clusters, sorted by namespace, cluster, owner and name. It
+// includes deleted machines whose replacement is not ready.
 func (o *Objects) machines() (out []*machine) {
 	there := make(map[types.UID]bool)
 	for i := range o.Machines {
@@ -69,8 +69,8 @@ func (o *Objects) join(c *clusterv1.Cluster, m *clusterv1.Machine) *machine {
 	return out
 }
 
-// replacerOf returns the owner that replaces a machine: for a MachineSet of a MachineDeployment the
-// latter, otherwise the machine's controller.
+// replacerOf returns the owner that replaces a machine. That is the machine's controller or, if
+// this is a MachineSet of a MachineDeployment, the MachineDeployment.
 func replacerOf(m *clusterv1.Machine) (kind, name string) {
 	ref := metav1.GetControllerOf(m)
 	switch {
@@ -83,7 +83,8 @@ func replacerOf(m *clusterv1.Machine) (kind, name string) {
 	}
 }
 
-// remediation prefers the log to the SurgeRemediation. It returns nil if there is no remediation.
+// remediation returns the remediation of a machine, or nil. If the log contains an unfinished
+// remediation, it uses the log rather than the SurgeRemediation.
 func (o *Objects) remediation(c *clusterv1.Cluster, m *clusterv1.Machine) *machineRemediation {
 	var s v1alpha1.SurgeRemediationStatus
 	known := false
@@ -108,10 +109,11 @@ func (o *Objects) remediation(c *clusterv1.Cluster, m *clusterv1.Machine) *machi
 	return out
 }
 
-// facts returns what a machine's outlook depends on, as far as the log and the objects have it.
+// facts returns the facts on which a machine's outlook depends, as far as the log and the objects
+// contain them.
 func (o *Objects) facts(c *clusterv1.Cluster, m *clusterv1.Machine, state *remediator.State) *remediator.Facts {
 	kind, name := replacerOf(m)
-	if name == "" { // the machine is gone
+	if name == "" { // the Machine no longer exists
 		kind, name = state.Owner.Kind, state.Owner.Name
 	}
 	var machines []*clusterv1.Machine
@@ -148,7 +150,7 @@ func (o *Objects) facts(c *clusterv1.Cluster, m *clusterv1.Machine, state *remed
 	return f
 }
 
-// learners returns etcd's learners when scute last asked.
+// learners returns the learners that etcd had when scute last asked it.
 func learners(state *remediator.State, m *clusterv1.Machine) []string {
 	u := state.Unhealthy[m.UID]
 	switch {
@@ -161,7 +163,7 @@ func learners(state *remediator.State, m *clusterv1.Machine) []string {
 	}
 }
 
-// states returns each state in the log once.
+// states returns the distinct states in the log.
 func (o *Objects) states() []*remediator.State {
 	seen := make(map[*remediator.State]bool)
 	for _, state := range o.States {

@@ -24,8 +24,8 @@ type machine struct {
 	// Since and Reason are when and why the machine became unhealthy.
 	Since  time.Time `json:"since,omitzero"`
 	Reason string    `json:"reason,omitempty"`
-	// Marks are annotations that pause the machine or that request or prevent its remediation or
-	// deletion, and what stops its remediation.
+	// Marks are annotations that pause the machine, or that request or prevent its remediation or
+	// deletion. They also include what stops its remediation.
 	Marks       []string            `json:"marks,omitempty"`
 	Remediation *machineRemediation `json:"remediation"`
 
@@ -33,7 +33,7 @@ type machine struct {
 	named        bool // the user named it
 }
 
-// machineRemediation comes from the log or from a SurgeRemediation.
+// machineRemediation is the remediation of a machine, read from the log or from a SurgeRemediation.
 type machineRemediation struct {
 	Phase       v1alpha1.RemediationPhase `json:"phase"`
 	Decision    string                    `json:"decision,omitempty"`
@@ -41,7 +41,7 @@ type machineRemediation struct {
 	Next        string                    `json:"next,omitempty"`
 	Replacement string                    `json:"replacement,omitempty"`
 	Attempts    int                       `json:"attempts,omitempty"`
-	// Outlook is what happens next; nil without the log.
+	// Outlook is what happens next. It is nil if the log was not read.
 	Outlook *remediator.Outlook `json:"outlook,omitempty"`
 }
 
@@ -54,7 +54,8 @@ const (
 	deleted   = "Deleted"
 )
 
-// setHealth prefers mark, which may be nil, to a MachineHealthCheck, and that to the phase.
+// setHealth sets the health of a machine. It uses mark if that is not nil, otherwise the result of
+// a MachineHealthCheck, otherwise the phase of the Machine.
 func (m *machine) setHealth(o *clusterv1.Machine, mark *v1alpha1.UnhealthyMark) {
 	m.Health = cmp.Or(o.Status.Phase, "Pending")
 	check := meta.FindStatusCondition(o.Status.Conditions, clusterv1.MachineHealthCheckSucceededCondition)
@@ -75,7 +76,7 @@ func (m *machine) setHealth(o *clusterv1.Machine, mark *v1alpha1.UnhealthyMark) 
 	}
 }
 
-// setMarks uses the words of the documentation.
+// setMarks sets the marks of a machine, in the words of the documentation.
 func (m *machine) setMarks(o *clusterv1.Machine) {
 	add := func(is bool, name string) {
 		if is {
@@ -98,7 +99,8 @@ func (m *machine) setMarks(o *clusterv1.Machine) {
 	}
 }
 
-// decodeMark decodes the annotation of an unhealthy machine. The reason reports an invalid one.
+// decodeMark decodes the annotation of an unhealthy machine. If the annotation is invalid, the
+// reason of the result says so.
 func decodeMark(value string) *v1alpha1.UnhealthyMark {
 	if value == "" {
 		return nil

@@ -48,7 +48,7 @@ func (m *machine) style() cli.Style {
 	return kit.ToneOf(string(m.Remediation.Phase)).Style()
 }
 
-// health returns a machine's health in a word, and for how long.
+// health returns the health of a machine in one word, and how long it has had it.
 func (m *machine) health(now time.Time) string {
 	if m.Since.IsZero() || m.Since.After(now) {
 		return m.Health
@@ -71,8 +71,8 @@ func (m *machine) decision() string {
 	return out
 }
 
-// next returns what happens next and when, with the remaining time unless now is zero. Without the
-// log it returns the message of the resource, which is about the present.
+// next returns what happens next and when. Unless now is zero, it includes the remaining time. If
+// the log was not read, it returns the message of the resource, which describes the present.
 func (m *machine) next(now time.Time) string {
 	r := m.Remediation
 	switch {
@@ -101,7 +101,8 @@ func (m *machine) remedy() string {
 	return cli.Clean(m.Remediation.Next)
 }
 
-// fact returns a machine's state in one line without ages, so that equal lines mean no change.
+// fact returns the state of a machine in one line. The line contains no ages, so that equal lines
+// mean that nothing has changed.
 func (m *machine) fact() string {
 	parts := []string{m.Health}
 	if m.Reason != "" {

@@ -35,7 +35,8 @@ type machineSource struct {
 	noted   bool
 }
 
-// List reads the machines of a namespace, or of all. Only s.log reports an unreadable log.
+// List reads the machines of a namespace, or of all namespaces. It returns no error if the log
+// cannot be read; only s.log reports that.
 func (s *machineSource) List(ctx context.Context, namespace string) ([]*machine, error) {
 	objects, err := Read(ctx, s.session.Cluster, namespace)
 	if err != nil {
@@ -67,7 +68,8 @@ func (s *machineSource) note(forbidden []string) {
 	}
 }
 
-// inCluster returns the machines of the cluster that the user named, or all.
+// inCluster returns the machines of the cluster that the user named. If the user named none, it
+// returns all machines.
 func (s *machineSource) inCluster(objects *Objects) ([]*machine, error) {
 	var clusters []string
 	for i := range objects.Clusters {
@@ -106,7 +108,7 @@ func (s *machineSource) Watch(ctx context.Context, key types.NamespacedName, fn 
 	})
 }
 
-// WatchAll reads the machines of a namespace, or of all, repeatedly.
+// WatchAll reads the machines of a namespace, or of all namespaces, repeatedly.
 func (s *machineSource) WatchAll(ctx context.Context, namespace string, fn func([]*machine) (enough bool)) error {
 	return s.poll(ctx, func() (bool, error) {
 		list, err := s.List(ctx, namespace)
@@ -116,8 +118,8 @@ func (s *machineSource) WatchAll(ctx context.Context, namespace string, fn func(
 
 const pollInterval = 2 * time.Second
 
-// poll calls read until it returns enough. It fails if the first call fails or the machine was
-// deleted, and only reports other errors.
+// poll calls read repeatedly until read returns enough. It fails if the first call fails or the
+// machine was deleted. It only reports all other errors.
 func (s *machineSource) poll(ctx context.Context, read func() (enough bool, err error)) error {
 	for first := true; ; first = false {
 		enough, err := read()
@@ -135,9 +137,10 @@ func (s *machineSource) poll(ctx context.Context, read func() (enough bool, err 
 	}
 }
 
-// readLog reads the commits since the last call. It sets each owner's state by the UIDs of its
-// machines, and by its own UID if remediations were started. It skips commits that it cannot
-// decode; the error names the first such owner.
+// readLog reads the commits that were stored since the last call. In objects.States it sets the
+// state of each owner, for the UIDs of the owner's machines and, if remediations were started, for
+// the UID of the owner. It skips commits that it cannot decode, and returns an error that names the
+// owner of the first of them.
 func (s *machineSource) readLog(ctx context.Context, objects *Objects) (unread error) {
 	if s.folds == nil {
 		s.folds, s.failed = make(map[string]*Fold), s.session.ConnectLog(ctx)

@@ -54,7 +54,7 @@ func MachineCommands(env *cli.Env) kit.Verbs {
 		}
 		complete := cmd.ValidArgsFunction
 		cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-			s.live = true // reading the log takes too long
+			s.live = true // reading the log would take too long
 			return complete(cmd, args, typed)
 		}
 		verbs[verb] = cmd

@@ -77,7 +77,7 @@ func describe(ctx context.Context, p *session, r *v1alpha1.SurgeRemediation) ([]
 	return append(lines, v.conditions(r.Status.Conditions)...), nil
 }
 
-// getEnded reads a remediation from the log after its resource was deleted with its machine.
+// getEnded reads from the log a remediation whose resource was deleted together with its machine.
 func getEnded(ctx context.Context, p *session, at types.NamespacedName, notFound error) (r *v1alpha1.SurgeRemediation, err error) {
 	unreached := p.ConnectLog(ctx)
 	if unreached == nil {

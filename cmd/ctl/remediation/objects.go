@@ -25,19 +25,20 @@ type Objects struct {
 	Owners       []ownerkind.Owner
 	Remediations []v1alpha1.SurgeRemediation
 	Policies     []v1alpha1.RepairPolicy
-	// Limits is nil if it may not be read.
+	// Limits is nil if the user may not read it.
 	Limits *v1alpha1.RepairLimits
 	// Served is true if the cluster serves scute's kinds and they may be read.
 	Served bool
-	// States maps the UIDs of machines and owners to their state in the log; nil without the log.
+	// States maps the UIDs of machines and of their owners to the state of the owner in the log. It is
+	// nil if the log was not read.
 	States map[types.UID]*remediator.State
 	Now    time.Time
-	// Forbidden lists the kinds that may not be read.
+	// Forbidden lists the kinds that the user may not read.
 	Forbidden []string
 }
 
-// Read lists the objects of a namespace, "" for all. It omits kinds of scute and of owners that are
-// not served or may not be read.
+// Read lists the objects of a namespace ("" for all). Kinds of scute and kinds of owners are
+// omitted if the API server does not serve them or the user may not read them.
 func Read(ctx context.Context, c *connect.Cluster, namespace string) (*Objects, error) {
 	o := &Objects{Now: time.Now()}
 	var clusters clusterv1.ClusterList

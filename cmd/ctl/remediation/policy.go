@@ -12,8 +12,8 @@ import (
 	"scute.dev/cmd/ctl/kit"
 )
 
-// PausePolicy adds a pause request to a RepairPolicy unless the policy has changed since it was
-// seen. A policy with a pause request starts nothing.
+// PausePolicy adds a pause request to a RepairPolicy. It fails if the policy has changed since the
+// user saw it. A policy with a pause request starts no remediation.
 func PausePolicy(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason string) error {
 	return changePolicy(ctx, k, seen, name, func(p *v1alpha1.RepairPolicy) (string, error) {
 		if slices.Contains(p.Spec.PauseRequests, reason) {
@@ -24,8 +24,8 @@ func PausePolicy(ctx context.Context, k *kit.Kit, seen *kit.Seen, name, reason s
 	})
 }
 
-// ResumePolicy removes the pause request at index place. It fails if the policy has changed since
-// it was seen, because the index may then be that of another request.
+// ResumePolicy removes the pause request with the index place. It fails if the policy has changed
+// since the user saw it, because another request may then have this index.
 func ResumePolicy(ctx context.Context, k *kit.Kit, seen *kit.Seen, name string, place int) error {
 	return changePolicy(ctx, k, seen, name, func(p *v1alpha1.RepairPolicy) (string, error) {
 		if place < 0 || place >= len(p.Spec.PauseRequests) {

@@ -91,7 +91,7 @@ func finished(r *v1alpha1.SurgeRemediation) bool {
 	}, r.Status.Phase)
 }
 
-// IsOpen reports whether scute is responsible for the machine, and may have annotated it.
+// IsOpen reports whether scute still works on the machine, and may have annotated it.
 func IsOpen(r *v1alpha1.SurgeRemediation) bool {
 	return r.Status.FinishedAt == nil && r.Status.Phase != v1alpha1.RemediationUnselected
 }

@@ -16,7 +16,7 @@ func (v output) phase(p v1alpha1.RemediationPhase) string {
 	return v.Word(string(cmp.Or(p, "Pending")))
 }
 
-// row puts cells that do not fit on a terminal into Wide.
+// row returns the row of a remediation. Cells that do not fit on a terminal are in Wide.
 func row(of kit.View, r *v1alpha1.SurgeRemediation) kit.Row {
 	v, s := output{of}, r.Status
 	return kit.Row{
@@ -57,7 +57,7 @@ func (v output) bar(r *v1alpha1.SurgeRemediation) string {
 	return v.Path(kit.Stages(path, at+1, tone.Sign, tone.Style()))
 }
 
-// statusLines renders the part of a description that changes.
+// statusLines returns those lines of a description that change over time.
 func (v output) statusLines(r *v1alpha1.SurgeRemediation) []string {
 	s := r.Status
 	out := []string{v.Field("Phase", v.phase(s.Phase)), v.Field("", v.bar(r))}

@@ -64,7 +64,7 @@ func (h *handler) showResult(w http.ResponseWriter, ask kit.Action, said []strin
 	h.write(w, outcome(wrong), body, err)
 }
 
-// write sends a page, or the error page if err is set.
+// write sends a page. If err is set, it sends the error page instead.
 func (h *handler) write(w http.ResponseWriter, code int, body []byte, err error) {
 	if err != nil {
 		code, body = status(err), h.site.Error(err)
@@ -107,7 +107,7 @@ func parseAction(q url.Values) (kit.Action, error) {
 }
 
 type answer struct {
-	// reason is recorded if the resource has a field for it.
+	// reason is the reason that the user entered. It is recorded if the resource has a field for it.
 	reason string
 	// duration is for example 2h; "" means unlimited.
 	duration string

@@ -19,9 +19,10 @@ import (
 
 type action struct {
 	effect string
-	// reason and timed allow a reason and a duration. needed requires a reason.
+	// reason and timed mean that the user can enter a reason and a duration. needed means that a
+	// reason is required.
 	reason, needed, timed bool
-	// command is the equivalent scutectl command without its name argument, or "".
+	// command is the equivalent scutectl command, without the name of the object; "" if there is none.
 	command string
 	object  func() client.Object
 	perform performFunc

@@ -21,7 +21,7 @@ import (
 	"scute.dev/ui/page"
 )
 
-// shutdown is the timeout for open connections to end.
+// shutdown is how long open connections may take to end.
 const shutdown = 2 * time.Second
 
 type options struct {
@@ -101,8 +101,8 @@ func (o *options) run(ctx context.Context) error {
 	return nil // an interruption is not an error
 }
 
-// desk returns the actions of the pages, or nil if they permit none: with --read-only, for a folder
-// or an export, and without a management cluster.
+// desk returns the desk that performs the actions of the pages. It returns nil if the pages permit
+// no actions: with --read-only, for a folder or an export, and without a management cluster.
 func (o *options) desk() *desk {
 	if o.ReadOnly || o.From != "" || o.Flags.Dir != "" {
 		return nil
@@ -113,7 +113,7 @@ func (o *options) desk() *desk {
 	return newDesk(o.Kit)
 }
 
-// logKit returns the kit with the clock of the log. The clock of an export stops at its last
+// logKit returns a kit with the clock of the log. For an export, this clock stops at the last
 // commit, because later changes are unknown.
 func (o *options) logKit(f *feed.Feed) *kit.Kit {
 	if o.From == "" {

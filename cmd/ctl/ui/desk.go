@@ -20,13 +20,15 @@ import (
 )
 
 const (
-	// actionTimeout includes the connection to the log, and a few calls.
+	// actionTimeout limits an action, including the connection to the log and a few calls.
 	actionTimeout = time.Minute
-	// maxAttempts limits the attempts at an action whose resource was updated concurrently.
+	// maxAttempts limits the attempts at an action. An attempt fails if the resource is updated at the
+	// same time.
 	maxAttempts = 5
-	// maxReasonLength is in characters, and is the limit of the resources.
+	// maxReasonLength is the maximum length of a reason, in characters. The resources have the same
+	// limit.
 	maxReasonLength = 512
-	// maxForms is how many sent forms are remembered.
+	// maxForms is the number of forms that are remembered after they were sent.
 	maxForms = 256
 )
 
@@ -58,7 +60,7 @@ func (d *desk) offer(ctx context.Context, ask kit.Action) (*page.Offer, error) {
 	o.Kind = o.Kind[strings.LastIndexByte(o.Kind, '.')+1:]
 	var id string
 	o.State, o.Message, id = stateOf(object)
-	if err := o.Check(object, id); err != nil { // the name may belong to another object now
+	if err := o.Check(object, id); err != nil { // another object may have the name now
 		return nil, err
 	}
 	if policy, ok := object.(*v1alpha1.RepairPolicy); ok && ask.Do == "resume" {
@@ -72,10 +74,11 @@ func (d *desk) offer(ctx context.Context, ask kit.Action) (*page.Offer, error) {
 	return o, nil
 }
 
-// do performs the offered action once, and returns the command's output. It refuses the action if
-// the resource has changed since the offer, or if the form was sent before: pausing a run in the
-// log does not change its resource. It ignores the cancellation of ctx: if the browser disconnects,
-// for example after a double click, the outcome would otherwise be unknown.
+// do performs the offered action once, and returns the output of the command. It refuses the action
+// if the resource has changed since the offer. It also refuses it if the form was sent before,
+// because an action such as pausing a run in the log does not change the resource. do ignores the
+// cancellation of ctx: otherwise the outcome would be unknown if the browser disconnects, for
+// example after a double click.
 func (d *desk) do(ctx context.Context, ask kit.Action, seen kit.Seen, form string, a answer) (said []string, err error) {
 	action := actions()[ask.Do+" "+ask.Kind]
 	seen.ID = ask.ID
@@ -112,7 +115,7 @@ func (d *desk) do(ctx context.Context, ask kit.Action, seen kit.Seen, form strin
 	return said, err
 }
 
-// kitFor returns a kit with the same connection flags that writes all output to out.
+// kitFor returns a kit that has the same connection flags and writes all output to out.
 func (d *desk) kitFor(namespace string, out *bytes.Buffer) *kit.Kit {
 	env, flags := *d.kit.Env, *d.kit.Flags
 	env.In, env.Out, env.Err, env.Color = strings.NewReader(""), out, out, cli.ColorNever

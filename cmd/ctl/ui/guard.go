@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// guard admits requests that have the token and name this server as the host. This blocks pages of
-// other sites, and DNS rebinding.
+// guard passes on requests that contain the token and name this server as the host. It thus blocks
+// pages of other sites, and DNS rebinding.
 type guard struct {
 	token string
 	// hosts are the names of the server, with the port.
@@ -39,7 +39,8 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// form admits a form by its Origin, which a page of another site cannot forge in a browser.
+// form passes on a form if its Origin is this server. In a browser, a page of another site cannot
+// forge the Origin.
 func (g *guard) form(w http.ResponseWriter, r *http.Request) {
 	from := r.Header.Get("Sec-Fetch-Site")
 	switch {
@@ -70,7 +71,8 @@ func (g *guard) matchesToken(token string) bool {
 	return token != "" && subtle.ConstantTimeCompare([]byte(token), []byte(g.token)) == 1
 }
 
-// cookie contains the port, because all ports of a host share their cookies.
+// cookie returns the name of the cookie. The name contains the port, because all ports of a host
+// share their cookies.
 func (g *guard) cookie(r *http.Request) string {
 	_, port, _ := strings.Cut(r.Host, ":")
 	return "scute-ui-" + port
@@ -90,11 +92,12 @@ func (g *guard) admit(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, (&url.URL{Path: "/" + strings.TrimLeft(r.URL.Path, "/"), RawQuery: q.Encode()}).String(), http.StatusSeeOther)
 }
 
-// policy lets a page load files only from this server, and run no inline script.
+// policy is a Content-Security-Policy that lets a page load files only from this server, and run no
+// inline script.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// protect sets the headers of every response: no other site may embed it, read it or see its
-// address, and no cache stores it.
+// protect sets the headers of every response. With them, no other site can embed the response, read
+// it or see its address, and no cache stores it.
 func protect(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -104,7 +107,8 @@ func protect(h http.Header) {
 	h.Set("Cache-Control", "no-store")
 }
 
-// isCrossSite reports whether a page of another site made the request, except by a link.
+// isCrossSite reports whether a page of another site made the request. A link on another site does
+// not count.
 func isCrossSite(r *http.Request) bool {
 	from := r.Header.Get("Sec-Fetch-Site")
 	return from != "" && from != "same-origin" && from != "none" && r.Header.Get("Sec-Fetch-Mode") != "navigate"

@@ -10,8 +10,8 @@ import (
 	"scute.dev/ui/page"
 )
 
-// newHandler serves a site to clients with the token. Actions are enabled unless desk is nil. hosts
-// are the names of the server, with its port.
+// newHandler returns a handler that serves a site to clients with the token. Actions are enabled if
+// desk is not nil. hosts are the names of the server, with its port.
 func newHandler(site *page.Site, f *feed.Feed, desk *desk, token string, hosts ...string) (http.Handler, error) {
 	h := &handler{site: site, feed: f, desk: desk}
 	mux, err := h.routes()

@@ -14,10 +14,12 @@ import (
 )
 
 const (
-	// minInterval between messages keeps a fast-growing log from being rendered at each commit.
+	// minInterval is the minimum time between two messages. Without it, a log that grows fast would be
+	// rendered at each commit.
 	minInterval       = 250 * time.Millisecond
 	keepAliveInterval = 20 * time.Second
-	// writeTimeout disconnects a page that does not read. It reconnects.
+	// writeTimeout is the time after which a page that does not read is disconnected. The page then
+	// reconnects.
 	writeTimeout = 10 * time.Second
 )
 
@@ -60,7 +62,8 @@ func (h *handler) live(w http.ResponseWriter, r *http.Request) {
 type stream struct {
 	w          http.ResponseWriter
 	controller *http.ResponseController
-	// lastSeq is the last commit that the page shows, and sent the hash of the last message.
+	// lastSeq is the sequence of the last commit that the page shows. sent is the hash of the last
+	// message.
 	lastSeq   uint64
 	sent      [sha256.Size]byte
 	keepAlive *time.Ticker
@@ -79,7 +82,7 @@ func (s *stream) wait(r *http.Request, more <-chan struct{}) bool {
 	return sleep.For(r.Context(), minInterval) == nil
 }
 
-// message sends a part of a page, unless it equals the last one.
+// message sends a part of a page, unless it is equal to the last part that was sent.
 func (s *stream) message(part []byte, seq uint64) error {
 	hash := sha256.Sum256(part)
 	if hash == s.sent {

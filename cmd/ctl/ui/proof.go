@@ -14,7 +14,8 @@ import (
 
 const proofPath = "/proof"
 
-// proofTime is long because a proof reads the log from its beginning.
+// proofTime limits the creation of a proof. It is long, because a proof reads the log from its
+// beginning.
 const proofTime = 2 * time.Minute
 
 func (h *handler) proof(w http.ResponseWriter, r *http.Request) {

@@ -42,7 +42,7 @@ func (o *options) load(ctx context.Context, f *feed.Feed) error {
 	for ctx.Err() == nil {
 		commit, err := lines.Next()
 		if _, bad := errors.AsType[*eventlog.LineError](err); bad && f.Commits.Head() < lines.Head.Last {
-			if _, after := lines.Next(); errors.Is(after, io.EOF) { // the export was truncated within its last line
+			if _, after := lines.Next(); errors.Is(after, io.EOF) { // the export ends within its last line
 				err = io.EOF
 			}
 		}
