@@ -14,12 +14,12 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// errGone means that the object of an action is gone or another object has its name.
+// errGone means that the object that an action changes is gone, or a later object has its name.
 var errGone = errors.New("gone")
 
-// whenGone returns nil if the object is gone, because there is nothing to undo. If the action
-// requests something (asking), it returns ErrPreconditionFailed instead. It returns other errors
-// unchanged.
+// whenGone converts an error of reading an object. If the object is gone, it returns nil, because
+// there is nothing to undo, or ErrPreconditionFailed if asking is true, because the action requests
+// something. It returns all other errors unchanged.
 func (d *execution) whenGone(err error, asking bool, why string) error {
 	switch {
 	case !errors.Is(err, errGone) && !apierrors.IsNotFound(err):
@@ -31,9 +31,9 @@ func (d *execution) whenGone(err error, asking bool, why string) error {
 	}
 }
 
-// checkAllowed reads the Machine, its owner and its Cluster again, except atHand, which the caller
-// has just read. It returns an error if any of them forbids a step that starts or advances a
-// replacement.
+// checkAllowed returns an error if the Machine, its owner or its Cluster forbids a write that
+// starts or advances a replacement. It reads all three again, except for atHand, the one that the
+// caller has just read, or nil.
 func (d *execution) checkAllowed(ctx context.Context, atHand client.Object) error {
 	if err := d.checkMachine(ctx, atHand); err != nil {
 		return err
@@ -118,7 +118,8 @@ func (d *execution) machineKey() types.NamespacedName {
 	return types.NamespacedName{Namespace: d.facts.Owner.Namespace, Name: d.Machine.Name}
 }
 
-// machine returns errGone if the Machine is gone or another Machine has its name.
+// machine reads the action's Machine. It returns errGone if the Machine is gone or a later Machine
+// has its name.
 func (d *execution) machine(ctx context.Context) (*clusterv1.Machine, error) {
 	m := &clusterv1.Machine{}
 	switch err := d.get(ctx, d.machineKey(), m); {
@@ -131,7 +132,8 @@ func (d *execution) machine(ctx context.Context) (*clusterv1.Machine, error) {
 	}
 }
 
-// hasAnnotation ignores the value, as Cluster API does for most annotations.
+// hasAnnotation reports whether an object has an annotation, with any value, as Cluster API does
+// for most annotations.
 func hasAnnotation(o client.Object, annotation string) bool {
 	_, there := o.GetAnnotations()[annotation]
 	return there

@@ -13,8 +13,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// handOver sets the two conditions that make an owner remediate a machine itself, by deleting it
-// first. Owners of this version do not act on the conditions of the older contract.
+// handOver sets the two conditions of the Machine that make its owner remediate it, by deleting it
+// first. Owners of the supported versions do not act on the conditions of the v1beta1 contract.
 func (d *execution) handOver(ctx context.Context) error {
 	if _, err := d.kind(); err != nil {
 		return err
@@ -40,8 +40,8 @@ func (d *execution) handOver(ctx context.Context) error {
 	})
 }
 
-// report sets the condition that tells an owner that a machine is unhealthy. It does not ask the
-// owner to remediate.
+// report sets the Machine's condition that informs its owner that it is unhealthy. It does not
+// request a remediation.
 func (d *execution) report(ctx context.Context) error {
 	return d.updateMachine(ctx, d.patchStatus, true, func(m *clusterv1.Machine) error {
 		if isUnhealthy(m) {
@@ -66,8 +66,8 @@ func setUnhealthy(m *clusterv1.Machine) {
 }
 
 // checkNoneDeleting returns an error if another machine of the control plane is being deleted,
-// which the decision did not know. The owner would delete this machine right after it, without a
-// surplus machine.
+// which the decision did not take into account. The owner would delete m right after that machine,
+// without a replacement for either.
 func (d *execution) checkNoneDeleting(ctx context.Context, m *clusterv1.Machine) error {
 	if !util.IsControlPlaneMachine(m) {
 		return nil
@@ -88,7 +88,8 @@ func (d *execution) checkNoneDeleting(ctx context.Context, m *clusterv1.Machine)
 	return nil
 }
 
-// withdraw removes the request to remediate, unless the Machine is being deleted. The machine stays unhealthy.
+// withdraw removes the Machine's condition OwnerRemediated, unless the Machine is being deleted. It
+// does not change the condition that it is unhealthy.
 func (d *execution) withdraw(ctx context.Context) error {
 	return d.updateMachine(ctx, d.patchStatus, false, func(m *clusterv1.Machine) error {
 		if m.DeletionTimestamp == nil {
@@ -98,9 +99,9 @@ func (d *execution) withdraw(ctx context.Context) error {
 	})
 }
 
-// setHealthy sets the conditions that a health check sets on a healthy Machine. Owners write
-// v1beta1 conditions too, and a client that reads them would otherwise see a broken machine
-// forever.
+// setHealthy sets the Machine's conditions to the values that a MachineHealthCheck sets for a
+// healthy machine. It also sets the v1beta1 conditions, which owners write and nothing else would
+// reset.
 func (d *execution) setHealthy(ctx context.Context) error {
 	return d.updateMachine(ctx, d.patchStatus, false, func(m *clusterv1.Machine) error {
 		meta.RemoveStatusCondition(&m.Status.Conditions, clusterv1.MachineOwnerRemediatedCondition)

@@ -8,15 +8,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// etcdTimeout bounds moving the leadership and disarming an alarm by all routes. Each route is
-// tried once, because another member may be the better leader at the next reconciliation.
+// etcdTimeout limits a move of the leadership, or the disarming of an alarm, by all routes
+// together. Each route is tried only once, because a different member may be the best leader at the
+// next reconciliation.
 const etcdTimeout = 20 * time.Second
 
-// Etcd changes the etcd of a workload cluster. It reaches the members through the given nodes.
+// Etcd changes the etcds of workload clusters. Its methods reach the members through the given
+// nodes.
 type Etcd interface {
-	// MoveLeader moves the leadership to the member of a node. It does nothing if that member already leads.
+	// MoveLeader moves the leadership to the member on node to. It does nothing if that member already leads.
 	MoveLeader(ctx context.Context, cluster types.NamespacedName, nodes []string, to string) error
-	// Defragment defragments the member of a node if its database has at least size bytes, and
+	// Defragment defragments the member on a node if its database has at least size bytes, and
 	// waits until the member has finished.
 	Defragment(ctx context.Context, cluster types.NamespacedName, nodes []string, node string, size int64) error
 	// Disarm disarms the NOSPACE alarms of all members.
@@ -42,7 +44,8 @@ func (d *execution) moveLeader(ctx context.Context, to string) error {
 	return d.Etcd.MoveLeader(ctx, d.clusterKey(), d.facts.Nodes(), to)
 }
 
-// moveLeadership moves the leadership of etcd to a member that stays, before the leader's machine is removed.
+// moveLeadership moves the leadership of etcd to the member on node Value, before the owner deletes
+// the machine of the present leader.
 func (d *execution) moveLeadership(ctx context.Context) error {
 	if err := d.checkAllowed(ctx, nil); err != nil {
 		return err
@@ -50,8 +53,8 @@ func (d *execution) moveLeadership(ctx context.Context) error {
 	return d.moveLeader(ctx, d.Value)
 }
 
-// defragment defragments one member of etcd. If the member leads and another can lead, it first
-// moves the leadership.
+// defragment defragments the etcd member on node Value. If NewLeader is set, it first moves the
+// leadership to the member on that node.
 func (d *execution) defragment(ctx context.Context) error {
 	if err := d.checkAllowed(ctx, nil); err != nil {
 		return err

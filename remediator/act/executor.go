@@ -34,14 +34,14 @@ const performTimeout = time.Minute
 
 // Executor performs actions on the management cluster.
 type Executor struct {
-	// Client must not cache, because an action depends on what it reads.
+	// Client must not cache, because each action reads the current object before it writes.
 	Client client.Client
 	// Etcd changes the etcd of workload clusters. If it is nil, actions on etcd fail.
 	Etcd Etcd
 }
 
-// Perform performs one action on the owner of the facts. It uses only names and UIDs of the facts
-// and reads everything else again. ErrPreconditionFailed means that nothing was written.
+// Perform performs one action for the owner in the facts. It uses only names and UIDs from the
+// facts, and reads everything else again. If it returns ErrPreconditionFailed, nothing was written.
 func (e *Executor) Perform(ctx context.Context, f *remediator.Facts, a remediator.Action) error {
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(a.Timeout, performTimeout))
 	defer cancel()
@@ -85,15 +85,15 @@ var performers = map[remediator.ActionType]performer{
 
 const (
 	callTimeout = 10 * time.Second // of one attempt
-	// firstConflict and lastConflict are the first and longest delay before an object is read again
-	// after a conflict.
+	// firstConflict and lastConflict are the first and the longest delay after a conflict before
+	// the object is read again.
 	firstConflict, lastConflict = 25 * time.Millisecond, 500 * time.Millisecond
 
 	maxConflict = 10 // enough for a controller that writes occasionally, too few for one that never stops
 )
 
-// call makes one call with a timeout for each attempt. It retries only transient errors: 403, 404,
-// 409 and 422 are returned at once.
+// call makes one API call, and retries it after transient errors, with a timeout for each attempt.
+// It returns all other errors at once, for example 403, 404, 409 and 422.
 func call(ctx context.Context, what string, do func(context.Context) error) error {
 	if err := kube.Retry(ctx, callTimeout, do); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
@@ -115,10 +115,10 @@ func (e *Executor) patchStatus(ctx context.Context, object client.Object, patch 
 	return e.Client.Status().Patch(ctx, object, patch, client.FieldOwner(kube.FieldManager))
 }
 
-// change reads an object, calls amend, and patches only what amend changed, only in the version
-// that amend received. After a conflict it calls amend again with the current object, so a lost
-// response causes no second write. It writes nothing if amend fails or changes nothing. kind
-// determines only the kind and version to read.
+// change reads an object, calls amend to change it, and sends the changes as a patch. The patch
+// fails with a conflict if the object was changed after it was read. change then reads the object
+// and calls amend again, so a lost response causes no second write. It writes nothing if amend
+// returns an error or changes nothing. kind is an empty object of the kind and version to read.
 func change[T client.Object](ctx context.Context, e *Executor, key types.NamespacedName, kind T, send patcher, amend func(T) error) error {
 	return retryOnConflict(ctx, func() error {
 		object := deepCopy(kind) // decoding into a used object would keep removed fields
@@ -151,7 +151,8 @@ func deepCopy[T client.Object](object T) T {
 	return object.DeepCopyObject().(T) //nolint:errcheck,forcetypeassert // a copy has the type of the original
 }
 
-// retryOnConflict replaces retry.RetryOnConflict of client-go, which returns nil if the context ends.
+// retryOnConflict calls once again after each conflict, with a growing delay. retry.RetryOnConflict
+// of client-go is not used because it returns nil if the context ends.
 func retryOnConflict(ctx context.Context, once func() error) error {
 	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(firstConflict), backoff.WithMaxInterval(lastConflict))
 	return backoff.Retry(func() error {
@@ -175,7 +176,8 @@ func (d *execution) ownerKey() types.NamespacedName {
 	return types.NamespacedName{Namespace: d.facts.Owner.Namespace, Name: d.facts.Owner.Name}
 }
 
-// owner returns nil without an error if the owner is gone or another object has its name.
+// owner reads the owner. It returns nil without an error if the owner is gone or a later object has
+// its name.
 func (d *execution) owner(ctx context.Context) (ownerkind.Owner, error) {
 	kind, err := d.kind()
 	if err != nil {
@@ -212,7 +214,8 @@ func (d *execution) ownerGone() string {
 	return fmt.Sprintf("the %s %s is gone, or another one has its name", d.facts.Owner.Kind, d.facts.Owner.Name)
 }
 
-// touch sets or removes an annotation whose only purpose is to trigger the owner's controller.
+// touch sets or removes an annotation of the owner whose only purpose is to trigger the owner's
+// controller.
 func (d *execution) touch(ctx context.Context) error {
 	return d.updateOwner(ctx, d.Value != "", func(o ownerkind.Owner) error {
 		annotate(o, object.TouchAnnotation, d.Value)
@@ -220,7 +223,8 @@ func (d *execution) touch(ctx context.Context) error {
 	})
 }
 
-// setRelaxed writes the control plane's own bookkeeping. It keeps a value for another machine.
+// setRelaxed sets or removes the control plane's annotation remediation-in-progress. It does not
+// change an annotation that names another machine.
 func (d *execution) setRelaxed(ctx context.Context) error {
 	return d.updateOwner(ctx, d.Value != "", func(o ownerkind.Owner) error {
 		if !o.RelaxesPreflight() {

@@ -19,7 +19,8 @@ import (
 
 const machineGone = "the machine is gone, or another one has its name"
 
-// updateMachine changes the Machine or, with patchStatus, its status.
+// updateMachine calls amend to change the Machine and writes the changes with send: to the Machine
+// or, with patchStatus, to its status.
 func (d *execution) updateMachine(ctx context.Context, send patcher, asking bool, amend func(*clusterv1.Machine) error) error {
 	err := change(ctx, d.Executor, d.machineKey(), &clusterv1.Machine{}, send, func(m *clusterv1.Machine) error {
 		if m.UID != d.Machine.UID {
@@ -30,8 +31,8 @@ func (d *execution) updateMachine(ctx context.Context, send patcher, asking bool
 	return d.whenGone(err, asking, machineGone)
 }
 
-// annotating sets an annotation of the Machine to the action's value. If required, setting it fails
-// when the Machine is gone.
+// annotating returns a performer that sets an annotation of the Machine to the action's Value, or
+// removes it. If required is true, setting it fails if the Machine is gone.
 func annotating(key string, required bool) performer {
 	return func(d *execution, ctx context.Context) error {
 		return d.updateMachine(ctx, d.patch, required && d.Value != "", func(m *clusterv1.Machine) error {
@@ -41,8 +42,8 @@ func annotating(key string, required bool) performer {
 	}
 }
 
-// setDelete sets or removes scute's delete annotation. It keeps an annotation of another author,
-// who wants the deletion.
+// setDelete sets or removes scute's delete annotation. It does not change an annotation that
+// another client set to have the Machine deleted.
 func (d *execution) setDelete(ctx context.Context) error {
 	on := d.Value != ""
 	return d.updateMachine(ctx, d.patch, on, func(m *clusterv1.Machine) error {
@@ -62,9 +63,10 @@ func (d *execution) setDelete(ctx context.Context) error {
 	})
 }
 
-// skipping sets an annotation that lets a deletion continue without draining the node or detaching
-// its volumes. Changing the Machine's timeouts would not work: its owner resets them to those of
-// its template, even during the deletion.
+// skipping returns a performer that sets an annotation that lets the Machine's deletion continue
+// without the drain of its Node, or the detachment of its volumes. Changing the Machine's timeouts
+// would have no effect, because its owner resets them to those of its template, even during the
+// deletion.
 func skipping(annotation string) performer {
 	return func(d *execution, ctx context.Context) error {
 		return d.updateMachine(ctx, d.patch, false, func(m *clusterv1.Machine) error {
@@ -110,8 +112,9 @@ func (d *execution) setClonedFrom(ctx context.Context) error {
 	return d.whenGone(err, d.Value != "", "the machine's infrastructure machine is gone")
 }
 
-// infrastructure returns the name and kind of the infrastructure machine, in the API server's
-// preferred version because annotations are the same in all.
+// infrastructure returns an object with the name and kind of the infrastructure machine, in the API
+// server's preferred version. Any version would do, because annotations are the same in all
+// versions.
 func (d *execution) infrastructure(m *clusterv1.Machine) (*metav1.PartialObjectMetadata, error) {
 	ref := m.Spec.InfrastructureRef
 	mapping, err := d.Client.RESTMapper().RESTMapping(schema.GroupKind{Group: ref.APIGroup, Kind: ref.Kind})
@@ -136,9 +139,9 @@ func (d *execution) setTrigger(ctx context.Context, m *clusterv1.Machine, o clie
 	return nil
 }
 
-// checkTrigger returns an error if a trigger must not be set to its value. Restoring a trigger is
-// always allowed, and so is a value that changes nothing for the owner. A value that makes an
-// up-to-date machine outdated starts its replacement.
+// checkTrigger returns an error if a trigger must not be changed from have to the action's Value.
+// Removing the trigger is always allowed, and so is a value that makes no difference to the owner.
+// A value that makes an up-to-date machine outdated starts its replacement, and needs checkAllowed.
 func (d *execution) checkTrigger(ctx context.Context, m *clusterv1.Machine, trigger remediator.RolloutTrigger, have string) error {
 	if d.Value == "" {
 		return nil

@@ -19,8 +19,9 @@ import (
 // RequestFinalizer keeps a request until its remediation has ended.
 const RequestFinalizer = "scute.dev/remediation"
 
-// createRequest creates the Machine's SurgeRemediation. If one exists, usually from a
-// MachineHealthCheck, it adds the finalizer.
+// createRequest creates the Machine's SurgeRemediation with scute's finalizer. If a
+// SurgeRemediation already exists, usually because a MachineHealthCheck created it, createRequest
+// adds the finalizer to it.
 func (d *execution) createRequest(ctx context.Context) error {
 	const gone = "the machine is gone, or is being deleted"
 	m, err := d.machine(ctx)
@@ -62,8 +63,9 @@ func (d *execution) addFinalizer(ctx context.Context) error {
 	})
 }
 
-// copyOrders copies an operator's abort and hold from an earlier request. It does so once, so that
-// what an operator removes later is not restored. It keeps a hold that the request already has.
+// copyOrders copies an operator's abort and hold from an earlier request to r. It copies them only
+// once, so that an order that an operator later removes is not restored. It does not overwrite a
+// hold of r.
 func (d *execution) copyOrders(r *v1alpha1.SurgeRemediation) error {
 	if _, done := r.Annotations[object.CarriedAnnotation]; done || d.Value == "" {
 		return nil
@@ -80,7 +82,8 @@ func (d *execution) copyOrders(r *v1alpha1.SurgeRemediation) error {
 	return nil
 }
 
-// requestedSpec decodes the value of the action: the spec that an operator wrote on a request.
+// requestedSpec decodes the action's Value, a spec with the orders that operators wrote on a
+// request.
 func (d *execution) requestedSpec() (requestedSpec v1alpha1.SurgeRemediationSpec, err error) {
 	if d.Value == "" {
 		return requestedSpec, nil
@@ -91,10 +94,10 @@ func (d *execution) requestedSpec() (requestedSpec v1alpha1.SurgeRemediationSpec
 	return requestedSpec, nil
 }
 
-// deleteRequest deletes the Machine's request and removes its finalizer. It keeps the request while
-// the Machine's condition is unhealthy, because a MachineHealthCheck reports a machine as healthy
-// only if its request exists. It also keeps it until the log has the operator's latest change of
-// the hold or abort.
+// deleteRequest deletes the Machine's request and removes its finalizer. It fails while the
+// Machine's condition HealthCheckSucceeded is False, because a MachineHealthCheck resets that
+// condition only if the request exists. It also fails if an operator has changed the request's hold
+// or abort since the log recorded them.
 func (d *execution) deleteRequest(ctx context.Context) error {
 	r := &v1alpha1.SurgeRemediation{}
 	if err := d.get(ctx, d.machineKey(), r); err != nil {
@@ -136,19 +139,19 @@ func (d *execution) deleteRequest(ctx context.Context) error {
 	return client.IgnoreNotFound(err)
 }
 
-// ordersRemoved reports whether a request lost the abort or hold that it had when it was observed.
-// An unreadable request was observed as a hold.
+// ordersRemoved reports whether a request no longer has the abort or hold that it had when it was
+// observed. A request that cannot be read still has its hold, because it was observed as held.
 func ordersRemoved(seen v1alpha1.SurgeRemediationSpec, r *v1alpha1.SurgeRemediation) bool {
 	return seen.Abort && !r.Spec.Abort || seen.Hold != nil && r.Spec.Hold == nil && r.Unreadable.Spec == nil
 }
 
-// hasOrders reports whether a request has an abort or a hold. An unreadable request may have a hold.
+// hasOrders reports whether a request has an abort or a hold, or cannot be read, so that it may have a hold.
 func hasOrders(r *v1alpha1.SurgeRemediation) bool {
 	return r.Spec.Abort || r.Spec.Hold != nil || r.Unreadable.Spec != nil
 }
 
-// belongsToMachine reports whether an object has no owner or belongs to the Machine of the action,
-// not to a later one with its name.
+// belongsToMachine reports whether an object has no owner, or is owned by the action's Machine and
+// not by an earlier or later Machine with the same name.
 func (d *execution) belongsToMachine(o client.Object) bool {
 	return len(o.GetOwnerReferences()) == 0 || ownedBy(o, d.Machine.UID)
 }
@@ -157,7 +160,7 @@ func machineReference(m *clusterv1.Machine) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: clusterv1.GroupVersion.String(), Kind: "Machine", Name: m.Name, UID: m.UID}
 }
 
-// labelValue shortens a machine's name, which may be longer than a label value.
+// labelValue returns a machine's name, shortened to the maximum length of a label value.
 func labelValue(machine string) string {
 	const most = 63
 	if len(machine) <= most {

@@ -15,8 +15,9 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// scale changes the replicas where they are set. If the Cluster's topology sets them, changing the
-// owner would be reverted within a second, but only after the owner has acted on it.
+// scale changes the replicas of the owner, in the Cluster's topology if that sets them. A change of
+// the owner's own replicas would be reverted by the topology within a second, but only after the
+// owner has acted on it.
 func (d *execution) scale(ctx context.Context) error {
 	if d.Where == remediator.AtTopology {
 		return d.scaleTopology(ctx)
@@ -94,9 +95,9 @@ func (d *execution) scaleTopology(ctx context.Context) error {
 	return d.whenGone(err, up, "the Cluster is gone")
 }
 
-// checkScale returns an error if the number of replicas must not change. Scaling up has the
-// preconditions of a replacement. Scaling down requires that the decision knew all machines of the
-// owner.
+// checkScale returns an error if the replicas must not be changed now. Raising them requires
+// everything that a replacement requires (checkAllowed). Lowering them requires that the decision
+// took all machines of the owner into account.
 func (d *execution) checkScale(ctx context.Context, atHand client.Object) error {
 	if d.Replicas > d.Expect {
 		return d.checkAllowed(ctx, atHand)
@@ -150,8 +151,8 @@ func (d *execution) checkReplicas(has int32) error {
 	return preconditionFailed("replicas of the %s are %d, neither the original %d nor the requested %d", d.Where, has, d.Expect, d.Replicas)
 }
 
-// topologyOf returns the field in the Cluster's topology with the owner's replicas. If o is nil, it
-// uses the entry in the log.
+// topologyOf returns the field in the Cluster's topology that contains the owner's replicas. If o
+// is nil, because the owner is gone, it uses the topology entry in the log.
 func (d *execution) topologyOf(c *clusterv1.Cluster, o ownerkind.Owner) (**int32, error) {
 	if !c.Spec.Topology.IsDefined() {
 		return nil, preconditionFailed("the Cluster %s has no topology", c.Name)

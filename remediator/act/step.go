@@ -28,7 +28,8 @@ const (
 	maxValueSize    = 1 << 10
 )
 
-// StepLabel holds the name of the machine that a step's object is for, shortened to a label value.
+// StepLabel is the label of a step's object that contains the name of its machine, shortened to a
+// label value.
 const StepLabel = "scute.dev/remediation"
 
 func (d *execution) createStepObject(ctx context.Context) error {
@@ -78,8 +79,9 @@ func (d *execution) stepObjectExists(ctx context.Context, made *unstructured.Uns
 	}
 }
 
-// deleteStepObject deletes the object if scute created it. If neither the log nor the policy has
-// its kind, it is deleted with the Machine that owns it.
+// deleteStepObject deletes the object of an escalation step if scute created it. If neither the log
+// nor the policy contains the object's kind, it does nothing: the object is deleted with the
+// Machine that owns it.
 func (d *execution) deleteStepObject(ctx context.Context) error {
 	object := d.Object
 	if object == nil {
@@ -108,8 +110,8 @@ func (d *execution) isStepObject(o client.Object) bool {
 	return o.GetLabels()[StepLabel] == labelValue(d.Machine.Name) && d.belongsToMachine(o)
 }
 
-// template returns the escalation step's template in the RepairPolicy; nil if the policy or the
-// step does not exist.
+// template returns the template of the action's escalation step in the RepairPolicy, or nil if the
+// policy or the step does not exist.
 func (d *execution) template(ctx context.Context) (*unstructured.Unstructured, error) {
 	key, name := types.NamespacedName{Namespace: d.facts.Owner.Namespace, Name: d.facts.Policy.Name}, d.Value
 	if key.Name == "" {
@@ -135,8 +137,8 @@ func (d *execution) template(ctx context.Context) (*unstructured.Unstructured, e
 	return nil, nil
 }
 
-// stepObject fills in the template for the machine. Of the template's metadata it uses only labels
-// and annotations.
+// stepObject returns the object that a template defines for a machine, with its placeholders
+// replaced. Of the template's metadata, it uses only labels and annotations.
 func (d *execution) stepObject(ctx context.Context, template *unstructured.Unstructured, m *clusterv1.Machine) (*unstructured.Unstructured, error) {
 	if err := d.checkTemplate(template); err != nil {
 		return nil, err
@@ -220,7 +222,8 @@ func GrantsAccess(kind schema.GroupKind) bool {
 	return kind.Group == "rbac.authorization.k8s.io" || kind.Group == "" && (kind.Kind == "Secret" || kind.Kind == "ServiceAccount")
 }
 
-// checkTemplate rejects objects that no policy may create, even if admission accepted the policy.
+// checkTemplate returns an error if the template defines an object that no policy may create. It
+// checks this even if admission accepted the policy.
 func (d *execution) checkTemplate(template *unstructured.Unstructured) error {
 	gvk := template.GroupVersionKind()
 	if GrantsAccess(gvk.GroupKind()) {

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// probeTimeout bounds all requests to one cluster.
+	// probeTimeout limits all requests of one probe of a cluster together.
 	probeTimeout = 20 * time.Second
 	// notQueried is the reason of a member that was not queried because probeTimeout passed.
 	notQueried = "not asked: the time for asking this cluster is used up"
@@ -27,8 +27,8 @@ const (
 )
 
 // Probe queries the workload cluster's API server and, for a control plane with stacked etcd, the
-// members of etcd. It returns seen with Cluster.Reachable and Etcd set. A member that does not
-// respond is a fact, not an error. Probe takes at most 20 s and closes its connections.
+// members of etcd. It returns a copy of seen with Cluster.Reachable and Etcd set. If a member does
+// not respond, that is a fact, not an error. Probe takes at most 20 s and closes its connections.
 func (o *Observer) Probe(ctx context.Context, seen *remediator.Facts) (*remediator.Facts, error) {
 	f := *seen
 	f.Cluster.Reachable, f.Etcd = object.Unknown, nil
@@ -64,7 +64,7 @@ func apiServerAnswers(ctx context.Context, cluster *tenant.Cluster) object.Condi
 	return object.True
 }
 
-// etcd queries each member. Err of the result is set if no member could be queried.
+// etcd queries each member of etcd. It sets Err of the result if no member could be queried.
 func (o *Observer) etcd(ctx context.Context, key types.NamespacedName, cluster *tenant.Cluster, nodes []string) *remediator.Etcd {
 	d, err := o.dialer(ctx, key, cluster)
 	if err != nil {
@@ -77,7 +77,7 @@ func (o *Observer) etcd(ctx context.Context, key types.NamespacedName, cluster *
 }
 
 // MoveLeader asks the leader of etcd to transfer the leadership to the member on node to. It does
-// nothing if that member already leads. nodes are the nodes through which the leader is found.
+// nothing if that member already leads. It finds the leader through nodes.
 func (o *Observer) MoveLeader(ctx context.Context, key types.NamespacedName, nodes []string, to string) error {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -85,9 +85,9 @@ func (o *Observer) MoveLeader(ctx context.Context, key types.NamespacedName, nod
 		"moving the leadership of etcd in %s to %s", key, to)
 }
 
-// Defragment defragments the database of the member on a node if it has at least size bytes.
-// Meanwhile, the member serves no requests. Defragment returns when the member has finished or when
-// ctx ends. If ctx ends first, the member continues.
+// Defragment defragments the database of the member on a node if the database has at least size
+// bytes. The member serves no requests until it has finished. Defragment returns when the member
+// has finished or when ctx ends. If ctx ends first, the member continues.
 func (o *Observer) Defragment(ctx context.Context, key types.NamespacedName, nodes []string, node string, size int64) error {
 	return o.onEtcd(ctx, key, func(d *dialer) error { return d.defragment(ctx, nodes, node, size) },
 		"defragmenting the member of etcd on %s in %s", node, key)
@@ -114,8 +114,9 @@ func (o *Observer) onEtcd(ctx context.Context, key types.NamespacedName, change 
 	return nil
 }
 
-// defragment first queries all members again, because defragmentation blocks one of them. It fails
-// if a member does not respond, is a learner, or has corrupt data.
+// defragment defragments the member on a node. It first queries all members again, because the
+// defragmentation blocks one of them, and fails if a member does not respond, is a learner, or has
+// corrupt data.
 func (d *dialer) defragment(ctx context.Context, nodes []string, node string, size int64) error {
 	by, err := d.healthyAnswer(ctx, nodes, node)
 	if err != nil {

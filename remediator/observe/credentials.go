@@ -24,11 +24,13 @@ import (
 	"scute.dev/kube/tenant"
 )
 
-// clientValid is the validity of a client certificate for etcd, and the clock skew it tolerates.
-// Each dialer creates a certificate and never stores it.
+// clientValid is how long a client certificate for etcd is valid after its creation, and how long
+// before, for members whose clocks are behind. Each dialer creates a certificate and never stores
+// it.
 const clientValid = time.Hour
 
-// workload returns a client of a workload cluster's API. Its errors never quote the Secret.
+// workload returns a client of a workload cluster's API. Its errors never quote the content of the
+// kubeconfig's Secret.
 func (o *Observer) workload(ctx context.Context, cluster types.NamespacedName) (*tenant.Cluster, error) {
 	data, err := o.secret(ctx, cluster, secret.Kubeconfig)
 	if err != nil {
@@ -60,9 +62,10 @@ func (o *Observer) secret(ctx context.Context, cluster types.NamespacedName, pur
 	return s.Data, nil
 }
 
-// etcdTLS returns credentials for the etcd of a control plane, signed by the CA of that etcd. Only
-// the certificate chain is verified: members are dialed by pod name, which no certificate contains.
-// distrusted is called with the error if the verification fails.
+// etcdTLS returns a function that returns the TLS configuration for the etcd of a control plane,
+// with a client certificate signed by the CA of that etcd. Only the chain of a member's certificate
+// is verified, because members are dialed by pod name, which no certificate contains. distrusted is
+// called with the error if the verification fails.
 func (o *Observer) etcdTLS(ctx context.Context, cluster types.NamespacedName) (func(distrusted func(error)) *tls.Config, error) {
 	data, err := o.secret(ctx, cluster, secret.EtcdCA)
 	if err != nil {

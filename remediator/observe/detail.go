@@ -21,7 +21,7 @@ import (
 	"scute.dev/remediator"
 )
 
-// requests sets the SurgeRemediation of each machine. Both have the same name.
+// requests sets Request of each machine from its SurgeRemediation, which has the machine's name.
 func (l *observation) requests(ctx context.Context) error {
 	for i := range l.facts.Machines {
 		m := &l.facts.Machines[i]
@@ -38,8 +38,8 @@ func (l *observation) requests(ctx context.Context) error {
 	return nil
 }
 
-// matchesMachine reports whether a request is for this machine. A request can briefly outlive its
-// machine, so it may be for an earlier machine with the same name.
+// matchesMachine reports whether a request is for this machine, and not for an earlier machine with
+// the same name, which a request can briefly outlive.
 func matchesMachine(r *v1alpha1.SurgeRemediation, m *remediator.Machine) bool {
 	uid := MachineUID(r)
 	return uid == "" || uid == m.UID
@@ -70,8 +70,8 @@ func request(r *v1alpha1.SurgeRemediation) *remediator.Request {
 	return f
 }
 
-// details reads the template that an infrastructure machine was cloned from. It sends one request
-// for each suspect machine of a control plane with a policy.
+// details sets ClonedFrom of the suspect machines of a control plane with a policy. It sends one
+// request for each of them.
 func (l *observation) details(ctx context.Context) error {
 	if !remediator.OwnerKind(l.facts.Owner.Kind).IsControlPlane() || l.facts.Policy.Name == "" {
 		return nil
@@ -107,7 +107,7 @@ func (o *Observer) clonedFrom(ctx context.Context, m *clusterv1.Machine) (string
 	return infra.Annotations[clusterv1.TemplateClonedFromNameAnnotation], nil
 }
 
-// retryable returns err if a retry may resolve it, nil otherwise.
+// retryable returns err if a retry may resolve it, and nil otherwise.
 func retryable(err error) error {
 	if meta.IsNoMatchError(err) || !kube.IsTransient(err) {
 		return nil
@@ -115,8 +115,8 @@ func retryable(err error) error {
 	return err
 }
 
-// stepObjects reads which escalation steps have an object. Only a machine with scute's unhealthy
-// annotation or with a request can have one.
+// stepObjects sets StepObjects and FailedSteps of the machines that have scute's unhealthy
+// annotation or a request. No other machine can have an object of an escalation step.
 func (l *observation) stepObjects(ctx context.Context) error {
 	for i := range l.facts.Machines {
 		m := &l.facts.Machines[i]
@@ -145,8 +145,8 @@ func (l *observation) stepObjects(ctx context.Context) error {
 	return nil
 }
 
-// addStepObject adds the object of a step to the facts if it exists. If its kind is not served, the
-// object does not exist.
+// addStepObject adds the object of a step to the facts about a machine if the object exists. It
+// treats an object whose kind is not served as absent.
 func (l *observation) addStepObject(ctx context.Context, m *remediator.Machine, step string, object remediator.StepObject, failedWhen []v1alpha1.FieldValue) error {
 	found := &unstructured.Unstructured{}
 	found.SetAPIVersion(object.APIVersion)
@@ -169,7 +169,8 @@ func (l *observation) addStepObject(ctx context.Context, m *remediator.Machine, 
 	return nil
 }
 
-// failure returns the field that shows that a step's object has failed, "" if it has not.
+// failure returns the field and the value that show that a step's object has failed, or "" if it
+// has not.
 func failure(o *unstructured.Unstructured, when []v1alpha1.FieldValue) string {
 	if o.GetDeletionTimestamp() != nil {
 		return "" // it belongs to an earlier attempt

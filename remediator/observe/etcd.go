@@ -22,8 +22,8 @@ import (
 
 const (
 	maxParallel = 9
-	// maxMembers bounds the list of members, because the tenant controls it and each listed member is
-	// queried and shown. A real etcd has a handful.
+	// maxMembers limits the list of members, because the tenant controls the list and each listed
+	// member is queried and shown. A real etcd has fewer than ten.
 	maxMembers    = 63
 	maxNameLength = 253
 	maxAlarms     = 2 * maxMembers
@@ -58,9 +58,9 @@ func (d *dialer) survey(ctx context.Context, nodes []string) *remediator.Etcd {
 	return mergeAnswers(heard.list, heard.alarms, heard.each)
 }
 
-// queryMembers queries the members on the nodes. Next it queries the listed members without a
-// machine, because their pods may still exist. Finally it queries members that did not respond
-// through their peers.
+// queryMembers queries the members of etcd. It first queries the members on the nodes, then the
+// listed members on other nodes, whose machines are gone but whose pods may still exist. Finally it
+// queries, through peers, the members that did not respond.
 func (d *dialer) queryMembers(ctx context.Context, nodes []string) responses {
 	heard := responses{each: d.queryNodes(ctx, nodes)}
 	if heard.list, heard.alarms = agreedMembers(heard.each); heard.list == nil {
@@ -94,8 +94,8 @@ func (d *dialer) queryNodes(ctx context.Context, nodes []string) []answer {
 	return answers
 }
 
-// discardForeign discards an answer that does not come from the node's listed member. A removed
-// member may still run, or another member may now have the node's address.
+// discardForeign replaces each answer that did not come from the node's listed member by Unknown. A
+// removed member may still run on the node, or another member may now have the node's address.
 func discardForeign(list []*etcd.Member, answers []answer) {
 	for i := range answers {
 		a := &answers[i]
@@ -105,9 +105,10 @@ func discardForeign(list []*etcd.Member, answers []answer) {
 	}
 }
 
-// memberNamed returns the member with the name of a node, nil if there is none. Two members have
-// the name if a machine was recreated with its host name and the old member was not removed.
-// memberNamed then prefers the member that responded, and next the leader, which is alive.
+// memberNamed returns the listed member with the name of a node, or nil. Two members have the same
+// name if a machine was recreated with the same host name and the old member was not removed. In
+// that case, memberNamed returns the member that responded, or else the reported leader, which is
+// alive.
 func memberNamed(list []*etcd.Member, answers []answer, node string) *etcd.Member {
 	var first *etcd.Member
 	for _, m := range list {
@@ -154,7 +155,8 @@ func (l *line) query(ctx context.Context, a answer) answer {
 	return a
 }
 
-// setStatus sets what a member reports about itself. A member with complaints is unhealthy.
+// setStatus sets the fields of an answer from the status that a member reported. A member with
+// complaints is unhealthy.
 func (a *answer) setStatus(said *etcd.StatusResponse, complaints []string) {
 	a.answers, a.id, a.leader = object.True, said.Header.GetMemberId(), said.Leader
 	a.size, a.inUse, a.quota = max(0, said.DbSize), max(0, said.DbSizeInUse), max(0, said.DbSizeQuota)
@@ -164,7 +166,7 @@ func (a *answer) setStatus(said *etcd.StatusResponse, complaints []string) {
 }
 
 // halfTimeout returns a context with half of the remaining time. A member without a quorum does not
-// answer a linearizable request, and the other half is left for a serializable one.
+// answer a linearizable request, and the other half remains for a serializable request.
 func halfTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	if deadline, ok := ctx.Deadline(); ok {
 		return context.WithTimeout(ctx, time.Until(deadline)/2)
@@ -182,14 +184,15 @@ func tooLarge(err error) bool {
 	return status.Code(err) == codes.ResourceExhausted && strings.Contains(err.Error(), "larger than max")
 }
 
-// ownErrors returns the errors of a status that concern the member itself. Each member reports the
-// alarms of all members; mergeAnswers assigns alarms to members.
+// ownErrors returns the errors in a member's status, except for alarms. Each member reports the
+// alarms of all members; mergeAnswers assigns them to their members.
 func ownErrors(errs []string) []string {
 	return slices.DeleteFunc(slices.Clone(errs), func(e string) bool { return strings.Contains(e, "alarm:") })
 }
 
-// agreedMembers returns the members that a majority agrees on. Without a majority it returns the
-// longest list that any member reports, to show what is lost.
+// agreedMembers returns the list of members that a majority has confirmed, and the alarms. If there
+// is no majority, it returns the longest list that any member reports, so that users see which
+// members are lost.
 func agreedMembers(answers []answer) (list []*etcd.Member, alarms []*etcd.AlarmMember) {
 	for _, a := range answers {
 		if len(a.list) > 0 && a.answers == object.True {
@@ -206,8 +209,8 @@ func agreedMembers(answers []answer) (list []*etcd.Member, alarms []*etcd.AlarmM
 	return list, alarms
 }
 
-// mergeAnswers joins the list with the answers of the members. It returns only listed members,
-// because quorum is counted without removed members.
+// mergeAnswers returns the listed members with their answers. It omits answers of members that are
+// not listed, because removed members do not count for quorum.
 func mergeAnswers(list []*etcd.Member, alarms []*etcd.AlarmMember, answers []answer) *remediator.Etcd {
 	leader := reportedLeader(answers)
 	names := make(map[uint64]string, len(list))
@@ -249,8 +252,8 @@ func mergeAnswers(list []*etcd.Member, alarms []*etcd.AlarmMember, answers []ans
 	return found
 }
 
-// addsByQuorum reports whether all members that responded run a version that accepts a new member
-// while a majority is connected (mayAddMember in etcd's server, from 3.6.11).
+// addsByQuorum reports whether all healthy members run a version that accepts a new member while
+// only a majority is connected (mayAddMember in etcd's server, from 3.6.11).
 func addsByQuorum(answers []answer) bool {
 	known := false
 	for _, a := range answers {
@@ -266,7 +269,8 @@ func addsByQuorum(answers []answer) bool {
 	return known
 }
 
-// reportedLeader returns the leader that most healthy members report, 0 if none does.
+// reportedLeader returns the ID of the leader that most healthy members report, or 0 if none
+// reports a leader.
 func reportedLeader(answers []answer) uint64 {
 	votes := make(map[uint64]int)
 	leader := uint64(0)
@@ -293,8 +297,8 @@ func formatReasons(answers []answer) string {
 	return strings.Join(all, "; ")
 }
 
-// moveLeader sends the request to the leader, by the route on which the leader responded. Only the
-// leader can transfer the leadership.
+// moveLeader asks the leader, which is the only member that can transfer the leadership, to
+// transfer it to the member on node to. It uses the route on which the leader responded.
 func (d *dialer) moveLeader(ctx context.Context, nodes []string, to string) error {
 	heard := d.queryMembers(ctx, nodes)
 	leader, target := reportedLeader(heard.each), memberNamed(heard.list, heard.each, to)

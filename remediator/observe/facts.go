@@ -22,7 +22,7 @@ import (
 )
 
 // Observe returns an owner's facts. If the owner is gone, Owner.Found is false and the error is
-// nil. made holds the objects of escalation steps that the log records.
+// nil. made contains the objects of escalation steps that the log records.
 func (o *Observer) Observe(ctx context.Context, owner remediator.Owner, made remediator.CreatedObjects) (*remediator.Facts, error) {
 	kind, _ := ownerkind.Named(owner.Kind)
 	l := &observation{observer: o, kind: kind, created: made, facts: &remediator.Facts{Owner: remediator.OwnerFacts{Owner: owner}}}
@@ -171,7 +171,8 @@ func (l *observation) fillOwner(o ownerkind.Owner) {
 	}
 }
 
-// read returns false if the owner is gone or another object has its name.
+// read reads the owner into o. It returns false if the owner is gone or a later object has its
+// name.
 func (l *observation) read(ctx context.Context, o client.Object) (bool, error) {
 	get := func() error {
 		return l.observer.cache.Get(ctx, l.key(l.facts.Owner.Name), o, client.UnsafeDisableDeepCopy)
@@ -199,7 +200,7 @@ func (l *observation) managed(o client.Object) bool {
 	return owned && l.clusterObject != nil && l.clusterObject.Spec.Topology.IsDefined()
 }
 
-// topology sets the facts of the owner's topology entry. An entry without replicas leaves them to the owner.
+// topology sets the facts about the owner's topology entry, if that entry sets the owner's replicas.
 func (l *observation) topology(entry string) {
 	c := &l.facts.Cluster
 	if wanted, ok := c.Entries[entry]; ok {
@@ -238,8 +239,9 @@ func paused(o metav1.Object) bool {
 }
 
 // FromObjects returns the facts in objects that were already read, for a tool that sends no
-// requests. o is nil if the owner was not read. machines are the owner's. Etcd contains
-// only learners, the nodes that the log records.
+// requests. o is nil if the owner was not read. machines and sets are the Machines and MachineSets
+// of the owner. Etcd of the result contains only learners: a member for each node in learners,
+// which the log records.
 func FromObjects(cluster *clusterv1.Cluster, o ownerkind.Owner, machines []*clusterv1.Machine, sets []clusterv1.MachineSet, policy remediator.Policy, learners []string) *remediator.Facts {
 	l := &observation{facts: &remediator.Facts{Policy: policy}, found: slices.Clone(machines), sets: sets}
 	f := l.facts
@@ -260,7 +262,8 @@ func FromObjects(cluster *clusterv1.Cluster, o ownerkind.Owner, machines []*clus
 	return f
 }
 
-// Facts returns the facts in a Machine and its cluster. They lack its infrastructure machine and its request.
+// Facts returns the facts about a Machine that the Machine and its Cluster contain. They do not
+// include facts about its infrastructure machine and its request.
 func Facts(m *clusterv1.Machine, cluster *clusterv1.Cluster, controlPlane bool) remediator.Machine {
 	f := machine(m)
 	setStartup(&f, cluster, controlPlane)
@@ -302,8 +305,8 @@ func machine(m *clusterv1.Machine) remediator.Machine {
 	return f
 }
 
-// setStartup sets when the node startup timeout of a machine begins, and whether the machine is
-// exempt, as a MachineHealthCheck does (needsRemediation in its reconciler).
+// setStartup sets Startup and Exempt of a machine by the same rules as a MachineHealthCheck
+// (needsRemediation in its reconciler).
 func setStartup(m *remediator.Machine, cluster *clusterv1.Cluster, controlPlane bool) {
 	begins := func(isTrue bool, since time.Time) bool {
 		if isTrue && since.After(m.Startup) {
@@ -321,9 +324,10 @@ func setStartup(m *remediator.Machine, cluster *clusterv1.Cluster, controlPlane 
 	begins(own.Status == object.True, own.Since)
 }
 
-// waitingSince returns since when the deletion of a machine has waited for the drain of its Node or
-// the detachment of its volumes. The start times stay in the status after the wait, so the
-// condition decides which wait is current.
+// waitingSince returns the time since which the deletion of a machine has waited for the drain of
+// its Node, or for the detachment of its volumes; zero if it does not wait for that. It reads the
+// condition Deleting to find the current wait, because the start times remain in the status after a
+// wait has ended.
 func waitingSince(m *clusterv1.Machine) (drain, detach time.Time) {
 	deleting := meta.FindStatusCondition(m.Status.Conditions, clusterv1.MachineDeletingCondition)
 	switch {
@@ -347,7 +351,8 @@ func domainOf(m *clusterv1.Machine) string {
 // string means that the annotation is absent.
 const noValue = "(no value)"
 
-// hooks returns the deletion hooks except the control plane's own, as hookName formats them.
+// hooks returns the deletion hooks in annotations, in the format of hookName, except the control
+// plane's own.
 func hooks(annotations map[string]string) []string {
 	var names []string
 	for key := range annotations {
@@ -372,7 +377,8 @@ func hookName(key string) (string, bool) {
 	return "", false
 }
 
-// suspect reports whether a machine may need facts that cost a request each.
+// suspect reports whether a machine may be unhealthy or part of a remediation, so that facts must
+// be read for it that need a request each.
 func suspect(f *remediator.Machine) bool {
 	if f.Request != nil || f.UnhealthyAnnotation != "" || f.DeleteAnnotation != "" || f.Remediate {
 		return true

@@ -20,11 +20,13 @@ import (
 
 const (
 	countTTL = 5 * time.Second
-	// countingShare limits counting to a 20th of the time, however many objects tenants create.
+	// countingShare makes the time between two counts at least 20 times as long as a count took,
+	// however many objects tenants create.
 	countingShare = 20
 )
 
-// census stores the last count of machines. One caller counts at a time; the others use the last count.
+// census stores the last count of machines. Only one caller counts at a time. Other callers use the
+// last count while it does.
 type census struct {
 	counting sync.Mutex
 	last     atomic.Pointer[count]
@@ -83,9 +85,9 @@ func (o *Observer) limits(ctx context.Context) (*v1alpha1.RepairLimits, error) {
 	return limits, nil
 }
 
-// Limits returns the limits of a RepairLimits with the defaults of its schema, which also apply
-// without an object. For an unreadable object it returns only the reason, because a default must
-// not replace a value that the object may contain.
+// Limits returns the limits of a RepairLimits, with the defaults of its schema, which also apply if
+// no RepairLimits exists. For a RepairLimits that cannot be read, it returns only the reason,
+// because a default must not replace a value that the object may contain.
 func Limits(l *v1alpha1.RepairLimits) remediator.FleetLimits {
 	if wrong := l.Unreadable.Spec; wrong != nil {
 		return remediator.FleetLimits{Unreadable: wrong.Field + ": " + wrong.Problem}
@@ -132,7 +134,8 @@ func (o *Observer) machines(ctx context.Context, label string) (*count, error) {
 	return counted, nil
 }
 
-// selected holds the policies that select machines of a cluster. A nil policy selects none.
+// selected contains the policies that select the machines of a cluster. A nil policy means that
+// none does.
 type selected struct {
 	controlPlane, workers *v1alpha1.RepairPolicy
 	region                string

@@ -25,8 +25,8 @@ import (
 
 const (
 	etcdPort = 2379
-	// maxAnswerSize and maxTrailerSize bound one response of a member and its headers. A list of a
-	// few members takes 1 KiB.
+	// maxAnswerSize limits one response of a member, and maxTrailerSize its headers, in bytes. A
+	// list of a few members takes 1 KiB.
 	maxAnswerSize  = 64 << 10
 	maxTrailerSize = 8 << 10
 )
@@ -50,8 +50,8 @@ func (o *Observer) dialer(ctx context.Context, key types.NamespacedName, cluster
 	return &dialer{cluster: cluster, tls: tlsFor, addresses: addresses, timeouts: defaultTimeouts()}, nil
 }
 
-// line is a connection to one member. It records how far connecting got, because the meaning of an
-// error depends on that.
+// line is a connection to one member. It records whether the dial and the TLS handshake succeeded,
+// because the meaning of an error depends on that.
 type line struct {
 	*grpc.ClientConn
 	route      route
@@ -62,8 +62,8 @@ type line struct {
 	distrusted error // why the member's certificate was rejected
 }
 
-// open prepares a connection to the member on a node. It connects at the first call. Everything it
-// opens ends with ctx, which must have a deadline.
+// open returns a connection to the member on a node, which is established at the first call. The
+// connection ends when ctx ends, which must have a deadline.
 func (d *dialer) open(ctx context.Context, node string, by route) (*line, error) {
 	l := &line{route: by, timeout: d.forRoute(by)}
 	pod := podOf(node)
@@ -107,8 +107,8 @@ func (l *line) recordDistrust(err error) {
 	l.distrusted = err
 }
 
-// classify returns whether an error of a call means that the member is unhealthy (False), or that
-// it could not be queried (Unknown).
+// classify returns what an error of a call means, and a reason: False if the member is unhealthy,
+// Unknown if it could not be queried.
 //
 //	no connection was accepted      Unknown: a dead kubelet cannot be distinguished from a dead node
 //	TLS failed in either direction  Unknown: its certificate is not of its CA, or it rejects ours

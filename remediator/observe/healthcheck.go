@@ -13,7 +13,8 @@ import (
 	"scute.dev/kube/object"
 )
 
-// TemplateKind is the kind of remediation template by which a MachineHealthCheck uses scute.
+// TemplateKind is the kind of the remediation template with which a MachineHealthCheck requests
+// remediations from scute.
 const TemplateKind = "SurgeRemediationTemplate"
 
 // UsesScute reports whether a MachineHealthCheck requests remediations from scute.
@@ -23,7 +24,8 @@ func UsesScute(c *clusterv1.MachineHealthCheck) bool {
 }
 
 // RemediatesDirectly reports whether a MachineHealthCheck remediates machines of a cluster without
-// scute. A paused MachineHealthCheck does nothing, and one whose limit is 0 only reports.
+// scute. It returns false for a MachineHealthCheck that is paused or whose limit is 0, which only
+// reports.
 func RemediatesDirectly(c *clusterv1.MachineHealthCheck, cluster string) bool {
 	trigger := c.Spec.Remediation.TriggerIf
 	never := trigger.UnhealthyInRange == "" && trigger.UnhealthyLessThanOrEqualTo != nil && trigger.UnhealthyLessThanOrEqualTo.IntValue() == 0 &&
@@ -40,8 +42,9 @@ func Selector(c *clusterv1.MachineHealthCheck) labels.Selector {
 	return selector
 }
 
-// healthChecks sets OtherHealthCheck for machines that a MachineHealthCheck remediates without
-// scute, and HealthChecksPass for machines whose MachineHealthCheck uses scute.
+// healthChecks sets OtherHealthCheck of machines that a MachineHealthCheck remediates without
+// scute, and HealthChecksPass of machines whose MachineHealthCheck requests remediations from
+// scute.
 func (l *observation) healthChecks(ctx context.Context) error {
 	if l.facts.Policy.Name == "" {
 		return nil

@@ -21,7 +21,8 @@ import (
 )
 
 const (
-	// nodesTTL is how long Nodes are reused, because an owner may be reconciled many times a second.
+	// nodesTTL is how long the facts of Nodes are cached, because an owner may be reconciled many
+	// times a second.
 	nodesTTL                  = 10 * time.Second
 	nodeTimeout, nodesTimeout = 3 * time.Second, 10 * time.Second
 	maxParallelNodes          = 16
@@ -85,7 +86,8 @@ func (o *Observer) readNodes(ctx context.Context, f *remediator.Facts) nodesOf {
 	return seen
 }
 
-// readNode reads the facts of a Node. A missing Node has no facts: its Machine reports that it is gone.
+// readNode returns the facts of a Node. It returns no facts for a Node that does not exist, because
+// the Machine reports that.
 func readNode(ctx context.Context, from *tenant.Reader, name string, notices []remediator.Notice) remediator.NodeFacts {
 	ctx, cancel := context.WithTimeout(ctx, nodeTimeout)
 	defer cancel()
@@ -104,7 +106,7 @@ func readNode(ctx context.Context, from *tenant.Reader, name string, notices []r
 	return looked
 }
 
-// boundedList limits the number of items while it decodes, because a small response can expand to much memory.
+// boundedList is a list whose decoder limits the number of items, because a small response can expand to much memory.
 type boundedList[T any] []T
 
 type nodeCondition struct {

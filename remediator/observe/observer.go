@@ -42,9 +42,10 @@ type Observer struct {
 	Limits client.Reader
 }
 
-// New returns an Observer whose cache the caller must start. The API server must serve Machine in
-// v1beta2. Workload clusters are dialed at private addresses and at those that g allows. held
-// returns why workload clusters must not be changed now, or nil. A nil held always allows changes.
+// New returns an Observer, whose cache the caller must start. The API server must serve Machine in
+// v1beta2. The Observer dials workload clusters at private addresses and at addresses that g
+// allows. held returns why workload clusters must not be changed now, or nil if they may be. If
+// held itself is nil, they may always be changed.
 func New(ctx context.Context, config *rest.Config, g *guard.Guard, held func() error) (*Observer, error) {
 	c, live, err := connect(ctx, config)
 	if err != nil {
@@ -56,10 +57,10 @@ func New(ctx context.Context, config *rest.Config, g *guard.Guard, held func() e
 }
 
 // Cache returns the cache that Observe reads. Controllers share its watches. Its objects are
-// stripped (strip.go), so never write one back.
+// stripped (strip.go), so they must not be written back.
 func (o *Observer) Cache() cache.Cache { return o.cache }
 
-// Client returns the client that does not cache. Writes share its connection.
+// Client returns the client that does not cache. The executor uses it too.
 func (o *Observer) Client() client.Client { return o.live }
 
 // byController is the index of Machines and MachineSets by the UID of their controller.
@@ -125,7 +126,8 @@ func controllerUID(o client.Object) []string {
 	return nil
 }
 
-// absent reports whether the cache has no such object, or does not watch its kind because it is not served.
+// absent reports whether an error of the cache means that the object does not exist, or that its
+// kind is not watched because it is not served.
 func absent(err error) bool {
 	return apierrors.IsNotFound(err) || uncached(err)
 }

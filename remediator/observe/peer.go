@@ -22,15 +22,17 @@ import (
 )
 
 const (
-	// peerTimeout bounds one run of etcdctl with its connection, ctlTimeout how long etcdctl waits.
+	// peerTimeout limits one run of etcdctl, including the connection to the pod. ctlTimeout limits
+	// how long etcdctl waits for a member.
 	peerTimeout = 4 * time.Second
 	ctlTimeout  = 2 * time.Second
-	// maxPeers bounds the peers that are tried if etcdctl cannot run in a pod.
+	// maxPeers limits how many peers are tried if etcdctl cannot run in the pod of one.
 	maxPeers = 2
 )
 
-// queryPeers queries up to maxParallel listed members that did not respond. It runs etcdctl in the
-// pod of a member that responds through its own node, because the kubelet of that node works.
+// queryPeers queries up to maxParallel listed members that did not respond. It does so by running
+// etcdctl in the pod of another member, a peer, that responds through its own node, because the
+// kubelet of that node works.
 func (d *dialer) queryPeers(ctx context.Context, list []*etcd.Member, answers []answer) {
 	var peers []string
 	for _, a := range answers {
@@ -92,8 +94,8 @@ func (a answer) decode(output []byte, m *etcd.Member) answer {
 	return a
 }
 
-// clientURL returns the URL at which peers reach a member, "" if it lists none. Use it only in a
-// pod of the tenant: the tenant sets it, so scuted must not dial it.
+// clientURL returns the URL at which peers reach a member, or "" if the member lists none. The
+// tenant sets the URL, so scuted must not dial it, and it may only be used in a pod of the tenant.
 func clientURL(m *etcd.Member) string {
 	for _, text := range m.ClientURLs {
 		u, err := url.Parse(text)
@@ -107,7 +109,7 @@ func clientURL(m *etcd.Member) string {
 	return ""
 }
 
-// exitError is the failure of an etcdctl that ran, with its output.
+// exitError means that etcdctl ran and failed. It contains the output.
 type exitError struct{ output string }
 
 func (e *exitError) Error() string { return e.output }
@@ -136,7 +138,7 @@ func (d *dialer) etcdctl(ctx context.Context, node, endpoint string, args ...str
 	}
 }
 
-// errorText returns the lines of stderr that are for people. etcdctl also logs JSON there.
+// errorText returns the lines of stderr without the lines of JSON, which are etcdctl's log.
 func errorText(stderr []byte, code int) string {
 	lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(string(stderr)), "\n"), func(line string) bool { return strings.HasPrefix(line, "{") })
 	if text := strings.Join(lines, "; "); text != "" {

@@ -15,15 +15,16 @@ import (
 	"scute.dev/remediator"
 )
 
-// Select returns the policy for machines of an owner's kind in a cluster with these labels: the
-// first by name that selects them, or nil. If no policy does, a policy whose selector cannot be
-// read applies, because a remediation may have started under it.
+// Select returns the policy for machines of an owner's kind in a cluster with the labels cluster:
+// the first policy by name that selects them. If none does, it returns the first policy whose
+// selector cannot be read, because a remediation may have started under that policy. It returns nil
+// if there is neither.
 func Select(policies []v1alpha1.RepairPolicy, cluster map[string]string, ownerKind string) *v1alpha1.RepairPolicy {
 	return scopesOf(policies).first(cluster, ownerKind)
 }
 
-// Selects reports whether a policy selects machines of an owner's kind in a cluster with these
-// labels. It returns Unknown if the selector cannot be read.
+// Selects reports whether a policy selects machines of an owner's kind in a cluster with the labels
+// cluster. It returns Unknown if the selector cannot be read.
 func Selects(p *v1alpha1.RepairPolicy, cluster map[string]string, ownerKind string) object.ConditionStatus {
 	return scopeOf(p).selects(cluster, ownerKind)
 }
@@ -35,7 +36,8 @@ type scope struct {
 	selector               labels.Selector // nil if it is invalid
 }
 
-// scopes are sorted by the name of the policy. They are computed once for many clusters.
+// scopes is a list of scopes, sorted by the names of their policies. It is computed once for many
+// clusters.
 type scopes []scope
 
 func scopesOf(policies []v1alpha1.RepairPolicy) scopes {
@@ -103,7 +105,7 @@ func (s scope) selects(cluster map[string]string, ownerKind string) object.Condi
 	}
 }
 
-// Unreadable returns why a policy cannot be read, "" if it can.
+// Unreadable returns why a policy cannot be read, or "" if it can.
 func Unreadable(p *v1alpha1.RepairPolicy) string {
 	if wrong := p.Unreadable.Spec; wrong != nil {
 		return wrong.Field + ": " + wrong.Problem
@@ -114,16 +116,17 @@ func Unreadable(p *v1alpha1.RepairPolicy) string {
 	return ""
 }
 
-// selectedAsControlPlane reports whether spec.controlPlanes of a policy selects a kind, instead of
-// spec.workers. All control plane providers use this suffix, so unknown kinds count too.
+// selectedAsControlPlane reports whether a policy selects an owner kind by spec.controlPlanes, and
+// not by spec.workers. It recognizes unknown kinds of control planes too, because all of their
+// names end with ControlPlane.
 func selectedAsControlPlane(ownerKind string) bool {
 	kind, _, _ := strings.Cut(ownerKind, ".")
 	return strings.HasSuffix(kind, "ControlPlane")
 }
 
-// Policy returns the facts of a RepairPolicy with the defaults of its schema, because an object may
-// be older than a field. For an unreadable policy it returns only its name and the reason, because
-// a default must not replace a value that the policy may contain.
+// Policy returns the facts about a RepairPolicy. It applies the defaults of the schema, because the
+// policy may be older than a field. For a policy that cannot be read, it returns only the name, the
+// UID and the reason, because a default must not replace a value that the policy may contain.
 func Policy(p *v1alpha1.RepairPolicy) remediator.Policy {
 	if why := Unreadable(p); why != "" {
 		return remediator.Policy{Name: p.Name, UID: p.UID, Unreadable: why}
@@ -196,7 +199,7 @@ func checks(conditions []v1alpha1.UnhealthyCondition) []remediator.Check {
 	return all
 }
 
-// positive returns otherwise for zero, which the schema rejects.
+// positive returns the duration, or otherwise if it is nil or not positive.
 func positive(d *v1alpha1.Duration, otherwise time.Duration) time.Duration {
 	if d == nil || d.Duration <= 0 {
 		return otherwise

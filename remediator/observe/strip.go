@@ -18,8 +18,8 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// stripped returns a transform that strips cached objects, because a thousand clusters must need
-// little memory. It leaves a tombstone unchanged.
+// stripped returns a transform that calls strip for each object before it is cached, so that a
+// thousand clusters need little memory. It does not change tombstones.
 func stripped[T client.Object](strip func(T)) toolscache.TransformFunc {
 	return func(in any) (any, error) {
 		if o, ok := in.(T); ok {
@@ -29,7 +29,8 @@ func stripped[T client.Object](strip func(T)) toolscache.TransformFunc {
 	}
 }
 
-// stripMeta removes the annotations that neither facts nor also need.
+// stripMeta removes the metadata that facts do not need. It keeps annotations for which a function
+// in also returns true.
 func stripMeta(o client.Object, also ...func(key, value string) bool) {
 	o.SetManagedFields(nil)
 	o.SetFinalizers(nil)
@@ -102,8 +103,9 @@ func stripCluster(c *clusterv1.Cluster) {
 	dropMessages(c.Status.Conditions)
 }
 
-// stripHealthCheck strips a MachineHealthCheck. It drops a selector larger than a policy's spec may
-// be, so the MachineHealthCheck then selects every machine of its cluster.
+// stripHealthCheck strips a MachineHealthCheck. It removes a selector that is larger than the spec
+// of a policy may be, so that the MachineHealthCheck counts as selecting every machine of its
+// cluster.
 func stripHealthCheck(c *clusterv1.MachineHealthCheck) {
 	stripMeta(c)
 	if data, err := json.Marshal(c.Spec.Selector); err != nil || len(data) > v1alpha1.SpecBytes {
@@ -113,9 +115,9 @@ func stripHealthCheck(c *clusterv1.MachineHealthCheck) {
 	dropMessages(c.Status.Conditions)
 }
 
-// dropMessages removes the messages of all conditions except the types in keep, because messages are
-// the largest part of a status and change most often. It also interns the conditions' strings, which
-// thousands of objects share.
+// dropMessages removes the messages of all conditions whose types are not in keep, because messages
+// are the largest part of a status and change most often. It also interns the conditions' strings,
+// which thousands of objects share.
 func dropMessages(conditions []metav1.Condition, keep ...string) {
 	for i := range conditions {
 		c := &conditions[i]

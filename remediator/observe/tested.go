@@ -15,7 +15,7 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// testedTTL is how long the inventory is cached. An upgrade of providers takes longer.
+// testedTTL is how long the inventory is cached. It is shorter than an upgrade of a provider takes.
 const testedTTL = time.Minute
 
 type testedProviders struct {
@@ -24,9 +24,9 @@ type testedProviders struct {
 	until     time.Time
 }
 
-// Tested reports whether every control plane provider of the kind has a minor version whose
-// internal bookkeeping was tested. It reads the inventories of clusterctl and Cluster API Operator,
-// and returns false if neither records a version.
+// Tested reports whether all installed providers of an owner kind have a minor version with which
+// scute was tested (Kind.Tested). It reads the inventories of clusterctl and of Cluster API
+// Operator, and returns false if neither records a version.
 func (o *Observer) Tested(ctx context.Context, kind ownerkind.Kind) bool {
 	if kind.Provider == "" {
 		return false

@@ -24,14 +24,16 @@ import (
 const (
 	// portDelay is how long a query waits for the port-forward before it also tries the client port.
 	portDelay = 500 * time.Millisecond
-	// portTimeout bounds a query on one address. It is the time lost if the connection is blocked.
+	// portTimeout limits a query on one address. A query takes that long if a firewall drops the
+	// connection.
 	portTimeout = time.Second
-	// maxAddresses bounds the addresses of a machine, and of a node, because several Machines may
-	// name the same node.
+	// maxAddresses limits the addresses used for each machine and for each node, because several
+	// Machines may name the same node.
 	maxAddresses = 2
 )
 
-// route is how a member is reached. The zero value is a port-forward to its pod through its own kubelet.
+// route represents how a member is reached. The zero value means a port-forward to the member's pod
+// through the kubelet of its node.
 type route struct {
 	address string // client port of its machine
 	peer    string // node in whose etcd pod etcdctl runs
@@ -48,7 +50,7 @@ func (w route) String() string {
 	}
 }
 
-// description follows "no connection" in a message.
+// description returns the part of a message that follows "no connection".
 func (w route) description() string {
 	if w.address != "" {
 		return "to " + w.address
@@ -69,8 +71,9 @@ func (w timeouts) forRoute(forRoute route) time.Duration {
 	return w.member
 }
 
-// query queries the member on a node by a port-forward to its pod. If the member does not respond
-// or is slow, query tries its client port, which needs no kubelet.
+// query queries the member on a node by a port-forward to its pod. If the member does not respond,
+// or not within the time forward, query also tries the member's client port, which needs no
+// kubelet.
 func (d *dialer) query(ctx context.Context, node string) answer {
 	ctx, cancel := context.WithTimeout(ctx, d.member)
 	defer cancel()
@@ -104,7 +107,8 @@ func (d *dialer) query(ctx context.Context, node string) answer {
 // responded reports whether the member itself responded, healthy or not.
 func (a answer) responded() bool { return a.id != 0 }
 
-// or returns a if the member responded, and other otherwise. It joins the reasons.
+// or returns a if the member responded, or else other if it responded to that. If neither has a
+// response, it returns a with both reasons.
 func (a answer) or(other answer) answer {
 	switch {
 	case a.responded():
@@ -129,9 +133,9 @@ func (d *dialer) queryBy(ctx context.Context, node string, by route) answer {
 	return line.query(ctx, a)
 }
 
-// queryPort queries the client port of the node's machine. The address may have passed to another
-// machine, even of another cluster. Therefore it accepts only a member with the node's name and a
-// certificate of its cluster's CA.
+// queryPort queries the client port of the member on a node, at the addresses of its machine. An
+// address may now belong to another machine, even of another cluster, so queryPort accepts only a
+// member with the node's name and a certificate of the cluster's etcd CA.
 func (d *dialer) queryPort(ctx context.Context, node string) answer {
 	none := answer{node: node, answers: object.Unknown}
 	for _, address := range d.addresses[node] {
@@ -154,9 +158,9 @@ func (a *answer) isOwnNode() bool {
 	return slices.ContainsFunc(slices.Concat(a.list, a.stale), func(m *etcd.Member) bool { return m.ID == a.id && m.Name == a.node })
 }
 
-// addresses returns the client ports by node of the control plane. It reads them from Machines,
-// which the infrastructure provider sets. It ignores the addresses that etcd lists, because the
-// tenant would choose what scute dials.
+// addresses returns the addresses of the client ports of a control plane's etcd members, by node.
+// It uses the addresses in Machines, which the infrastructure provider sets. It ignores the
+// addresses that etcd lists, because the tenant could then choose which addresses scute dials.
 func (o *Observer) addresses(ctx context.Context, cluster types.NamespacedName) (map[string][]string, error) {
 	list := &clusterv1.MachineList{}
 	err := o.cache.List(ctx, list, client.InNamespace(cluster.Namespace), client.MatchingLabels{clusterv1.ClusterNameLabel: cluster.Name}, client.UnsafeDisableDeepCopy)
@@ -181,8 +185,8 @@ func clientPorts(machines []clusterv1.Machine) map[string][]string {
 	return of
 }
 
-// etcdAddresses returns the addresses at which the etcd of a control plane machine may be queried.
-// The dialer checks whether scuted may reach them.
+// etcdAddresses returns the addresses at which the etcd member of a control plane machine may be
+// queried, or nil for a worker. The dialer checks whether scuted may dial them.
 func etcdAddresses(m *clusterv1.Machine) []clusterv1.MachineAddress {
 	if _, is := m.Labels[clusterv1.MachineControlPlaneLabel]; !is {
 		return nil

@@ -14,8 +14,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// withOthers adds to the facts how far all other owners use the limits, and what this process knows
-// about defragmentations.
+// withOthers returns the facts with the usage of the limits by all other owners, and with what this
+// process knows about defragmentations.
 func (r *Runner) withOthers(self *tracker, f *remediator.Facts) *remediator.Facts {
 	now, known := r.now(), *f
 	r.mu.Lock()
@@ -37,10 +37,12 @@ func (r *Runner) withOthers(self *tracker, f *remediator.Facts) *remediator.Fact
 	return &known
 }
 
-// queuedBefore returns the owner whose etcd is being defragmented and its deadline, or else an
-// owner that has waited longer than self and had a turn within queueTTL. The fleet defragments one
-// member at a time, because each occupies a concurrent reconciliation. The queue prevents an owner
-// whose defragmentations keep failing from blocking others. The caller holds the lock.
+// queuedBefore returns the owner whose etcd is being defragmented, and the deadline of the
+// defragmentation. If there is none, it returns an owner that has waited for a defragmentation
+// longer than self and had a turn within queueTTL, or "". Only one member of the fleet is
+// defragmented at a time, because each defragmentation occupies a concurrent reconciliation. The
+// queue prevents an owner whose defragmentations keep failing from blocking others. The caller
+// holds the lock.
 func (r *Runner) queuedBefore(self *tracker, now time.Time) (owner string, until time.Time) {
 	for id, e := range r.owners {
 		switch {
@@ -54,8 +56,9 @@ func (r *Runner) queuedBefore(self *tracker, now time.Time) (owner string, until
 	return owner, time.Time{}
 }
 
-// ledger counts the policy's usage by other owners. Not every owner has had a turn in this process,
-// so the number of watched machines is at least the observed one. The caller holds the lock.
+// ledger returns the usage of the limits of an owner's policy. Not every owner has had a turn in
+// this process, so Watched is at least the number of machines that the observer counted for the
+// policy. The caller holds the lock.
 func (r *Runner) ledger(self *tracker, f *remediator.Facts, now time.Time) remediator.Ledger {
 	l := remediator.Ledger{Watched: len(f.Machines), Unhealthy: remediator.Total(remediator.UsageOf(self.agg.State, f).Unhealthy)}
 	policy := policyKey(f)
@@ -75,7 +78,7 @@ type Totals struct {
 	// MassFailure reports whether any owner has a mass failure. MassFailureEnded is when the last one ended.
 	MassFailure      bool
 	MassFailureEnded time.Time
-	// Started are the start times of remediations.
+	// Started contains the start times of remediations.
 	Started []time.Time
 
 	counted int // active remediations that count toward other owners' limits
@@ -88,7 +91,8 @@ func (r *Runner) Totals(namespace, policy string) Totals {
 	return r.totals(namespace+"/"+policy, nil, r.now())
 }
 
-// totals returns the totals of a policy without one owner. The caller holds the lock.
+// totals returns the totals of a policy, without those of the owner in the parameter without, if
+// any. The caller holds the lock.
 func (r *Runner) totals(policy string, without *tracker, now time.Time) (t Totals) {
 	for _, e := range r.owners {
 		if e == without || e.policy != policy {
@@ -109,7 +113,7 @@ func (r *Runner) totals(policy string, without *tracker, now time.Time) (t Total
 	return t
 }
 
-// usedByOthers counts the usage of the fleet's limits by all owners but self. The caller holds the lock.
+// usedByOthers returns the usage of the fleet's limits by all owners except self. The caller holds the lock.
 func (r *Runner) usedByOthers(self *tracker, seen remediator.Fleet, now time.Time) remediator.Fleet {
 	f := remediator.Fleet{Limits: seen.Limits, Selected: seen.Selected, Watched: seen.Watched, Active: make(map[string]int)}
 	for _, e := range r.owners {
@@ -130,10 +134,10 @@ func (r *Runner) usedByOthers(self *tracker, seen remediator.Fleet, now time.Tim
 	return f
 }
 
-// massFailuresEnded returns by failure domain when the last mass failure that counts for a
-// namespace ended. Of the other namespaces, it ignores the one whose mass failure ended last, so
-// that one other namespace alone cannot cause a cooldown (see MassEvidence). For "", all namespaces
-// count. The caller holds the lock.
+// massFailuresEnded returns, by failure domain, when the last mass failure ended, for a cooldown of
+// owners in a namespace. For each failure domain it ignores the other namespace whose mass failure
+// ended last, so that one other namespace alone cannot cause a cooldown (see MassEvidence). For the
+// namespace "", all namespaces count. The caller holds the lock.
 func (r *Runner) massFailuresEnded(namespace string) map[string]time.Time {
 	by := make(map[string]map[string]time.Time)
 	for _, e := range r.owners {
@@ -219,9 +223,9 @@ func (p *admissions) apply(catalog *eventlog.Catalog[remediator.Event], r eventl
 	return err
 }
 
-// admit passes the turnstile before something is started for an owner. again means that other
-// processes have passed since the last read, so the caller must decide again. The caller holds
-// startMu.
+// admit appends a passage to the turnstile before something is started for an owner. again means
+// that other processes have appended passages since the last read. In that case admit has counted
+// their starts instead, and the caller must decide again. The caller holds startMu.
 func (r *Runner) admit(ctx context.Context, owner remediator.Owner) (again bool, err error) {
 	if len(r.uncounted.owners) == 0 {
 		err := r.turnstile.Append(ctx, remediator.Admitted{Holder: r.Incarnation, Owner: owner})
@@ -251,9 +255,10 @@ func (r *Runner) admit(ctx context.Context, owner remediator.Owner) (again bool,
 	return true, nil
 }
 
-// countOwner counts the starts in the log for an owner. With claim it also claims the owner, so
-// that no other process can start anything for it. If an event cannot be read, only the events
-// before it count: the turns of this owner then fail, but no other owner is blocked.
+// countOwner reads the starts for an owner from the log, and adds them to the owner's usage. If
+// claim is true, it also claims the owner, so that no other process can start anything for it. If
+// an event cannot be read, only the events before it count: the turns of this owner then fail, but
+// no other owner is blocked.
 func (r *Runner) countOwner(ctx context.Context, owner remediator.Owner, claim bool) error {
 	agg := r.root(owner.ID(), new(remediator.State), 0)
 	for {

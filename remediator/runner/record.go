@@ -14,7 +14,7 @@ import (
 	"scute.dev/remediator"
 )
 
-// retryFirst and retryMax are the first and longest delay before a turn with a failed write is repeated.
+// retryFirst and retryMax are the first and the longest delay before a turn with a failed write is repeated.
 const (
 	retryFirst = time.Second
 	retryMax   = 30 * time.Second
@@ -28,7 +28,9 @@ func (r *Runner) logWrite(e *tracker, a remediator.Action, err error) error {
 	return nil
 }
 
-// recordFailure records a failed write in the log, once for each reason, and returns the delay before the retry.
+// recordFailure logs a failed write and returns the delay before the retry. If it is at least the
+// second failure in a row, with a new reason, and a remediation is in progress, it also records the
+// failure in the event log.
 func (r *Runner) recordFailure(ctx context.Context, e *tracker, f *remediator.Facts, cause error) (time.Duration, error) {
 	if ctx.Err() != nil || errors.Is(cause, aggregate.ErrClaimLost) || errors.Is(cause, eventlog.ErrConflict) {
 		return 0, cause
@@ -45,7 +47,8 @@ func (r *Runner) recordFailure(ctx context.Context, e *tracker, f *remediator.Fa
 	return min(retryFirst<<min(e.failures-1, 10), retryMax), nil
 }
 
-// similar reports whether two messages differ only in digits, such as the port of a connection.
+// similar reports whether two messages are equal except for digits, such as the port of a
+// connection.
 func similar(a, b string) bool {
 	wordy := func(text string) string {
 		return strings.Map(func(c rune) rune {

@@ -17,8 +17,8 @@ import (
 
 // Observer reads facts.
 type Observer interface {
-	// Observe returns an owner's facts without etcd. If the owner is gone, the facts say so and the
-	// error is nil. made holds the objects of escalation steps in the log.
+	// Observe returns an owner's facts without etcd. If the owner is gone, Owner.Found is false and
+	// the error is nil. made contains the objects of escalation steps in the log.
 	Observe(ctx context.Context, owner remediator.Owner, made remediator.CreatedObjects) (*remediator.Facts, error)
 	// Probe returns the facts with the responses of the cluster's API server and of etcd. A server
 	// that cannot be queried is Unknown with the reason, not an error.
@@ -29,7 +29,7 @@ type executor interface {
 	Perform(ctx context.Context, f *remediator.Facts, a remediator.Action) error
 }
 
-// Runner performs turns. Set its exported fields before use.
+// Runner performs turns of owners (see the package's comment). Set its exported fields before use.
 type Runner struct {
 	Log aggregate.Log
 	// Incarnation identifies this process. It changes with each restart.
@@ -38,8 +38,8 @@ type Runner struct {
 	Executor    executor
 	// View must have caught up with the log before the first turn.
 	View *Remediations
-	// MoveOf returns the ID of a cluster's move that has not ended, or "". It first waits until it
-	// has read the log up to seq.
+	// MoveOf returns the ID of the move of a cluster that has not ended, or "". It first waits
+	// until the view of moves has caught up with the log's commit seq.
 	MoveOf func(ctx context.Context, seq uint64, namespace, cluster string) (string, error)
 	Logger *slog.Logger
 	// Now is the clock; nil means time.Now.
@@ -49,8 +49,8 @@ type Runner struct {
 	owners map[string]*tracker
 	// latest is the latest time that the clock has returned.
 	latest time.Time
-	// startMu serializes starts, because each start counts all earlier ones. It also guards
-	// turnstile and uncounted.
+	// startMu serializes decisions that may start something, because each start must count all
+	// earlier starts. It also guards turnstile and uncounted.
 	startMu sync.Mutex
 	// uncounted contains the turnstile records of other processes that this process has not counted yet.
 	turnstile *root
@@ -58,14 +58,15 @@ type Runner struct {
 }
 
 const (
-	// maxRounds bounds the decisions in one turn. Each decision records an event, and a remediation
-	// has fewer than 64 steps.
+	// maxRounds limits the decisions in one turn. Each decision but the last records an event, and
+	// a remediation has fewer than 64 steps.
 	maxRounds = 64
-	// turnTimeout bounds a turn, except a defragmentation, which has its own timeout.
+	// turnTimeout limits a turn, without its defragmentation, which has its own timeout.
 	turnTimeout = time.Minute
 	// unwatchedDelay is the time until the next turn after a write that no watch reports.
 	unwatchedDelay = time.Second
-	// maxFailures is the number of failed writes after which a turn ends, because each may take long.
+	// maxFailures is the number of failed writes after which a turn ends, because each failed write
+	// may take long.
 	maxFailures = 4
 )
 
@@ -164,8 +165,9 @@ func (r *Runner) observe(ctx context.Context, e *tracker, owner remediator.Owner
 	return &f, err
 }
 
-// defragment performs a defragmentation with its own timeout. If this process dies, another one
-// repeats it if there is time.
+// defragment performs a defragmentation with its own timeout, and records its deadline and its
+// error in e. If this process dies, another process repeats the defragmentation if its deadline has
+// not passed.
 func (r *Runner) defragment(ctx context.Context, e *tracker, f *remediator.Facts, a remediator.Action) error {
 	ctx, cancel := context.WithTimeout(ctx, a.Timeout)
 	defer cancel()
@@ -177,7 +179,8 @@ func (r *Runner) defragment(ctx context.Context, e *tracker, f *remediator.Facts
 	return r.logWrite(e, a, err)
 }
 
-// decideAll decides until nothing more follows. It returns the facts of the last decision.
+// decideAll makes decisions and records their events until a decision has none, and queries the
+// cluster when a decision needs it. It returns the facts of the last decision.
 func (r *Runner) decideAll(ctx context.Context, e *tracker, f *remediator.Facts) (*remediator.Facts, error) {
 	unasked, remembered := f, false
 	for range maxRounds {
@@ -212,8 +215,9 @@ const (
 	needsProbe              // the cluster must be queried first
 )
 
-// decide records the events of one decision and returns its facts. It holds startMu because the
-// decision may start something, but never during a query of the cluster.
+// decide makes one decision, records its events and returns the facts on which it was based. It
+// holds startMu, because the decision may start something. If the decision needs a query of the
+// cluster, decide returns needsProbe, so that startMu is not held during the query.
 func (r *Runner) decide(ctx context.Context, e *tracker, seen *remediator.Facts) (*remediator.Facts, outcome, error) {
 	r.startMu.Lock()
 	defer r.startMu.Unlock()
@@ -258,7 +262,7 @@ func (r *Runner) withClaim(e *tracker, events []remediator.Event) []remediator.E
 	return r.withOwner(e.agg, events)
 }
 
-// withOwner adds the owner's identity to events about it if a view may have forgotten the owner.
+// withOwner prepends Registered to events about an owner if a view may have forgotten the owner.
 func (r *Runner) withOwner(agg *root, events []remediator.Event) []remediator.Event {
 	if remediator.Forget(agg.State.Clone(), r.now()) {
 		return append([]remediator.Event{remediator.Registered{Owner: agg.State.Owner}}, events...)
@@ -266,7 +270,8 @@ func (r *Runner) withOwner(agg *root, events []remediator.Event) []remediator.Ev
 	return events
 }
 
-// refresh applies the commits of other processes. It returns an error if another process has claimed the owner.
+// refresh reads the commits that other processes have appended to the owner's aggregate. It returns
+// an error if this process had claimed the owner and another process has claimed it since.
 func (r *Runner) refresh(ctx context.Context, e *tracker) error {
 	ours := e.agg.State.Holder == r.Incarnation
 	if err := e.agg.Read(ctx); err != nil {
@@ -278,9 +283,9 @@ func (r *Runner) refresh(ctx context.Context, e *tracker) error {
 	return e.agg.CheckClaim(r.Incarnation)
 }
 
-// act claims the owner if needed and performs the writes. If another process has appended
-// meanwhile, it performs the writes that are due now. slow is a write that takes longer than a
-// turn.
+// act claims the owner, unless this process has, and performs the writes. If another process has
+// appended to the aggregate since the decision, it performs the writes that the new state requires
+// instead. slow is a write that act leaves to its caller, because it takes longer than a turn.
 func (r *Runner) act(ctx context.Context, e *tracker, f *remediator.Facts, actions []remediator.Action) (slow *remediator.Action, err error) {
 	if len(actions) == 0 {
 		return nil, nil
@@ -307,8 +312,9 @@ func (r *Runner) act(ctx context.Context, e *tracker, f *remediator.Facts, actio
 	return r.perform(ctx, e, f, actions)
 }
 
-// perform performs writes. A failed write blocks only the writes that depend on it, because
-// withdrawing a step that endangers one machine must not wait for another machine.
+// perform performs the writes in their order. After a failed write it skips only the writes that
+// depend on it, because undoing an escalation step of one machine must not wait for a write to
+// another machine.
 func (r *Runner) perform(ctx context.Context, e *tracker, f *remediator.Facts, actions []remediator.Action) (slow *remediator.Action, err error) {
 	var failed []remediator.Action
 	var errs []error

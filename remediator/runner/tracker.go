@@ -10,8 +10,8 @@ import (
 	"scute.dev/remediator"
 )
 
-// tracker contains what the runner keeps about one owner between turns. Only the owner's turn uses
-// agg. Turns of other owners read usage under the runner's lock.
+// tracker contains what the runner keeps about one owner between turns. Only a turn of the owner
+// uses the fields, except that turns of other owners read usage and queued under the runner's lock.
 type tracker struct {
 	// agg has a state only during a turn (see open).
 	agg *root
@@ -22,7 +22,7 @@ type tracker struct {
 	failures int
 	// blindSince is when the current series of failed probes began, or zero if the last probe succeeded.
 	blindSince time.Time
-	// reach and etcd are the last response of the cluster, received at answeredAt.
+	// reach and etcd contain the last response of the cluster, which was received at answeredAt.
 	reach      object.ConditionStatus
 	etcd       *remediator.Etcd
 	answeredAt time.Time
@@ -30,8 +30,8 @@ type tracker struct {
 	// attempted is the deadline of the last defragmentation, which identifies it. attemptErr is its error.
 	attempted  time.Time
 	attemptErr string
-	// queued is since when the owner has waited for other defragmentations, zero if it does not
-	// wait. The runner's lock guards it.
+	// queued is the time since which the owner's etcd has waited for defragmentations of other
+	// etcds, or zero if it does not wait. The runner's lock guards it.
 	queued time.Time
 	usage
 }
@@ -41,7 +41,7 @@ const (
 	// many times a second, and each observation would query all members.
 	answerTTL = 3 * time.Second
 	// queueTTL is how long after its last turn an owner stays in the queue for defragmentations. It
-	// exceeds a defragmentation, which ends with a turn.
+	// exceeds the longest defragmentation, during which an owner has no turn.
 	queueTTL = 6 * time.Minute
 )
 
@@ -60,8 +60,8 @@ type usage struct {
 	turnedAt           time.Time
 }
 
-// remembered returns the facts with the last response of the cluster, or nil if the cluster must be
-// queried again.
+// remembered returns the facts with the last response of the cluster, if that may still be used
+// during a surge, or nil if the cluster must be queried again.
 func (e *tracker) remembered(f *remediator.Facts, now time.Time) *remediator.Facts {
 	if !remediator.Surging(e.agg.State) || e.answeredAt.IsZero() || now.Before(e.answeredAt) || now.Sub(e.answeredAt) >= answerTTL {
 		return nil
@@ -71,8 +71,8 @@ func (e *tracker) remembered(f *remediator.Facts, now time.Time) *remediator.Fac
 	return &known
 }
 
-// recordAnswer records the response in the facts, or since when there is none. It returns the facts
-// with the times of the probes.
+// recordAnswer stores the response of the cluster in the tracker or, if the probe failed, when the
+// series of failures began. It returns the facts with the times of the probes and of the failures.
 func (e *tracker) recordAnswer(answered *remediator.Facts, now time.Time) *remediator.Facts {
 	f, blind := *answered, remediator.Blind(answered)
 	e.requests.Before, e.requests.Last, e.requests.Blind = e.requests.Last, now, blind
@@ -106,7 +106,7 @@ func (u *usage) clampTimes(now time.Time) {
 	}
 }
 
-// clampTimes does so for all owners if the clock was set back.
+// clampTimes replaces times in the future by now, for all owners, if the clock was set back.
 func (r *Runner) clampTimes(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -121,7 +121,7 @@ func (r *Runner) clampTimes(now time.Time) {
 	}
 }
 
-// usageOf returns the usage of an owner. f is nil before the first turn.
+// usageOf returns the usage of an owner with a state. f is nil before the owner's first turn.
 func usageOf(s *remediator.State, f *remediator.Facts, group remediator.PolicyGroup, policy string, watched int) usage {
 	return usage{
 		defragmentingUntil: remediator.DefragmentingUntil(s),
@@ -145,8 +145,8 @@ func (r *Runner) tracker(owner remediator.Owner) *tracker {
 	return e
 }
 
-// load fills the trackers from the view, because limits and cooldowns count before an owner's first
-// turn. The caller holds the lock.
+// load creates the trackers of all owners in the view, once, because an owner's past counts for
+// limits and cooldowns even before its first turn. The caller holds the lock.
 func (r *Runner) load() {
 	if r.owners != nil {
 		return
@@ -174,9 +174,10 @@ func (r *Runner) setPast(e *tracker, namespace string, s *remediator.State) {
 	e.usage = past
 }
 
-// open sets the state of an owner's aggregate to a copy of the view's. It reads from the log what
-// the view lacks: commits of this process, and events of an owner that the view cannot read or has
-// forgotten. It returns an error if another process has claimed the owner since the last turn.
+// open sets the state of an owner's aggregate to a copy of the state in the view. From the log it
+// reads what the view does not contain: recent commits of this process, and the events of an owner
+// that the view cannot read or has forgotten. It returns an error if another process has claimed
+// the owner since the last turn.
 func (r *Runner) open(ctx context.Context, e *tracker) error {
 	appended := e.agg.Seq
 	var last uint64
@@ -192,7 +193,8 @@ func (r *Runner) open(ctx context.Context, e *tracker) error {
 	return nil
 }
 
-// marked counts the unhealthy machines of all owners. The caller holds the lock.
+// marked returns the numbers of unhealthy machines of all owners, by group of policies and failure
+// domain. The caller holds the lock.
 func (r *Runner) marked() remediator.NamespaceCounts {
 	counts := make(remediator.NamespaceCounts)
 	for _, e := range r.owners {
@@ -203,7 +205,8 @@ func (r *Runner) marked() remediator.NamespaceCounts {
 	return counts
 }
 
-// forget keeps only the past of an owner that is gone, as long as it counts for limits and cooldowns.
+// forget removes everything about an owner that is gone, except for the starts and mass failures
+// that still count for limits and cooldowns.
 func (r *Runner) forget(owner remediator.Owner) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -222,8 +225,8 @@ func (u *usage) counts(now time.Time) bool {
 	return slices.ContainsFunc(past, func(at time.Time) bool { return remediator.StillCounts(at, now) })
 }
 
-// recordUsage updates the counts that the limits use. The starts of an owner that is gone count for
-// the policy that last selected it.
+// recordUsage updates the owner's usage, which the limits count. The starts of an owner that is
+// gone count for the policy that last selected it.
 func (r *Runner) recordUsage(e *tracker, f *remediator.Facts) {
 	policy, watched := policyKey(f), 0
 	if policy != "" {

@@ -18,11 +18,11 @@ import (
 // safe for concurrent use. Forget deletes owners whose history no longer counts toward a limit or a
 // cooldown.
 type Remediations struct {
-	// Changed is called after an owner has changed, from the projector's goroutine; it must not
-	// block. May be nil. Set it before use.
+	// Changed is called in the projector's goroutine after each commit about an owner, and must not
+	// block. It may be nil. Set it before use.
 	Changed func(Change)
-	// Report reports the events of a commit to users, from the projector's goroutine; it must not
-	// block. It ignores events before ReportSince. May be nil. Set both before use.
+	// Report is called in the projector's goroutine for each event since ReportSince about which
+	// users should be notified, and must not block. It may be nil. Set both before use.
 	Report      func(Report)
 	ReportSince time.Time
 	// LogID is the ID of the log. Set it before use.
@@ -34,12 +34,12 @@ type Remediations struct {
 	admissions admissions
 }
 
-// Change is a commit about an owner.
+// Change describes a commit about an owner.
 type Change struct {
 	Owner remediator.Owner
 	Actor string
-	// Machines are the machines that were unhealthy before or after the commit. Policies are the
-	// policies of the decisions about them.
+	// Machines contains the names of the machines that were unhealthy before or after the commit,
+	// possibly repeated. Policies contains the names of the policies of the decisions about them.
 	Machines, Policies []string
 }
 
@@ -55,7 +55,7 @@ func (c *Change) add(s *remediator.State) {
 	}
 }
 
-// Report reports one event to users.
+// Report contains one notification for users about an event.
 type Report struct {
 	Owner remediator.Owner
 	remediator.Notification
@@ -137,7 +137,8 @@ func (v *Remediations) Forget(at time.Time) {
 	maps.DeleteFunc(v.owners, func(_ string, e *ownerEntry) bool { return e.err == nil && remediator.Forget(&e.state, at) })
 }
 
-// Status returns the status of the remediation of one machine.
+// Status returns the status of the remediation of one machine of an owner. It returns false if
+// there is none.
 func (v *Remediations) Status(owner string, machine types.UID) (v1alpha1.SurgeRemediationStatus, bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -194,7 +195,8 @@ func (v *Remediations) EtcdProblems() map[v1alpha1.EtcdProblemKind]int {
 	return kinds
 }
 
-// Pending returns the owners that wait for something, so that each gets a turn after a restart.
+// Pending returns the owners with a marked machine or a remediation in progress. Each needs a turn
+// after a restart.
 func (v *Remediations) Pending() []remediator.Owner {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -208,7 +210,7 @@ func (v *Remediations) Pending() []remediator.Owner {
 	return owners
 }
 
-// Ongoing lists the unfinished remediations and escalation steps of one owner's machines.
+// Ongoing contains the unfinished remediations and escalation steps of one owner's machines.
 type Ongoing struct {
 	Owner    remediator.Owner
 	Machines []remediator.Progress
@@ -246,9 +248,9 @@ func (v *Remediations) Phases() map[v1alpha1.RemediationPhase]int {
 	return phases
 }
 
-// state returns a copy of an owner's state and the commit up to which it includes the log. The
-// state is empty if the view lacks the owner or cannot read one of its events. last is the owner's
-// last commit in the view.
+// state returns a copy of an owner's state, and the sequence number of the last commit that it
+// includes. The state is empty if the view does not have the owner or cannot read one of its
+// events. last is the sequence number of the owner's last commit that the view has received.
 func (v *Remediations) state(id string) (s *remediator.State, seq, last uint64) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
