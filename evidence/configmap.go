@@ -14,7 +14,7 @@ import (
 	"scute.dev/eventlog/seal"
 )
 
-// ConfigMap is a destination in the management cluster.
+// ConfigMap is a Destination that stores checkpoints in a ConfigMap in the management cluster.
 type ConfigMap struct {
 	Client typed.ConfigMapInterface
 	Object string
@@ -35,7 +35,8 @@ func (c *ConfigMap) Last(ctx context.Context) ([]byte, error) {
 	return []byte(found.Data[CheckpointField]), nil
 }
 
-// Publish implements Destination. It fails if another process has written the ConfigMap since it was read.
+// Publish implements Destination. It fails if another process has written the ConfigMap after this
+// process read it.
 func (c *ConfigMap) Publish(ctx context.Context, p Publication) error {
 	data := map[string]string{
 		CheckpointField: string(p.Signed), KeyField: string(p.Key), logField: p.LogID,
@@ -95,13 +96,13 @@ func createKey(ctx context.Context, client typed.SecretInterface, name string) (
 	}, metav1.CreateOptions{})
 }
 
-// Names in the ConfigMap that the daemon publishes.
+// Names of a label and of fields of the ConfigMap that the daemon publishes.
 const (
-	// Label is a label of the ConfigMap, with the value LabelCheckpoint.
+	// Label is the label of the ConfigMap. Its value is LabelCheckpoint.
 	Label           = "scute.dev/audit"
 	LabelCheckpoint = "checkpoint"
-	// CheckpointField is the signed checkpoint, KeyField the public key, and sequenceField the
-	// sequence of the last covered commit.
+	// CheckpointField contains the signed checkpoint, KeyField the public key, and sequenceField the
+	// sequence of the last commit that the checkpoint covers.
 	CheckpointField = "checkpoint"
 	KeyField        = "key"
 	logField        = "logID"

@@ -15,29 +15,30 @@ import (
 // Publication is a checkpoint to publish.
 type Publication struct {
 	seal.Checkpoint
-	// Signed is the checkpoint as a signed note, which Key verifies.
+	// Signed is the checkpoint as a signed note. Key verifies the signature.
 	Signed []byte
 	Key    seal.PublicKey
 	At     time.Time
 	Tree   *seal.Tree
 }
 
-// Destination stores checkpoints where a writer of the log cannot change them.
+// Destination stores checkpoints at a place where a process that writes to the log cannot change
+// them.
 type Destination interface {
 	// Name returns the name of the destination, for messages.
 	Name() string
-	// Last returns the newest checkpoint of the destination as a signed note. It returns nil if
-	// there is none, or if the destination does not return checkpoints.
+	// Last returns the newest checkpoint in the destination as a signed note. It returns nil if there
+	// is none, or if the destination does not return checkpoints.
 	Last(ctx context.Context) ([]byte, error)
-	// Publish adds a checkpoint. It returns errInconsistent if the checkpoint does not continue the
-	// last one of the destination.
+	// Publish adds a checkpoint to the destination. It returns errInconsistent if the checkpoint does
+	// not continue the destination's last checkpoint.
 	Publish(ctx context.Context, p Publication) error
 }
 
 var errInconsistent = errors.New("the log is not consistent with the published checkpoint")
 
-// checkPublication reports whether the destination already has the checkpoint. It returns an error
-// if the checkpoint must not be published there.
+// checkPublication reports whether last, the destination's last checkpoint, is the checkpoint to
+// publish (same). It returns an error if the checkpoint must not be published there.
 func checkPublication(p Publication, last []byte) (same bool, err error) {
 	if len(last) == 0 {
 		return false, nil
@@ -62,8 +63,9 @@ func checkPublication(p Publication, last []byte) (same bool, err error) {
 
 const checkpointsFile = "checkpoints"
 
-// Folder is a destination on a volume other than the log's. It contains every checkpoint, and the
-// hashes for locating a change.
+// Folder is a Destination that stores checkpoints in a folder, which should be on another volume
+// than the log. It contains every checkpoint, and the hashes with which a change in the log can be
+// located.
 type Folder struct{ Path string }
 
 // Name implements Destination.

@@ -16,9 +16,11 @@ import (
 )
 
 const (
-	// publishTimeout includes the retries. A later checkpoint covers the same commits.
+	// publishTimeout limits the publication to one destination, including retries. If it passes, no
+	// commit is lost: a later checkpoint covers the same commits.
 	publishTimeout = 20 * time.Second
-	// maxSeals bounds how often the log is sealed again because a destination has a newer checkpoint.
+	// maxSeals limits how often the log is sealed again in one publication because a destination has a
+	// newer checkpoint.
 	maxSeals = 3
 	// recheckInterval is the interval between complete checks of the sealed log.
 	recheckInterval = 24 * time.Hour
@@ -34,10 +36,10 @@ type Publisher struct {
 	Log          Log
 	Sealer       *seal.Sealer
 	Key          seal.PublicKey
-	Dir          string // the folder of Sealer
+	Dir          string // the folder of the Sealer
 	Destinations []Destination
-	// Alarm is called for a violation (violated is true), and for an error of publishing, once
-	// until the error changes.
+	// Alarm is called for a violation (violated is true), and for an error of publishing. It is called
+	// again only if the error changes.
 	Alarm func(violated bool, err error)
 
 	mu     sync.Mutex
@@ -50,19 +52,19 @@ type State struct {
 	// Size is the last published sequence, and At is the time of its publication.
 	Size uint64
 	At   time.Time
-	// Violated is true if the log differs from what was sealed.
+	// Violated is true if the log differs from the sealed commits.
 	Violated bool
 	Err      error
 }
 
-// Names of the states of the sealing and of the log.
+// Names under which States returns the state of the sealing and the state of the log.
 const (
 	SealState = "seal"
 	logState  = "log"
 )
 
-// Run seals and publishes at once, and then at each interval, until ctx ends. It also compares the
-// whole log with the seals at once, and then every day.
+// Run seals the log and publishes a checkpoint at once, and then at each interval, until ctx ends.
+// It also compares the whole log with the sealed commits, at once and then every day.
 func (p *Publisher) Run(ctx context.Context, interval time.Duration) {
 	p.Publish(ctx)
 	var checking sync.WaitGroup
@@ -80,7 +82,7 @@ func (p *Publisher) Run(ctx context.Context, interval time.Duration) {
 	})
 }
 
-// Publish seals the current log and publishes the checkpoint to each destination.
+// Publish seals the log as it is now, and publishes the checkpoint to each destination.
 func (p *Publisher) Publish(ctx context.Context) {
 	publication, ok := p.seal(ctx)
 	if !ok {
@@ -89,7 +91,8 @@ func (p *Publisher) Publish(ctx context.Context) {
 	for _, destination := range p.Destinations {
 		err := publish(ctx, destination, publication)
 		for tries := 0; tries < maxSeals && errors.Is(err, errInconsistent); tries++ {
-			// A new leader may have published commits that this process had not sealed. The log contains them.
+			// A new leader may have published a checkpoint that covers commits that this process has not
+			// sealed yet. The log contains these commits.
 			again, ok := p.seal(ctx)
 			if !ok || again.Size == publication.Size {
 				break
@@ -121,8 +124,9 @@ func (p *Publisher) seal(ctx context.Context) (publication Publication, ok bool)
 	return Publication{Checkpoint: c, Signed: signed, Key: p.Key, At: time.Now(), Tree: p.Sealer.Tree()}, true
 }
 
-// publish publishes a checkpoint to one destination, unless the destination has the same one, or
-// one that is not consistent with it.
+// publish publishes a checkpoint to one destination. It does nothing if the destination already has
+// the checkpoint. It returns an error if the destination has a checkpoint that is inconsistent with
+// it.
 func publish(ctx context.Context, destination Destination, p Publication) error {
 	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
 	defer cancel()
@@ -146,8 +150,8 @@ func publish(ctx context.Context, destination Destination, p Publication) error 
 	}, backoff.WithContext(b, ctx))
 }
 
-// recheck compares the whole log with the seals. The error names the differences, and wraps
-// errInconsistent.
+// recheck compares the whole log with the sealed commits. If they differ, the error names the
+// differences and wraps errInconsistent.
 func (p *Publisher) recheck(ctx context.Context) error {
 	p.mu.Lock()
 	want := p.sealed
@@ -171,7 +175,8 @@ func (p *Publisher) recheck(ctx context.Context) error {
 	return fmt.Errorf("%w: %s (1 of %d findings)", errInconsistent, report.Findings[0], len(report.Findings))
 }
 
-// recordState stores a state, and calls Alarm for a new error.
+// recordState stores a state. If the state has an error that it did not have before, recordState
+// calls Alarm.
 func (p *Publisher) recordState(name string, s State) {
 	p.mu.Lock()
 	if p.state == nil {

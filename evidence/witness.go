@@ -14,13 +14,14 @@ import (
 	"scute.dev/eventlog/seal"
 )
 
-// Witness is an HTTP service that receives checkpoints by the call add-checkpoint of C2SP tlog-witness. It
-// rejects a checkpoint without a proof that the checkpoint continues the previous one.
+// Witness is a Destination: an HTTP service that receives checkpoints through the call
+// add-checkpoint of C2SP tlog-witness. It rejects a checkpoint without a proof that the checkpoint
+// continues the previous one.
 type Witness struct {
 	// URL is the submission prefix.
 	URL    string
 	Client *http.Client
-	// knownSize is the size of the newest checkpoint of the witness, as far as known.
+	// knownSize is the size of the witness's newest checkpoint, as far as this process knows.
 	knownSize uint64
 }
 
@@ -30,7 +31,7 @@ func (w *Witness) Name() string { return "witness " + w.URL }
 // Last implements Destination. A witness does not return checkpoints, because it checks consistency itself.
 func (w *Witness) Last(context.Context) ([]byte, error) { return nil, nil }
 
-// sizeType is the content type of a response with the size of the witness's checkpoint.
+// sizeType is the content type of a response that contains the size of the witness's checkpoint.
 const sizeType = "text/x.tlog.size"
 
 // Publish implements Destination.
@@ -50,8 +51,8 @@ func (w *Witness) Publish(ctx context.Context, p Publication) error {
 	return err
 }
 
-// addCheckpoint sends a checkpoint. It returns the size of the witness's checkpoint if it differs
-// from the size in the request.
+// addCheckpoint sends a checkpoint. If the witness's own checkpoint does not have the size that the
+// request assumes, it returns the size of the witness's checkpoint.
 func (w *Witness) addCheckpoint(ctx context.Context, p Publication) (*uint64, error) {
 	proof, err := seal.ProveConsistency(p.Tree, w.knownSize, p.Size)
 	if err != nil {

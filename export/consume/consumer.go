@@ -11,7 +11,7 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Log is what a consumer needs of a log. *eventlog.Log implements it.
+// Log contains the methods of a log that a consumer needs. *eventlog.Log implements it.
 type Log interface {
 	ID() string
 	// Follow calls fn with every commit after a sequence, in order, until ctx ends, fn fails or the log is damaged.
@@ -26,21 +26,21 @@ type Consumer struct {
 	Deliver func(ctx context.Context, e eventlog.CloudEvent) error
 	// Delivered is called with the sequence up to which all events were delivered; may be nil.
 	Delivered func(seq uint64)
-	// SaveInterval is how often the position is saved, and so bounds how much is delivered again
-	// after a crash; 0 is 5 s.
+	// SaveInterval is how often the position is saved; 0 means 5 s. After a crash, events of up to
+	// this time are delivered again.
 	SaveInterval time.Duration
-	// Logger receives warnings about skipped messages and failed saves; nil is none.
+	// Logger receives warnings about skipped messages and failed saves; nil means no logging.
 	Logger *slog.Logger
 }
 
 // Run delivers the events after the saved position and then new events, until ctx ends or an error
-// occurs. Its error is never nil. The same Consumer can be run again, and resumes at the first
+// occurs. Its error is never nil. The same Consumer can be run again; it then resumes at the first
 // event that was not delivered.
 //
-// An event may be delivered twice after a crash, with the same source and id. A position of another
-// log is ignored, and the log is read from its beginning. Run returns ErrRolledBack if the log no
-// longer has the last delivered commit: the commits that replaced the lost ones were not delivered,
-// so an operator must decide where to continue.
+// After a crash, an event may be delivered twice, with the same source and id. A position of
+// another log is ignored, and the log is read from its beginning. Run returns ErrRolledBack if the
+// log no longer has the last delivered commit: other commits have replaced the lost ones and were
+// not delivered, so an operator must decide where to continue.
 func (c *Consumer) Run(ctx context.Context) error {
 	logger := cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	s, err := Resume(ctx, c.Log, c.Store, logger)
@@ -68,7 +68,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	return errors.Join(err, stop())
 }
 
-// deliverCommit ignores a message that is not a commit of scute.
+// deliverCommit delivers the events of a commit. It skips a message that is not a commit of scute.
 func (c *Consumer) deliverCommit(ctx context.Context, r eventlog.Record, logger *slog.Logger) error {
 	events, err := r.CloudEvents(c.Log.ID())
 	if err != nil {

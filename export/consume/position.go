@@ -19,16 +19,16 @@ type Position struct {
 	// LogID is empty at the beginning.
 	LogID    string `json:"logID"`
 	Sequence uint64 `json:"sequence"`
-	// Commit identifies the commit at Sequence: SEQUENCE/FINGERPRINT. If it has another sequence, a
-	// user moved the position, and Commit is ignored.
+	// Commit identifies the commit at Sequence, in the form SEQUENCE/FINGERPRINT. If the SEQUENCE in
+	// it differs from Sequence, a user has moved the position, and Commit is ignored.
 	Commit string `json:"commit,omitempty"`
-	// Since is the sequence after which a consumer that folds events must read again after a
-	// restart. A Consumer does not use it.
+	// Since is for a consumer that computes a state from events. It is the sequence after which such a
+	// consumer must read again after a restart. A Consumer does not use it.
 	Since uint64 `json:"since,omitempty"`
 }
 
-// ErrRolledBack is returned if the log no longer has the last delivered commit: it was restored
-// from an older backup, and continued.
+// ErrRolledBack is returned if the log no longer has the last delivered commit, because the log was
+// restored from an older backup and then received other commits.
 var ErrRolledBack = errors.New("the log went back before the position, and has another commit there now")
 
 // PositionAfter returns the position after a commit.
@@ -38,8 +38,8 @@ func PositionAfter(logID string, r eventlog.Record) Position {
 
 func commitPrefix(seq uint64) string { return strconv.FormatUint(seq, 10) + "/" }
 
-// ReadAfter returns the sequence after which to read the log. The last delivered commit is read
-// again if the position identifies it, so that Check can compare it.
+// ReadAfter returns the sequence after which the log must be read. If the position identifies the
+// last delivered commit, this commit is read again, so that Check can compare it.
 func (p Position) ReadAfter() uint64 {
 	if p.hasCommit() {
 		return p.Sequence - 1
@@ -47,7 +47,8 @@ func (p Position) ReadAfter() uint64 {
 	return p.Sequence
 }
 
-// Check returns ErrRolledBack if the log no longer has the last delivered commit; r is the log's commit at Sequence.
+// Check returns ErrRolledBack if r, the log's commit at Sequence, is not the commit that was
+// delivered last.
 func (p Position) Check(r eventlog.Record) error {
 	if p.hasCommit() && PositionAfter(p.LogID, r).Commit != p.Commit {
 		return fmt.Errorf("commit %d: %w", r.Seq, ErrRolledBack)
@@ -59,7 +60,7 @@ func (p Position) hasCommit() bool {
 	return p.Sequence > 0 && strings.HasPrefix(p.Commit, commitPrefix(p.Sequence))
 }
 
-// Store keeps the position of one consumer.
+// Store stores the position of one consumer.
 type Store interface {
 	// Load returns the position that was saved last; the zero Position if there is none.
 	Load(ctx context.Context) (Position, error)

@@ -14,7 +14,7 @@ const (
 	saveTimeout  = 10 * time.Second
 )
 
-// Progress is the position of a consumer while it runs. It is saved periodically.
+// Progress is the position of a running consumer. It is saved periodically.
 type Progress struct {
 	store  Store
 	logger *slog.Logger
@@ -24,8 +24,8 @@ type Progress struct {
 	saved    Position // used only by the goroutine that saves
 }
 
-// Resume returns the progress at the saved position, or at the beginning of the log if the position
-// is of another log.
+// Resume returns a Progress that begins at the saved position. If that is a position of another
+// log, it begins at the beginning of log.
 func Resume(ctx context.Context, log Log, store Store, logger *slog.Logger) (*Progress, error) {
 	p, err := store.Load(ctx)
 	if err != nil {
@@ -57,8 +57,8 @@ func (s *Progress) Advance(p Position) {
 	s.position = p
 }
 
-// SaveEvery saves the position at each interval; 0 is 5 s. It calls before, which may be nil,
-// before each save, and skips the save if before fails. The returned function stops SaveEvery, and
+// SaveEvery saves the position at each interval; 0 means 5 s. Before each save it calls before,
+// which may be nil. If before fails, it skips the save. The returned function stops SaveEvery, and
 // saves the position a last time.
 func (s *Progress) SaveEvery(ctx context.Context, interval time.Duration, before func() error) (stop func() error) {
 	sctx, cancel := context.WithCancel(context.WithoutCancel(ctx))

@@ -18,25 +18,26 @@ import (
 
 const (
 	maxBatchSpans = 512
-	// maxBatchBytes is far below the 4 MiB at which a collector rejects a request, even if it is retried.
+	// maxBatchBytes is far below the 4 MiB at which a collector rejects a request, however often it is
+	// retried
 	maxBatchBytes   = 1 << 20
 	initialInterval = time.Second
 	maxInterval     = time.Minute
 )
 
-// Delivery sends the spans of a log when they have ended.
+// Delivery sends the spans of a log. It sends a span when the span has ended.
 type Delivery struct {
 	Log   consume.Log
 	Store consume.Store
 	// Send sends spans, as Sender.Send does.
 	Send func(ctx context.Context, spans []tracing.Span) (refused int, err error)
-	// Alarm is called with the reason when spans cannot be sent, once per reason.
+	// Alarm is called with the reason when spans cannot be sent. It is called once for each reason.
 	Alarm func(err error)
 	// OnRejected is called for spans that the collector rejected.
 	OnRejected func(spans int, err error)
-	// InitialInterval is the first wait after an error; 0 is 1 s. SaveInterval is the longest time
-	// until spans are sent and the position is saved; 0 is 5 s. After a crash, the spans since the
-	// last save are sent again.
+	// InitialInterval is the first wait after an error; 0 means 1 s. SaveInterval is the longest time
+	// until ended spans are sent and the position is saved; 0 means 5 s. After a crash, the spans
+	// since the last save are sent again.
 	InitialInterval, SaveInterval time.Duration
 	Logger                        *slog.Logger
 
@@ -47,9 +48,9 @@ type Delivery struct {
 
 // State is the state of a delivery.
 type State struct {
-	// Sequence is the commit up to which all ended spans were sent.
+	// Sequence is the last commit whose ended spans were all sent.
 	Sequence uint64
-	// Sent and Rejected count spans since the process started.
+	// Sent and Rejected are the numbers of spans since the process started.
 	Sent, Rejected uint64
 }
 
@@ -60,8 +61,8 @@ func (d *Delivery) State() State {
 	return d.state
 }
 
-// Run sends spans until ctx ends. After an error it continues at the saved position, and sends the
-// spans after it again.
+// Run sends spans until ctx ends. After an error it resumes at the saved position, so it sends the
+// spans after that position again.
 func (d *Delivery) Run(ctx context.Context) {
 	waits := d.newBackOff()
 	for ctx.Err() == nil {
@@ -119,7 +120,8 @@ func (d *Delivery) run(ctx context.Context, waits *backoff.ExponentialBackOff) e
 	return err
 }
 
-// queue contains the spans that were not sent yet, and the position to save when they are sent.
+// queue contains the spans that were not sent yet. It also contains the position to save after they
+// were sent.
 type queue struct {
 	*Delivery
 	progress *consume.Progress
@@ -130,7 +132,8 @@ type queue struct {
 	after   consume.Position
 }
 
-// add adds the spans that ended with a commit. It sends all spans if they fill a request.
+// add adds the spans that ended with a commit. When the queue has enough spans to fill a request,
+// it sends all of them.
 func (q *queue) add(ctx context.Context, spans []tracing.Span, after consume.Position) error {
 	q.sending.Lock()
 	q.spans, q.after = append(q.spans, spans...), after

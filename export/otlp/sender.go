@@ -35,8 +35,8 @@ type Sender struct {
 	resource *resource.Resource
 }
 
-// NewSender prepares a connection, which is opened when the first span is sent. cluster is the UID
-// of the namespace kube-system.
+// NewSender returns a Sender. Its connection is opened when the first span is sent. cluster is the
+// UID of the namespace kube-system.
 func NewSender(ctx context.Context, cluster string) (*Sender, error) {
 	if protocol := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"), os.Getenv("OTEL_EXPORTER_OTLP_PROTOCOL"), "grpc"); protocol != "grpc" {
 		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL is %q: scuted sends by grpc only; name the port of the collector for gRPC, which is usually 4317", protocol)
@@ -66,7 +66,8 @@ type exportResponse struct {
 
 type responseKey struct{}
 
-// captureResponse stores the response, because the exporter returns it only as text.
+// captureResponse is an interceptor that stores the response of the collector, because the exporter
+// returns the response only as text.
 func captureResponse(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	err := call(ctx, method, request, reply, conn, opts...)
 	if a, ok := ctx.Value(responseKey{}).(*exportResponse); ok {
@@ -78,9 +79,9 @@ func captureResponse(ctx context.Context, method string, request, reply any, con
 	return err
 }
 
-// Send makes one request. refused is the number of spans that the collector will never accept; the
-// error is then errRejected, with the reason. After any other error all spans can be sent again.
-// The environment sets the timeout (OTEL_EXPORTER_OTLP_TIMEOUT, 10 s).
+// Send makes one request. refused is the number of spans that the collector will never accept; in
+// that case the error is errRejected, with the reason. After any other error, all spans can be sent
+// again. The timeout is set by the environment variable OTEL_EXPORTER_OTLP_TIMEOUT (default: 10 s).
 func (s *Sender) Send(ctx context.Context, spans []tracing.Span) (refused int, err error) {
 	stubs := make(tracetest.SpanStubs, len(spans))
 	for i := range spans {
@@ -104,14 +105,14 @@ func (s *Sender) Send(ctx context.Context, spans []tracing.Span) (refused int, e
 	}
 }
 
-// safeMessage omits the parts of a response that may contain secrets.
+// safeMessage returns an error with the parts of a response that cannot contain secrets.
 func safeMessage(err error) error {
 	s := status.Convert(err)
 	return fmt.Errorf("%s: %s", s.Code(), redact.Message(s.Message()))
 }
 
-// isPermanent reports whether the collector would return the same code for these spans again, even
-// if an operator fixes the connection to it.
+// isPermanent reports whether the collector would return the same code for these spans again. A
+// code that can have its cause in the connection to the collector is not permanent.
 func isPermanent(code grpccodes.Code) bool {
 	switch code {
 	case grpccodes.InvalidArgument, grpccodes.FailedPrecondition, grpccodes.AlreadyExists, grpccodes.Internal, grpccodes.Unknown:
@@ -121,7 +122,8 @@ func isPermanent(code grpccodes.Code) bool {
 	}
 }
 
-// spanStub replaces the tracer of the SDK, which would generate IDs and times.
+// spanStub converts a span to the form that the exporter accepts. It does so without the tracer of
+// the SDK, which would generate IDs and times.
 func (s *Sender) spanStub(span *tracing.Span) tracetest.SpanStub {
 	of := trace.SpanContextConfig{TraceID: span.TraceID, SpanID: span.SpanID, TraceFlags: trace.FlagsSampled}
 	out := tracetest.SpanStub{

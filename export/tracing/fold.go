@@ -11,22 +11,23 @@ import (
 	"scute.dev/workflow"
 )
 
-// Fold converts the commits of one log, in order, into spans. It stores only unfinished spans.
+// Fold converts the commits of one log, in order, into spans. It keeps only spans that have not
+// ended.
 type Fold struct {
 	logID        string
 	runs         *eventlog.Catalog[workflow.Event]
 	moves        *eventlog.Catalog[mover.Event]
 	remediations *eventlog.Catalog[remediator.Event]
 	open         map[eventlog.Aggregate]*list.Element
-	byStart      *list.List // of *openAggregate, by since
+	byStart      *list.List // of *openAggregate, sorted by since
 }
 
 type openAggregate struct {
-	since     uint64 // the sequence of its first commit
-	converter any    // an eventConverter of the events of its kind
+	since     uint64 // the sequence of the aggregate's first commit
+	converter any    // an eventConverter for the events of the aggregate's kind
 }
 
-// New returns a Fold for the log with an ID.
+// New returns a Fold for the log with this ID.
 func New(logID string) *Fold {
 	return &Fold{
 		logID: logID, runs: workflow.NewCatalog(), moves: mover.NewCatalog(), remediations: remediator.NewCatalog(),
@@ -34,8 +35,9 @@ func New(logID string) *Fold {
 	}
 }
 
-// Since returns the sequence after which a new Fold must start to produce the same spans from now
-// on. upTo is the last commit that was applied.
+// Since returns the sequence from which a new Fold must start to return the same later spans as
+// this one: it must apply all commits after that sequence. upTo is the sequence of the last commit
+// that was applied.
 func (f *Fold) Since(upTo uint64) uint64 {
 	if oldest := f.byStart.Front(); oldest != nil {
 		return min(upTo, oldest.Value.(*openAggregate).since-1) //nolint:errcheck,forcetypeassert // the list contains only this type

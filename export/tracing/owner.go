@@ -17,9 +17,10 @@ const (
 	spanEscalation  = "escalation"
 )
 
-// owner is an owner of machines with open spans.
+// owner is an owner of machines. Spans of its machines are open.
 type owner struct {
-	// state begins empty: the progress of a remediation depends only on the events since its start.
+	// state is not the complete state of the owner: it begins empty, because the progress of a
+	// remediation depends only on the events since the start of the remediation.
 	state    remediator.State
 	machines map[types.UID]*machine
 }

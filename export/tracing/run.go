@@ -25,7 +25,7 @@ const (
 	spanHandler  = "handler/"
 )
 
-// run is an unfinished run, or a run that continues after its end.
+// run is a run that has not ended, or that an operator continued after its end.
 type run struct{ tree }
 
 func (r *run) apply(e workflow.Event, ev *stored) []Span {
@@ -92,7 +92,7 @@ func (r *run) applyTask(e workflow.Event, ev *stored) {
 	case workflow.TaskSucceeded:
 		r.end(spanTask+e.Task, outcome{result: resultSucceeded}, ev)
 	case workflow.TaskFailed:
-		r.beginTask(e.Task, ev) // a task may fail without an attempt, because of a template in its inputs or an expired approval
+		r.beginTask(e.Task, ev) // a task may fail without an attempt, for example when an approval expires
 		r.end(spanTask+e.Task, outcome{true, cmp.Or(string(e.Verdict), resultFailed), string(e.Cause), e.Message}, ev)
 	case workflow.TaskPaused:
 		failed := e.Reason == workflow.ReasonFailed || e.Reason == workflow.ReasonUnknown
@@ -118,8 +118,8 @@ func (r *run) applyTask(e workflow.Event, ev *stored) {
 	}
 }
 
-// beginTask begins the span of a task unless it is open. The span lasts from the first attempt to
-// the end of the task.
+// beginTask begins the span of a task, unless the span is already open. The span lasts from the
+// first attempt at the task to the end of the task.
 func (r *run) beginTask(task string, ev *stored) {
 	if !r.has(spanTask + task) {
 		r.begin(spanTask+task, spanRun, r.newTaskSpan(ev, "task "+task, spanTask, task, "", 0))

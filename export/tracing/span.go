@@ -14,7 +14,7 @@ import (
 	"scute.dev/view"
 )
 
-// maxText bounds the bytes of a message, so that a batch of spans fits into a request.
+// maxText limits the bytes of a message, so that a batch of spans fits into one request.
 const maxText = 1000
 
 // Attributes that scute defines.
@@ -44,7 +44,7 @@ type Span struct {
 	Parent     trace.SpanID // zero for the root of a trace
 	Start, End time.Time
 	Attributes []attribute.KeyValue
-	// Failed is true if the operation of the span has failed. Message is the reason.
+	// Failed is true if the operation that the span represents has failed. Message is the reason.
 	Failed  bool
 	Message string
 }
@@ -55,7 +55,8 @@ func (s *Span) set(key attribute.Key, text string) {
 	}
 }
 
-// Size returns the approximate size of a span in a request, in bytes, but at least the size of its texts.
+// Size returns the approximate number of bytes of a span in a request. It is never less than the
+// size of the span's texts.
 func (s *Span) Size() int {
 	const fixed, each = 128, 16 // IDs, times and keys of the format
 	size := fixed + len(s.Name) + len(s.Message)
@@ -65,14 +66,14 @@ func (s *Span) Size() int {
 	return size
 }
 
-// TraceID returns the ID of the trace of a run or a move. With the UID of a machine as part, it
-// returns the ID of the trace of the machine's remediations.
+// TraceID returns the ID of the trace of a run or a move. If part is the UID of a machine, it
+// returns the ID of the trace of this machine's remediations.
 func TraceID(logID string, of eventlog.Aggregate, part string) trace.TraceID {
 	sum := digest("trace", logID, string(of.Kind), of.ID, part)
 	return trace.TraceID(sum[:16])
 }
 
-// RootID returns the ID of the span of a whole run or move.
+// RootID returns the ID of the span that represents a whole run or move.
 func RootID(logID string, of eventlog.Aggregate) trace.SpanID {
 	return spanID(logID, of, "root", "", "")
 }
@@ -83,7 +84,7 @@ func spanID(logID string, of eventlog.Aggregate, what, name, event string) trace
 	return trace.SpanID(sum[:8])
 }
 
-// digest returns different hashes for different lists.
+// digest returns a hash of a list of texts. Different lists have different hashes.
 func digest(texts ...string) [sha256.Size]byte {
 	var all []byte
 	for _, text := range texts {

@@ -9,7 +9,7 @@ import (
 	"scute.dev/view"
 )
 
-// tree contains the open spans of one trace, by names that the domain chooses.
+// tree contains the open spans of one trace. The keys are names that the domain chooses.
 type tree struct {
 	traceID trace.TraceID
 	spans   map[string]*node
@@ -45,7 +45,8 @@ type outcome struct {
 	result, cause, message string
 }
 
-// end ends a span, after its children. It ignores a name that is not open.
+// end ends a span, after it has ended the span's children. It does nothing if no span with this
+// name is open.
 func (t *tree) end(name string, o outcome, ev *stored) {
 	s := t.spans[name]
 	if s == nil {

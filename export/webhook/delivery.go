@@ -12,8 +12,8 @@ import (
 	"scute.dev/internal/sleep"
 )
 
-// retryInterval is the wait after an error, and the interval at which a stopped delivery checks for
-// another token.
+// retryInterval is the wait after an error. A stopped delivery also checks at this interval whether
+// the token has changed.
 const retryInterval = 10 * time.Second
 
 // Delivery posts the events of a log to a Sink.
@@ -21,9 +21,10 @@ type Delivery struct {
 	Log   consume.Log
 	Store consume.Store
 	Sink  *Sink
-	// Alarm is called with the reason when events are not delivered. stopped is true if an operator must decide.
+	// Alarm is called with the reason when events are not delivered. stopped is true if the delivery
+	// has stopped until an operator decides.
 	Alarm func(stopped bool, err error)
-	// RetryInterval is the wait after an error; 0 is 10 s. SaveInterval is passed to the consumer.
+	// RetryInterval is the wait after an error; 0 means 10 s. SaveInterval is passed to the consumer.
 	RetryInterval, SaveInterval time.Duration
 	Logger                      *slog.Logger
 
@@ -34,7 +35,7 @@ type Delivery struct {
 
 // State is the state of a delivery.
 type State struct {
-	// Sequence is the commit up to which all events were accepted.
+	// Sequence is the last commit whose events were all accepted.
 	Sequence uint64
 	// Stopped is true if the receiver rejected the next event.
 	Stopped bool
@@ -47,13 +48,13 @@ func (d *Delivery) State() State {
 	return d.state
 }
 
-// Run delivers events until ctx ends. It stops when the receiver rejects an event, or when the log
-// lost commits and continued. Then it continues only after the token or the position was changed,
-// or in a new process. After any other error it continues automatically, and posts the events after
-// the saved position again.
+// Run delivers events until ctx ends. It stops delivering when the receiver rejects an event, or
+// when the log has lost commits and received others. After that, it continues only after the token
+// or the position was changed, or in a new process. After any other error it continues
+// automatically, and posts the events after the saved position again.
 func (d *Delivery) Run(ctx context.Context) {
 	for ctx.Err() == nil {
-		token, _ := d.Sink.Secret.token() // each attempt returns the error of a token that cannot be read
+		token, _ := d.Sink.Secret.token() // if the token cannot be read, each attempt returns the error
 		c := &consume.Consumer{Log: d.Log, Store: d.Store, Deliver: d.Sink.Send, Delivered: d.recordDelivered, SaveInterval: d.SaveInterval, Logger: d.Logger}
 		err := c.Run(ctx)
 		if ctx.Err() != nil {

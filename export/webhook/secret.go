@@ -13,11 +13,11 @@ import (
 	"unicode"
 )
 
-// Secret is the folder of a mounted Secret with the token and the certificate authority of the
-// receiver; "" is none.
+// Secret is the folder of a mounted Secret that contains the token and the certificate authority of
+// the receiver; "" means none.
 type Secret string
 
-// Files of the folder. Each may be absent.
+// The files in the folder. Each of them may be missing.
 const (
 	// tokenFile contains the bearer token. It is read for each request, so that it can be changed.
 	tokenFile = "token"

@@ -25,14 +25,14 @@ const (
 	requestTimeout = 30 * time.Second
 	// maxRetryAfter is the longest wait that a receiver can request.
 	maxRetryAfter = 10 * time.Minute
-	// maxDrainBytes and drainTimeout bound how much of a response is read, so that the connection
-	// can be reused.
+	// maxDrainBytes and drainTimeout limit how much of a response is read, and for how long. A
+	// response is read so that the connection can be reused.
 	maxDrainBytes = 4 << 10
 	drainTimeout  = time.Second
 )
 
 var (
-	// errRejected means that the receiver would reject the event again.
+	// errRejected means that the receiver would reject the event each time.
 	errRejected = errors.New("the receiver of the webhook refuses the event")
 	// errUnavailable means that no attempt succeeded within MaxElapsedTime.
 	errUnavailable = errors.New("the receiver of the webhook did not accept the event")
@@ -43,20 +43,20 @@ type Sink struct {
 	URL    string
 	Secret Secret
 	Client *http.Client
-	// InitialInterval and MaxInterval are the first and the longest wait between two attempts, if
-	// the receiver requests none; 0 is 500 ms and 1 m. MaxElapsedTime bounds the attempts for one
-	// event; 0 is 5 m.
+	// InitialInterval and MaxInterval are the first and the longest wait between two attempts, if the
+	// receiver requests no wait; 0 means 500 ms and 1 m. MaxElapsedTime limits the attempts for one
+	// event; 0 means 5 m.
 	InitialInterval, MaxInterval, MaxElapsedTime time.Duration
 	// OnRetry is called after each failed attempt that is retried. It may be nil.
 	OnRetry func(err error, wait time.Duration)
 
-	notBefore time.Time // as the receiver last requested
+	notBefore time.Time // the receiver last requested no attempt before this time
 }
 
-// Send posts an event until the receiver has accepted it. It retries network errors, timeouts, 408,
-// 429 and 5xx, but not before the time in Retry-After, which also delays the next call of Send. For
-// all other responses except 2xx it returns errRejected. No error contains the URL, the token or
-// the receiver's response. It is not safe for concurrent use.
+// Send posts an event until the receiver has accepted it. It retries after network errors,
+// timeouts, 408, 429 and 5xx. It does not retry before the time in Retry-After, which also delays
+// the next call of Send. For all other responses except 2xx it returns errRejected. No error
+// contains the URL, the token or the receiver's response. Send is not safe for concurrent use.
 func (s *Sink) Send(ctx context.Context, e eventlog.CloudEvent) error {
 	if err := sleep.For(ctx, time.Until(s.notBefore)); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (s *Sink) Send(ctx context.Context, e eventlog.CloudEvent) error {
 	return fmt.Errorf("%w: %w", errUnavailable, err)
 }
 
-// retryBackOff waits with jitter, at least as long as the receiver requests.
+// retryBackOff is a backoff with jitter. Each wait is at least as long as the receiver requests.
 type retryBackOff struct {
 	*backoff.ExponentialBackOff
 	requested time.Duration
@@ -95,7 +95,8 @@ func (w *retryBackOff) NextBackOff() time.Duration {
 	return max(next, w.requested)
 }
 
-// post makes one request. It returns how long the receiver asks to wait before the next one.
+// post makes one request. asked is how long the receiver asks the client to wait before the next
+// request.
 func (s *Sink) post(ctx context.Context, e eventlog.CloudEvent) (asked time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -135,7 +136,8 @@ func (s *Sink) post(ctx context.Context, e eventlog.CloudEvent) (asked time.Dura
 // statusText returns a code with its standard text, because the text of the response is untrusted.
 func statusText(code int) string { return fmt.Sprintf("%d %s", code, http.StatusText(code)) }
 
-// errNotHTTP replaces errors of the client that quote the response: it may contain the request.
+// errNotHTTP replaces errors of the client that quote the response, because the response may
+// contain the request.
 var errNotHTTP = errors.New("the connection was lost, or the answer is not HTTP")
 
 // safeError returns the part of a client's error that is safe for messages. It omits the URL, whose

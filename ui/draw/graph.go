@@ -48,7 +48,8 @@ func Layout(n int, edges []Edge) Graph {
 	return out
 }
 
-// path connects the right side of the first box, the waypoints and the left side of the last box.
+// path returns the SVG path of an edge. It goes from the right side of the first box through the
+// waypoints to the left side of the last box.
 func path(route []int, y []float64, boxes []Point) string {
 	from := boxes[route[0]]
 	x, at := from.X+BoxWidth, from.Y+BoxHeight/2

@@ -3,7 +3,8 @@ package draw
 // Edge connects vertex From with vertex To, which needs it. Both are indexes.
 type Edge struct{ From, To int }
 
-// layered is a graph in which longer edges have a waypoint in each layer that they cross.
+// layered is a graph whose vertices are in layers. An edge that crosses layers has a waypoint in
+// each of them.
 type layered struct {
 	layers [][]int // vertices by layer, from top to bottom; waypoints are numbered after the boxes
 	up     [][]int // neighbors in the previous layer, by vertex
@@ -11,8 +12,8 @@ type layered struct {
 	routes [][]int // vertices of each edge, including both ends
 }
 
-// Ranks returns the layer of each vertex: the first layer after the layers of all vertices that it
-// needs. Vertices on a cycle, which no valid definition contains, are in the first layer.
+// Ranks returns the layer of each vertex: the first layer after the layers of all vertices that the
+// vertex needs. Vertices on a cycle, which no valid definition contains, are in the first layer.
 func Ranks(n int, edges []Edge) []int {
 	waiting, next := make([]int, n), make([][]int, n)
 	for _, e := range edges {

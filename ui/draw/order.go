@@ -5,12 +5,13 @@ import (
 	"slices"
 )
 
-// sweeps is the maximum number of sorts of all layers, alternately from left to right and back.
+// sweeps is the maximum number of sweeps, each of which sorts all layers. They alternate between
+// left to right and right to left.
 const sweeps = 12
 
-// reduceCrossings sorts each layer by the barycenters of its neighbors (Sugiyama, Tagawa and Toda,
-// 1981). It keeps the best order found; on a tie the earlier one, which begins with the order of
-// the definition.
+// reduceCrossings sorts the vertices of each layer by the barycenters of their neighbors (Sugiyama,
+// Tagawa and Toda, 1981). It keeps the order with the fewest crossings that it found. If two orders
+// are equal in that, it keeps the earlier one; the first one is the order of the definition.
 func (g *layered) reduceCrossings() {
 	best, least := g.copyLayers(), g.crossings()
 	for i := 0; i < sweeps && least > 0; i++ {
@@ -46,7 +47,7 @@ func (g *layered) positions(layer int) map[int]int {
 	return at
 }
 
-// sort orders a layer by the mean index of each vertex's neighbors in another layer.
+// sort orders the vertices of a layer by the mean index of their neighbors in the layer by.
 func (g *layered) sort(layer, by int, neighbors [][]int) {
 	at, own := g.positions(by), g.positions(layer)
 	mean := make(map[int]float64, len(own))
@@ -74,7 +75,7 @@ func (g *layered) crossings() (n int) {
 			}
 			slices.Sort(of)
 			for _, end := range of {
-				// Each earlier edge that ends below this one crosses it.
+				// Each edge that was inserted before and that ends below this one crosses it.
 				i, _ := slices.BinarySearch(ends, end+1)
 				n += len(ends) - i
 			}

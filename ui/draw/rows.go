@@ -27,7 +27,7 @@ func (g *layered) rows(n int) []float64 {
 	return y
 }
 
-// minDistance returns the distance between the centers.
+// minDistance returns the minimum distance between the centers of two vertices.
 func minDistance(a, b, n int) float64 {
 	return (height(a, n) + height(b, n)) / 2
 }
@@ -39,9 +39,9 @@ func height(v, n int) float64 {
 	return waypoint + gapY
 }
 
-// align moves the vertices of a layer as close to the means of their neighbors as their distances
-// allow. It pushes once from the top and once from the bottom and takes the mean, so that it
-// prefers neither direction.
+// align moves the vertices of a layer as close to the means of their neighbors as the minimum
+// distances allow. It computes the positions once from the top and once from the bottom, and takes
+// the mean of both, so that it prefers neither direction.
 func align(vertices []int, y []float64, neighbors [][]int, n int) {
 	wanted := make([]float64, len(vertices))
 	for i, v := range vertices {

@@ -32,7 +32,7 @@ type Tick struct {
 	After time.Duration
 }
 
-// Ticks returns at most `most` ticks at round distances from the beginning.
+// Ticks returns at most `most` ticks. Their distances from the beginning of the axis are round.
 func (a Axis) Ticks(most int) (ticks []Tick) {
 	step := roundStep(a.End.Sub(a.Begin), most)
 	if step <= 0 {
@@ -44,7 +44,8 @@ func (a Axis) Ticks(most int) (ticks []Tick) {
 	return ticks
 }
 
-// roundStep returns the smallest round step that fits less than `most` times into all.
+// roundStep returns the smallest round step that fits fewer than `most` times into the duration
+// all.
 func roundStep(all time.Duration, most int) time.Duration {
 	for _, step := range []time.Duration{
 		time.Millisecond, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond,

@@ -8,16 +8,16 @@ import (
 	"scute.dev/eventlog"
 )
 
-// MaxReaders limits the pages that follow the log at once.
+// MaxReaders limits how many pages follow the log at the same time.
 const MaxReaders = 512
 
-// maxPastBytes limits the cached past state, by the size of its commits.
+// maxPastBytes is the size of the commits up to which a past state is cached.
 const maxPastBytes = 64 << 20
 
 // ErrBusy means that MaxReaders pages already follow the log.
 var ErrBusy = errors.New("too many open pages follow the log: close some")
 
-// Feed is one log, read once for all pages. Use New.
+// Feed is the state of one log, which is read once for all pages. Create it with New.
 type Feed struct {
 	Commits *Spool
 
@@ -25,7 +25,7 @@ type Feed struct {
 	live *Snapshot
 
 	pastMu sync.Mutex
-	past   *Snapshot // last past state, from which a later one is computed without a full replay; or nil
+	past   *Snapshot // the last computed past state, from which a later one is computed; or nil
 
 	notifyMu sync.Mutex
 	readers  map[chan struct{}]struct{}
@@ -58,8 +58,8 @@ func (f *Feed) Now(fn func(*Snapshot) error) error {
 	return fn(f.live)
 }
 
-// Commit calls fn with a Snapshot that has only the sequence and time of a commit (the last one
-// unless past), and no aggregates. It holds no lock, so fn may take long.
+// Commit calls fn with a Snapshot that contains only the sequence and the time of a commit, and no
+// aggregates. If past is false, this is the last commit. Commit holds no lock, so fn may take long.
 func (f *Feed) Commit(seq uint64, past bool, fn func(*Snapshot) error) error {
 	head := f.Commits.Head()
 	if !past {
@@ -73,7 +73,8 @@ func (f *Feed) Commit(seq uint64, past bool, fn func(*Snapshot) error) error {
 	return fn(w)
 }
 
-// At calls fn with the state after a commit, as a replay computes it. fn must not retain it.
+// At calls fn with the state after the commit seq, which it computes by a replay. fn must not
+// retain the state.
 func (f *Feed) At(seq uint64, fn func(*Snapshot) error) error {
 	if head := f.Commits.Head(); seq > head {
 		return fmt.Errorf("%w: commit %d, the last commit is %d", ErrNotFound, seq, head)
@@ -93,8 +94,8 @@ func (f *Feed) At(seq uint64, fn func(*Snapshot) error) error {
 	return fn(w)
 }
 
-// Follow returns a channel that receives after changes, until stop is called. A slow reader
-// receives one notification for all changes since its last one.
+// Follow returns a channel that receives a value after changes, until stop is called. A slow reader
+// receives one value for all changes since the previous value.
 func (f *Feed) Follow() (more <-chan struct{}, stop func(), err error) {
 	f.notifyMu.Lock()
 	defer f.notifyMu.Unlock()

@@ -14,13 +14,14 @@ import (
 type Fold interface {
 	// Apply applies the next commit. An error leaves the state unchanged.
 	Apply(r eventlog.Record) error
-	// Err returns why an event cannot be read, if Apply does not return that.
+	// Err returns why an event cannot be read. It returns nil if Apply returns such errors itself.
 	Err() error
-	// Documents returns the objects of the aggregate as lists show them.
+	// Documents returns the objects of the aggregate in the form that lists show.
 	Documents(k *kit.Kit) []kit.Document
-	// Object returns what `-o json` prints for the aggregate, and the name of its field.
+	// Object returns the object that `-o json` prints for the aggregate, and the name of the field
+	// that contains it.
 	Object() (name string, object any)
-	// Content returns the state. The hash of its JSON is compared between logs.
+	// Content returns the state. Its JSON is hashed, to compare the states of two logs.
 	Content() any
 	// Describe returns the lines that describe the aggregate.
 	Describe(v kit.View) []string

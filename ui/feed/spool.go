@@ -13,18 +13,19 @@ import (
 	"scute.dev/eventlog"
 )
 
-// Spool is a copy of a log's commits, from the first one on. It allows one writer and many readers.
+// Spool is a copy of a log's commits, beginning with the first. One goroutine may write while
+// others read.
 type Spool struct {
 	file    *os.File
 	removed bool
 
 	mu      sync.RWMutex
-	commits []commit // by sequence, from 1 on
+	commits []commit // the commit with sequence s has the index s-1
 	of      map[eventlog.Aggregate]*commitsOf
 }
 
 type commit struct {
-	end    int64 // end offset of its line
+	end    int64 // offset of the end of the commit's line
 	stored int64 // nanoseconds since 1970
 	of     *commitsOf
 }
@@ -80,7 +81,7 @@ func (s *Spool) Append(r eventlog.Record) error {
 	return nil
 }
 
-// commit returns zero for a commit that does not exist.
+// commit returns the position of a commit. It returns zero for a commit that does not exist.
 func (s *Spool) commit(seq uint64) commit {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -130,7 +131,7 @@ func (s *Spool) At(t time.Time) uint64 {
 	return uint64(i) //nolint:gosec // an index is not negative
 }
 
-// Sequences returns an aggregate's commits up to a sequence, oldest first.
+// Sequences returns the sequences of an aggregate's commits up to until, oldest first.
 func (s *Spool) Sequences(a eventlog.Aggregate, until uint64) []uint64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -142,7 +143,7 @@ func (s *Spool) Sequences(a eventlog.Aggregate, until uint64) []uint64 {
 	return slices.Clone(of.sequences[:i])
 }
 
-// Read returns the commit of a sequence.
+// Read returns the commit with this sequence.
 func (s *Spool) Read(seq uint64) (eventlog.Record, error) {
 	if seq == 0 || seq > s.Head() {
 		return eventlog.Record{}, fmt.Errorf("the log has no commit %d", seq)
@@ -163,7 +164,8 @@ func record(seq uint64, data []byte) (eventlog.Record, error) {
 	return r, nil
 }
 
-// Replay calls fn with the commits after one sequence, up to and including another.
+// Replay calls fn with the commits after the sequence after, up to and including the sequence
+// until.
 func (s *Spool) Replay(after, until uint64, fn func(eventlog.Record) error) error {
 	until = min(until, s.Head())
 	if after >= until {

@@ -17,14 +17,14 @@ var ErrNotFound = errors.New("not found in the log")
 
 // Snapshot is the state of all aggregates of a log at a commit. It is not safe for concurrent use.
 type Snapshot struct {
-	// Seq and Stored describe the last applied commit.
+	// Seq and Stored are the sequence of the last applied commit and the time when it was stored.
 	Seq    uint64
 	Stored time.Time
 
 	entries map[eventlog.Aggregate]*entry
 }
 
-// entry is one aggregate. An error affects no other aggregate.
+// entry is one aggregate. An error in it does not affect other aggregates.
 type entry struct {
 	fold Fold // nil if the kind has none
 	last uint64
@@ -67,7 +67,8 @@ func Find[F Fold](w *Snapshot, kind eventlog.Kind, id string) (f F, err error) {
 	}
 }
 
-// All returns the readable aggregates of a type, last changed first.
+// All returns the aggregates whose fold has the type F and that can be read. The aggregate that
+// changed last comes first.
 func All[F Fold](w *Snapshot) iter.Seq2[eventlog.Aggregate, F] {
 	return func(yield func(eventlog.Aggregate, F) bool) {
 		var list []eventlog.Aggregate

@@ -27,8 +27,8 @@ func (v *view) acts(actions []kit.Action) (out []actionLink) {
 	return out
 }
 
-// policyActions offers both to pause and to resume the policies of open cases, because the log does
-// not record whether a policy is paused.
+// policyActions returns the actions on the policies of open cases. It offers both to pause and to
+// resume a policy, because the log does not record whether the policy is paused.
 func (v *view) policyActions(namespace string, cases []machineCase) (out []actionLink) {
 	var seen []string
 	for _, c := range cases {
@@ -49,12 +49,13 @@ func (v *view) policyActions(namespace string, cases []machineCase) (out []actio
 type Offer struct {
 	kit.Action
 	kit.Seen
-	// Form identifies this form, so that its action is performed only once.
+	// Form identifies the form that was sent, so that its action is performed only once.
 	Form                         string
 	Kind, State, Message, Effect string
-	// Reason and Timed allow a reason and a duration. Needed requires a reason.
+	// Reason and Timed mean that the user can enter a reason and a duration. Needed means that a
+	// reason is required.
 	Reason, Needed, Timed bool
-	// Choices are options, of which the user must choose one if there are any.
+	// Choices are options. If there are any, the user must choose one.
 	Choices []string
 	// Command is the equivalent scutectl command, or "".
 	Command string
@@ -63,9 +64,9 @@ type Offer struct {
 // Confirmation is the page that asks for confirmation of an action, or shows its result.
 type Confirmation struct {
 	kit.Action
-	// Offer is nil for a result.
+	// Offer is the offered action. It is nil on a page that shows a result.
 	Offer *Offer
-	// Said is the output of the action, and Err why it failed.
+	// Said is the output of the action. Err is the reason why the action failed.
 	Said []string
 	Err  error
 }

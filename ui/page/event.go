@@ -17,7 +17,7 @@ import (
 // maxData is the size of the largest event data that a page shows, in bytes.
 const maxData = 256 << 10
 
-// cause is the event that caused another. Link is "" if it was not found.
+// cause is the event that caused another event. Link is "" if the cause was not found.
 type cause struct{ ID, Place, What, Link string }
 
 type eventPage struct {
@@ -28,7 +28,7 @@ type eventPage struct {
 	Data                  string
 	Cut                   bool
 	Others                []fact
-	// Leaf is the hash that seals the commit, and Proof the page that proves it.
+	// Leaf is the hash that seals the commit. Proof is the address of the page that proves it.
 	Leaf, Proof string
 	Commands    []string
 }
@@ -37,7 +37,7 @@ func eventLink(seq uint64, index int) string {
 	return "/event?" + url.Values{"at": {strconv.FormatUint(seq, 10)}, "n": {strconv.Itoa(index)}}.Encode()
 }
 
-// event builds the page of an event in the commit at the page's moment.
+// event builds the page of one event, which is in the commit of the page's moment.
 func event(v *view) (any, error) {
 	n, err := v.number("n")
 	if err != nil {
@@ -78,7 +78,8 @@ func event(v *view) (any, error) {
 	return p, err
 }
 
-// cause searches the earlier commits of the same aggregate.
+// cause returns the event with this ID, which caused an event of r. It searches the earlier commits
+// of the same aggregate.
 func (v *view) cause(r eventlog.Record, id string) (*cause, error) {
 	if id == "" {
 		return nil, nil //nolint:nilnil // no cause is recorded

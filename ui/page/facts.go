@@ -13,7 +13,7 @@ const (
 	maxFacts           = 60
 	maxFactsOfItem     = 100
 	maxFactsOnPage     = 250
-	maxCommitsSearched = 50_000 // searched for matching facts
+	maxCommitsSearched = 50_000 // commits that are searched for matching facts
 )
 
 type fact struct {
@@ -78,13 +78,14 @@ func (v *view) lastFacts(f factFilter, most int) (list []fact, whole bool, err e
 	return list, seq == 0, nil
 }
 
-// subject is what the pages of all aggregates show: what users can do now, and the last facts.
+// subject contains what the pages of all aggregates show: what users can do now, and the last
+// facts.
 type subject struct {
 	ID       string
 	Commands []string
 	Acts     []actionLink
 	Facts    []fact
-	// Earlier is the number of commits with omitted facts.
+	// Earlier is the number of earlier commits whose facts are omitted.
 	Earlier int
 }
 
@@ -94,7 +95,8 @@ func (v *view) about(commands []string, actions []kit.Action) (s subject, err er
 	return s, err
 }
 
-// lastFactsAbout returns an aggregate's last facts, newest first. earlier counts omitted commits.
+// lastFactsAbout returns the last facts about an aggregate, newest first. earlier is the number of
+// earlier commits whose facts are omitted.
 func (v *view) lastFactsAbout(a eventlog.Aggregate) (list []fact, earlier int, err error) {
 	of := v.site.feed.Commits.Sequences(a, v.Seq)
 	for i, seq := range slices.Backward(of) {

@@ -9,18 +9,18 @@ import (
 	"scute.dev/workflow"
 )
 
-// maxBoxes limits the boxes of a picture. More are not readable.
+// maxBoxes limits the number of boxes in a picture. A picture with more boxes is not readable.
 const maxBoxes = 48
 
-// bundle is one or more tasks, shown as one box.
+// bundle is a box of a picture, which contains one or more tasks.
 type bundle struct {
 	name  string
 	tasks []int
 }
 
-// bundles returns the boxes of a picture. Few tasks have a box each. Otherwise tasks with the same
-// needs and dependents share a box; if these are still too many, all tasks of one or several
-// adjacent layers.
+// bundles returns the boxes of a picture. If there are few tasks, each task has its own box.
+// Otherwise tasks with the same needs and dependents share a box. If there are still too many
+// boxes, all tasks of one layer or of several adjacent layers share a box.
 func bundles(tasks []workflow.Task, edges []draw.Edge) []bundle {
 	if len(tasks) <= maxBoxes {
 		return groupBy(tasks, func(i int) string { return tasks[i].Name })
@@ -33,7 +33,7 @@ func bundles(tasks []workflow.Task, edges []draw.Edge) []bundle {
 	return groupBy(tasks, func(i int) string { return fmt.Sprint(ranks[i] / each) })
 }
 
-// groupBy keeps the order of each group's first task.
+// groupBy groups tasks by key. The groups are in the order of their first tasks.
 func groupBy(tasks []workflow.Task, key func(int) string) (out []bundle) {
 	at := make(map[string]int)
 	for i := range tasks {
@@ -65,8 +65,8 @@ func twinKey(tasks []workflow.Task, edges []draw.Edge) func(int) string {
 	}
 }
 
-// edgesOf returns the needs between tasks, and edges between the stages: hooks before the run, the
-// run, and hooks after it.
+// edgesOf returns the needs between tasks as edges. It adds edges between the three stages: the
+// hooks before the run, the run, and the hooks after it.
 func edgesOf(tasks []workflow.Task) (edges []draw.Edge, needs []workflow.Need) {
 	index := make(map[string]int, len(tasks))
 	for i := range tasks {
@@ -85,7 +85,8 @@ func edgesOf(tasks []workflow.Task) (edges []draw.Edge, needs []workflow.Need) {
 	return edges, needs
 }
 
-// maxStageEdges limits the edges between two stages. More are not readable.
+// maxStageEdges limits the number of edges between two stages. A picture with more edges is not
+// readable.
 const maxStageEdges = 40
 
 // between connects the last tasks of each stage with the first tasks of the next stage.

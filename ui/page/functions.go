@@ -9,7 +9,8 @@ import (
 	words "scute.dev/view"
 )
 
-// briefLength limits a text in a list, in characters. The page of its subject shows all of it.
+// briefLength limits a text in a list, in characters. The page about the subject of the text shows
+// the whole text.
 const briefLength = 2000
 
 func functions() template.FuncMap {
@@ -28,7 +29,7 @@ func functions() template.FuncMap {
 	}
 }
 
-// span formats a duration, with milliseconds if it is short.
+// span formats a duration. A short duration is shown with milliseconds.
 func span(d time.Duration) string {
 	if d < 10*time.Second {
 		return d.Round(time.Millisecond).String()
@@ -43,7 +44,8 @@ type sentencePart struct {
 	Command bool
 }
 
-// splitCommands splits a sentence at its commands, which are in backquotes.
+// splitCommands splits a sentence into commands, which are in backquotes, and the text between
+// them.
 func splitCommands(sentence string) (parts []sentencePart) {
 	for i, text := range strings.Split(cli.Clean(sentence), "`") {
 		if text != "" {

@@ -39,7 +39,7 @@ type gantt struct {
 	Rows                 []ganttTask
 	Ticks                []draw.Tick
 	Left                 int // number of omitted tasks
-	Cut                  int // number of attempts shown if a task has more, otherwise 0
+	Cut                  int // number of attempts shown of a task that has more; otherwise 0
 }
 
 // gantt draws the attempts of the named tasks, and reports whether there are any.

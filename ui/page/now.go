@@ -20,7 +20,7 @@ type item struct {
 }
 
 type nowPage struct {
-	Waiting, Busy, Ended []item // one page of each of these two lists
+	Waiting, Busy, Ended []item // Waiting and Busy have the items of the chosen page
 	OfWaiting, OfBusy    position
 	MoreEnded            int
 	Unreadable           []item
@@ -28,7 +28,8 @@ type nowPage struct {
 	Whole                bool
 }
 
-// now lists the objects that wait for an operator, are in progress, or ended last.
+// now builds the page that lists the objects that wait for an operator, are in progress, or ended
+// last.
 func now(v *view) (any, error) {
 	var p nowPage
 	for a, f := range feed.All[feed.Fold](v.Snapshot) {
@@ -70,7 +71,8 @@ func (p *nowPage) add(v *view, a eventlog.Aggregate, d kit.Document) {
 	}
 }
 
-// commands returns nil on pages of the past, because a command cannot change the past.
+// commands returns the commands in lines. It returns nil on pages of the past, because a command
+// cannot change the past, and if no command can read the log.
 func (v *view) commands(lines []string) []string {
 	if v.Past || v.site.NoCommands {
 		return nil

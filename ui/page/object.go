@@ -11,7 +11,7 @@ import (
 
 const maxRows = 100
 
-// objectContent is the page of an object whose kind has no page of its own.
+// objectContent is the content of the page of an object whose kind has no page of its own.
 type objectContent struct {
 	Document kit.Document
 	subject
@@ -21,7 +21,7 @@ type objectContent struct {
 	Counts []kit.Count
 	Tables []table
 	Log    string // the aggregate
-	// Cluster selects the objects to show, "" for all.
+	// Cluster is the cluster whose objects are shown; "" means all.
 	Cluster string
 }
 
@@ -63,7 +63,8 @@ func objectOf(v *view) (any, error) {
 	return p, err
 }
 
-// table returns the first rows, only those of the chosen cluster if there is one.
+// table returns the first rows of a table. If a cluster is chosen, it returns only the rows of that
+// cluster.
 func (p *objectContent) table(t kit.Table) table {
 	if t.Cluster > 0 && p.Cluster != "" {
 		t.Rows = slices.DeleteFunc(t.Rows, func(row []string) bool { return row[t.Cluster] != p.Cluster })
@@ -73,7 +74,7 @@ func (p *objectContent) table(t kit.Table) table {
 	return out
 }
 
-// link returns an aggregate's page, or "".
+// link returns the address of an aggregate's page, or "" if there is no page.
 func (v *view) link(a eventlog.Aggregate) string {
 	switch a.Kind {
 	case eventlog.KindRun, eventlog.KindMove, eventlog.KindPause:
@@ -81,7 +82,7 @@ func (v *view) link(a eventlog.Aggregate) string {
 	case eventlog.KindRemediation:
 		return v.To("/owner", "id", a.ID)
 	}
-	if feed.NewFold(a) == nil { // of the daemon, or written by a later version
+	if feed.NewFold(a) == nil { // the aggregate is of the daemon, or a later version wrote it
 		return ""
 	}
 	return v.To("/object", "kind", string(a.Kind), "id", a.ID)

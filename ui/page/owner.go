@@ -15,7 +15,7 @@ import (
 	"scute.dev/ui/feed"
 )
 
-// machineCase is a marked machine with the last decision about it.
+// machineCase is a machine that was marked as unhealthy, with the last decision about the machine.
 type machineCase struct {
 	chip
 	Remediation                   *v1alpha1.SurgeRemediation
@@ -50,7 +50,8 @@ func owner(v *view) (any, error) {
 	return p, err
 }
 
-// massFailureWaits returns the mass failures that block machines of an owner.
+// massFailureWaits returns the places of mass failures that block the remediation of an owner's
+// machines: failure domains, the fleet, or a policy's namespace.
 func massFailureWaits(s *remediator.State) (out []string) {
 	for domain, waits := range s.Mass.Pending {
 		if waits {
@@ -64,7 +65,7 @@ func massFailureWaits(s *remediator.State) (out []string) {
 	return out
 }
 
-// cases returns the machines of an owner, open cases first.
+// cases returns the cases of an owner's machines, open cases first.
 func (v *view) cases(f *remediation.Fold) (out []machineCase) {
 	for _, r := range f.Items() {
 		c := machineCase{chip: newChip(r.Status.Phase), Remediation: r, Open: remediation.IsOpen(r)}
@@ -123,7 +124,7 @@ type fleetPage struct {
 	Of       position
 	Open     int
 	Mass     []string
-	// Limits counts the machines that wait for an exhausted limit, by its rule.
+	// Limits is the number of machines that wait for an exhausted limit, by the rule of the limit.
 	Limits map[string]int
 }
 

@@ -58,7 +58,7 @@ func (v *view) picture(tasks []workflow.Task, status []v1alpha1.TaskStatus) pict
 	return p
 }
 
-// lines returns the distinct edges between boxes, and the style class of each.
+// lines returns the edges between boxes, without duplicates, and the style class of each edge.
 func lines(edges []draw.Edge, needs []workflow.Need, of []int, status []v1alpha1.TaskStatus) (out []draw.Edge, classes []string) {
 	seen := make(map[draw.Edge]bool)
 	for i, e := range edges {
@@ -72,7 +72,8 @@ func lines(edges []draw.Edge, needs []workflow.Need, of []int, status []v1alpha1
 	return out, classes
 }
 
-// class returns the style class of an edge: what the edge waits for, and whether it has happened.
+// class returns the style class of an edge. It shows for what the edge waits, and whether that has
+// happened.
 func class(n workflow.Need, from v1alpha1.TaskPhase) string {
 	c, met := "success", from == v1alpha1.TaskSucceeded || from == v1alpha1.TaskIgnored
 	switch {
@@ -137,7 +138,7 @@ func tally(phases map[v1alpha1.TaskPhase]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// rank sorts tasks that need attention first.
+// rank returns the rank of a phase in a list. Tasks that need attention have the lowest rank.
 func rank(p v1alpha1.TaskPhase) int {
 	for i, o := range order {
 		if o == p {

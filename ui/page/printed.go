@@ -12,14 +12,15 @@ const (
 	printedBytes    = 16 << 10
 )
 
-// printed is the last output of a task's commands and Jobs.
+// printed is the last output that the commands and Jobs of a task have printed.
 type printed struct {
 	List        []runs.Printout
 	Note, Wrong string
 }
 
-// printed reads the output from files beside a log in a folder. It returns nil if there is none,
-// and on pages of the past, because the files keep no earlier contents.
+// printed reads the last output of a task from files beside a log in a folder. It returns nil if
+// there is no output. It also returns nil on pages of the past, because the files do not keep
+// earlier output.
 func (v *view) printed(r *runs.Run, task string) *printed {
 	dir := v.site.kit.Flags.Dir
 	if dir == "" || v.Past {

@@ -35,7 +35,8 @@ type proven struct {
 	Check, Command        string
 }
 
-// Proof renders the proof of a commit, or the error wrong.
+// Proof renders the page with the proof of a commit. If wrong is not nil, it renders this error
+// instead.
 func (s *Site) Proof(seq uint64, proof *audit.Proof, wrong error) ([]byte, error) {
 	r, err := s.feed.Commits.Read(seq)
 	if err != nil {

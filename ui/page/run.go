@@ -25,7 +25,7 @@ type taskRow struct {
 	Attempts                  int
 	Started                   time.Time
 	Took                      time.Duration
-	Lasts                     bool // still in progress: Took is up to the page's moment
+	Lasts                     bool // still in progress: Took ends at the page's moment
 	Chosen                    bool
 }
 
@@ -41,7 +41,8 @@ type runPage struct {
 	Gantt   *gantt
 	Task    *panel
 	Tasks   []taskRow
-	// Of is the position in the list, of the tasks of the box Group, or of All tasks.
+	// Of is the position in the list: among the tasks of the box Group, or among all tasks if there is
+	// no Group.
 	Of         position
 	All        int
 	Group      string
@@ -49,7 +50,8 @@ type runPage struct {
 	Migrations []migration
 }
 
-// migration is a change of the run's definition, with at most maxTasks rows of each kind.
+// migration describes a change of the run's definition. It has at most maxTasks rows of each kind
+// of change.
 type migration struct {
 	runs.Migration
 	More int // omitted rows
@@ -96,8 +98,8 @@ func run(v *view) (any, error) {
 	return p, err
 }
 
-// started returns the started tasks in the order of their first start. If they are many, those in
-// progress or failed come before finished ones.
+// started returns the tasks that have started, in the order of their first start. If there are
+// many, tasks that are in progress or have failed come before finished ones.
 func started(status []v1alpha1.TaskStatus) (names []string) {
 	var of []v1alpha1.TaskStatus
 	for _, t := range status {
@@ -116,7 +118,8 @@ func started(status []v1alpha1.TaskStatus) (names []string) {
 	return names
 }
 
-// list sets one page of tasks. In a long list, tasks that need attention come first.
+// list sets the tasks on the chosen page of the list. In a long list, tasks that need attention
+// come first.
 func (p *runPage) list(v *view, tasks []workflow.Task, status []v1alpha1.TaskStatus) error {
 	group, err := v.number("group")
 	if err != nil {
@@ -172,7 +175,8 @@ type panel struct {
 	Printed  *printed
 }
 
-// stepRow is a hook of a task, or its main step (""), with its last attempts and how many it omits.
+// stepRow is a step of a task: a hook, or the task's own step, whose name is "". It has the last
+// attempts, and the number of omitted ones.
 type stepRow struct {
 	Name, Kind string
 	Tries      []attemptBar

@@ -30,7 +30,7 @@ type Site struct {
 
 	// Actions enables actions on pages of the present.
 	Actions bool
-	// NoCommands omits commands because none can read this log, for example an export.
+	// NoCommands omits commands, because no command can read this log, for example an export.
 	NoCommands bool
 	// Prover creates the proofs of commits. If it is nil, there are none.
 	Prover *audit.Prover
@@ -39,7 +39,7 @@ type Site struct {
 type page struct {
 	build    func(*view) (content any, err error)
 	template *template.Template
-	// commits is true if the page needs only commits, not the state of the log.
+	// commits is true if the page needs only commits and not the state of the log.
 	commits bool
 }
 
@@ -88,7 +88,8 @@ func (s *Site) Paths() (paths []string) {
 	return paths
 }
 
-// Page renders a page, or only the part that changes with the log. It returns the shown commit.
+// Page renders a page. If part is set, it renders only the part that changes with the log. It also
+// returns the sequence of the commit that the page shows.
 func (s *Site) Page(path string, query url.Values, part bool) ([]byte, uint64, error) {
 	seq, at, err := s.moment(query.Get("at"))
 	if err != nil {
@@ -99,7 +100,7 @@ func (s *Site) Page(path string, query url.Values, part bool) ([]byte, uint64, e
 	build := func(w *feed.Snapshot) error {
 		seq = w.Seq
 		v := &view{site: s, Snapshot: w, Path: path, Query: query, Past: past, Head: s.feed.Commits.Head(), Where: s.where, Moment: s.kit.Env.Now()}
-		switch { // the end of unfinished durations
+		switch { // unfinished durations end at the page's moment
 		case past && at.IsZero():
 			v.Moment = w.Stored
 		case past && at.Before(v.Moment):
@@ -118,7 +119,8 @@ func (s *Site) Page(path string, query url.Values, part bool) ([]byte, uint64, e
 	return cleanLines(out.Bytes()), seq, err
 }
 
-// cleanLines applies cli.Clean but keeps line ends, for example in the inputs of a task.
+// cleanLines works like cli.Clean, but keeps line ends, which occur for example in the inputs of a
+// task.
 func cleanLines(body []byte) []byte {
 	return bytes.Map(func(r rune) rune {
 		if r == '\n' || r >= ' ' && r < unicode.MaxASCII {
@@ -129,7 +131,8 @@ func cleanLines(body []byte) []byte {
 	}, body)
 }
 
-// moment parses a sequence or a time. For a time it returns the last commit at or before it.
+// moment parses a sequence or a time. For a time it returns the sequence of the last commit stored
+// at or before that time.
 func (s *Site) moment(at string) (seq uint64, t time.Time, err error) {
 	if seq, err = strconv.ParseUint(at, 10, 64); err == nil || at == "" {
 		return seq, t, nil
@@ -142,7 +145,8 @@ func (s *Site) moment(at string) (seq uint64, t time.Time, err error) {
 	return s.feed.Commits.At(m.Time), m.Time, nil
 }
 
-// Missing renders the part of an open page whose subject cannot be shown because of err.
+// Missing renders the changing part of an open page whose subject can no longer be shown because of
+// err.
 func Missing(err error) ([]byte, error) {
 	return render("missing.html", err.Error())
 }

@@ -21,20 +21,20 @@ type view struct {
 	*feed.Snapshot
 	Path  string
 	Query url.Values
-	// Past is true if the page shows a chosen moment, and thus does not change.
+	// Past is true if the page shows a moment that the user chose, so that the page does not change.
 	Past bool
-	// Head is the last commit of the log, and Where its location.
+	// Head is the sequence of the last commit in the log. Where is the location of the log.
 	Head  uint64
 	Where string
 	Title string
-	// Moment is the page's time, at which unfinished durations end.
+	// Moment is the time of the page, at which unfinished durations end.
 	Moment time.Time
 }
 
 type frame struct {
 	*view
 	Content any
-	Part    bool // only the part that changes
+	Part    bool // render only the part that changes
 }
 
 func (v *view) write(out io.Writer, part bool) error {
@@ -51,7 +51,7 @@ func (v *view) write(out io.Writer, part bool) error {
 	return p.template.ExecuteTemplate(out, name, f)
 }
 
-// Live returns the address of the page's updates.
+// Live returns the address from which the page receives updates.
 func (v *view) Live() string {
 	q := maps.Clone(v.Query)
 	q.Set("after", strconv.FormatUint(v.Seq, 10))
@@ -90,7 +90,8 @@ func (v *view) With(pairs ...string) string {
 	return v.Path + "?" + q.Encode()
 }
 
-// When returns this page at a commit, 0 for the present. It drops n, an index within a commit.
+// When returns the address of this page at a commit; 0 means the present. It drops the parameter n,
+// which is an index within a commit.
 func (v *view) When(seq uint64) string {
 	if seq == 0 {
 		return v.With("at", "", "n", "")
@@ -98,7 +99,7 @@ func (v *view) When(seq uint64) string {
 	return v.With("at", strconv.FormatUint(seq, 10), "n", "")
 }
 
-// Kept returns the page's parameters except some, for hidden fields of forms.
+// Kept returns the parameters of the page without those in but, for the hidden fields of forms.
 func (v *view) Kept(but ...string) map[string]string {
 	kept := make(map[string]string)
 	for name := range v.Query {
@@ -110,7 +111,8 @@ func (v *view) Kept(but ...string) map[string]string {
 	return kept
 }
 
-// Previous returns the preceding commit, of the page's subject or else of the log, or 0.
+// Previous returns the sequence of the commit before the page's commit, or 0. If the page has a
+// subject, only commits of the subject count.
 func (v *view) Previous() uint64 {
 	if a := v.aggregate(); a.Kind != "" {
 		if of := v.site.feed.Commits.Sequences(a, v.Seq); len(of) > 1 {
@@ -121,7 +123,8 @@ func (v *view) Previous() uint64 {
 	return max(v.Seq, 1) - 1
 }
 
-// Next returns the following commit, of the page's subject or else of the log, or 0.
+// Next returns the sequence of the commit after the page's commit, or 0. If the page has a subject,
+// only commits of the subject count.
 func (v *view) Next() uint64 {
 	if a := v.aggregate(); a.Kind != "" {
 		before := len(v.site.feed.Commits.Sequences(a, v.Seq))
@@ -148,7 +151,7 @@ func (v *view) aggregate() eventlog.Aggregate {
 // Ago formats how long before the page's moment a time was.
 func (v *view) Ago(t time.Time) string { return cli.Ago(v.Moment, t) }
 
-// number parses a parameter that counts from 0. Its default is 0.
+// number parses a parameter that is a number from 0 on. If the parameter is missing, it returns 0.
 func (v *view) number(name string) (int, error) {
 	value := v.Query.Get(name)
 	if value == "" {
@@ -174,13 +177,14 @@ func (f frame) Stream(facts []fact) stream { return stream{View: f.view, Facts: 
 // Alone returns a list of facts about the page's subject.
 func (f frame) Alone(facts []fact) stream { return stream{View: f.view, Facts: facts, Alone: true} }
 
-// within passes the view to the template of a part, which needs it for links.
+// within contains a view together with the data of a part of the page. The template of the part
+// needs the view for links.
 type within struct {
 	View *view
 	Of   any
 }
 
-// Within returns a part of a page with its view.
+// Within returns the data of a part of the page together with the view.
 func (v *view) Within(of any) within { return within{v, of} }
 
 type choice struct {
@@ -200,21 +204,22 @@ func (v *view) Kinds() []choice {
 
 const rowsPerPage = 50
 
-// longList is shown in pages of Rows. Param is the query parameter with the page number, and Anchor
-// the list's anchor, for example "#list".
+// longList describes a list that is shown in pages of Rows rows. Param is the query parameter with
+// the number of the page, and Anchor the anchor of the list, for example "#list".
 type longList struct {
 	Param, Label, Anchor string
 	Rows                 int
 }
 
-// position is the position in a list of All elements, with links to the previous and next page.
+// position is a position in a list of All elements. It has links to the previous and the next page
+// of the list.
 type position struct {
 	Label            string
 	All, Page, Pages int
 	Before, Next     string
 }
 
-// paged returns the rows of the page that the query selects, by default the first one.
+// paged returns the rows on the page that the query selects. By default that is the first page.
 func paged[T any](v *view, of longList, list []T) ([]T, position, error) {
 	page, err := v.number(of.Param)
 	if err != nil {

@@ -13,21 +13,21 @@ import (
 	"scute.dev/ui/feed"
 )
 
-// Histories writes the saved histories of all domains, or only the named ones, to a log. Their
-// events alternate as in a log with many writers. root is the repository's root.
+// Histories writes saved histories to a log: those of all domains, or only those with the given
+// names. Their events alternate, as in a log with many writers. root is the root of the repository.
 func Histories(t testing.TB, log *eventlog.Log, root string, names ...string) {
 	t.Helper()
 	WriteInterleaved(t, log, SavedHistories(t, root, names...))
 }
 
-// History is the events of one aggregate.
+// History contains the events of one aggregate.
 type History struct {
 	Aggregate eventlog.Aggregate
 	Events    []eventlog.Event
 	last      uint64
 }
 
-// SavedHistories returns the saved histories of all domains, or only the named ones.
+// SavedHistories returns the saved histories of all domains, or only those with the given names.
 func SavedHistories(t testing.TB, root string, names ...string) (list []*History) {
 	t.Helper()
 	for _, domain := range []struct {
@@ -52,7 +52,7 @@ func SavedHistories(t testing.TB, root string, names ...string) (list []*History
 	return list
 }
 
-// WriteInterleaved writes histories to a log, up to three events of each in turn.
+// WriteInterleaved writes histories to a log. It writes up to three events of each history in turn.
 func WriteInterleaved(t testing.TB, log *eventlog.Log, list []*History) {
 	t.Helper()
 	for more := true; more; {
@@ -87,7 +87,8 @@ func Append(t testing.TB, log *eventlog.Log, of eventlog.Aggregate, last uint64,
 	return receipt.Seq
 }
 
-// Fill adds a log to a feed. It derives times from sequences, so that pages are reproducible.
+// Fill adds the commits of a log to a feed. It derives the times of the commits from their
+// sequences, so that pages are reproducible.
 func Fill(t testing.TB, f *feed.Feed, log *eventlog.Log) {
 	t.Helper()
 	_, err := log.Replay(t.Context(), f.Commits.Head(), func(r eventlog.Record) error {

@@ -18,8 +18,8 @@ import (
 	"scute.dev/workflow"
 )
 
-// requireTokens makes the log's listener require the tokens in Secrets. It does not wait for
-// leadership, because scutectl reads the log of this process even if it is not the leader.
+// requireTokens makes the log's listener require the tokens in the Secrets. It does not wait until
+// this process leads, because scutectl reads the log of this process even if another process leads.
 func (d *daemon) requireTokens(where string, config *rest.Config, home *home) error {
 	secrets, err := logaccess.Parse(where)
 	if err != nil {
@@ -36,16 +36,18 @@ func (d *daemon) requireTokens(where string, config *rest.Config, home *home) er
 	}))
 }
 
-// decisions lists the events that operators may append through the listener, by the kind of their
-// aggregate or by the aggregate. None of them creates an aggregate: only the controllers do.
+// decisions lists the events that operators may append through the listener, by the kind of the
+// aggregate or by the aggregate itself. None of them creates an aggregate, because only the
+// controllers do.
 var decisions = map[string][]string{
 	string(eventlog.KindRun):   {"paused", "resumed", "aborted", "rollback-started", "ended", "task-paused", "task-released", "edge-expired", "decided", "defined", "migrated"},
 	string(eventlog.KindMove):  {"resolved", "target-abandoned", "abort-requested", "log-lost", "abandoned"},
 	trust.Aggregate().String(): {"reconciled"},
 }
 
-// checkAppend returns an error for events that clients of the listener may not append, and for
-// events that this daemon cannot decode, because it could not follow their aggregate any further.
+// checkAppend returns an error for events that clients of the listener may not append. It also
+// refuses events that this daemon cannot decode, because the daemon could then not follow their
+// aggregate any further.
 func checkAppend(of eventlog.Aggregate, events []eventlog.Event) error {
 	if len(events) == 0 {
 		return errors.New("the commit has no events")

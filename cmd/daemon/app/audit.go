@@ -32,11 +32,11 @@ const (
 )
 
 type auditOptions struct {
-	// Key is the Secret with the signing key, NAMESPACE/NAME. The log is not sealed if it is empty.
+	// Key is the Secret with the signing key, NAMESPACE/NAME. If it is empty, the log is not sealed.
 	Key string
 	// ConfigMap (NAMESPACE/NAME), Folder and Witness receive the checkpoints. Each may be empty.
 	ConfigMap, Folder, Witness string
-	// Dir is the folder of the hashes; by default the folder seal next to an embedded log.
+	// Dir is the folder for the hashes. Default: the folder seal next to an embedded log.
 	Dir      string
 	Interval time.Duration
 }
@@ -73,7 +73,7 @@ func isNamespacedName(s string) bool {
 	return ok && namespace != "" && name != ""
 }
 
-// sealing runs only in the leader.
+// sealing seals the log and publishes the checkpoints. It runs only in the leader.
 type sealing struct {
 	auditOptions
 	log     evidence.Log
@@ -190,9 +190,9 @@ func auditDescs() (sequence, at, violated *prometheus.Desc) {
 		describe("scute_audit_violated", "1 if the event log differs from what was sealed, according to the log itself or to a published place.")
 }
 
-// states returns the state of the seal and of each destination, or nothing if this process does not
-// lead. A destination without a checkpoint counts from the start of the leadership, because a
-// missing metric would raise no alert.
+// states returns the state of the log's seal and of each destination. It returns nothing if this
+// process does not lead. For a destination without a checkpoint, the time counts from when this
+// process became the leader, because a missing metric would raise no alert.
 func (s *sealing) states() map[string]evidence.State {
 	s.mu.Lock()
 	p, since := s.publisher, s.since

@@ -34,7 +34,8 @@ func (d *daemon) remediationLister(head func(context.Context) (uint64, error), d
 	}
 }
 
-// remediationsForMove returns those of one owner. driven is true if this daemon remediates.
+// remediationsForMove returns the unfinished remediations of one owner. driven is true if this
+// daemon remediates machines.
 func remediationsForMove(b remediations.Ongoing, driven bool) []transfer.Remediation {
 	if b.Err != nil {
 		return []transfer.Remediation{{
@@ -54,12 +55,12 @@ func remediationsForMove(b remediations.Ongoing, driven bool) []transfer.Remedia
 	return list
 }
 
-// enqueueAfterMove enqueues the owners that waited for a move, if it has ended.
+// enqueueAfterMove enqueues the owners that waited for the end of a move, if the move has ended.
 func (d *daemon) enqueueAfterMove(feed *remediation.EventSource, move string) {
 	select {
 	case <-d.projector.CaughtUp():
 	default:
-		return // each owner with an unfinished remediation is enqueued at the start anyway
+		return // at the start, each owner with an unfinished remediation is enqueued anyway
 	}
 	namespace, ended := "", false
 	d.view.Moves.ReadState(move, func(s *mover.State) {

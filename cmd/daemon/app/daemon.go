@@ -115,7 +115,7 @@ func newDaemon(ctx context.Context, o Options, config *rest.Config, home *home, 
 			return nil, err
 		}
 		written.raiseWatermark, d.checkOther = lock.raiseWatermark, func() error { return lock.checkOther(time.Now()) }
-		if o.Log.URL != "" { // only this process accesses an embedded log
+		if o.Log.URL != "" { // only this process can access an embedded log
 			lock.health = home.log.Health
 		}
 	}
@@ -210,7 +210,7 @@ func (d *daemon) base(k *driven) resource.Base {
 }
 
 // registerKind registers the controller and the supervisor of a kind. Both start when this process
-// leads and the gate has opened. Then the objects that open returns are enqueued.
+// leads and the gate is open. Then the objects that the function open returns are enqueued.
 func (d *daemon) registerKind(
 	kind string, list client.ObjectList, k *driven,
 	setup func(manager.Manager) error, run func(context.Context), open func(namespace, name string) []string,
@@ -226,7 +226,8 @@ func (d *daemon) registerKind(
 	}))
 }
 
-// serves reports whether the API server serves a kind of scute. If not, it logs the consequence.
+// serves reports whether the API server serves a kind of scute. If the API server does not, serves
+// logs the consequence.
 func (d *daemon) serves(kind, consequence string) (bool, error) {
 	served, err := resource.Serves(d.manager.GetRESTMapper(), v1alpha1.GroupVersion().WithKind(kind))
 	if err == nil && !served {
@@ -274,8 +275,8 @@ func (d *daemon) whenLeading(run func(context.Context) error) manager.RunnableFu
 	}
 }
 
-// runsOf returns the runs of a WorkflowRun that are open or have files on disk. Without arguments
-// it returns those of all WorkflowRuns.
+// runsOf returns the runs of a WorkflowRun that are open or have files on disk. If namespace and
+// name are empty, it returns those of all WorkflowRuns.
 func (d *daemon) runsOf(namespace, name string) []string {
 	return append(d.runs.WithFiles(namespace, name), d.view.Runs.Open(namespace, name)...)
 }

@@ -19,16 +19,16 @@ import (
 // gateInterval is the interval between checks while the gate is closed.
 const gateInterval = 2 * time.Second
 
-// gate blocks all work until the log may be used: it must be the log that this management cluster
-// used last, and must contain all commits that it acknowledged. The gate opens once. If the log
-// loses commits later, the process ends.
+// gate blocks all work until this process may use the log. The log must be the one that this
+// management cluster used last, and must contain all commits that the log acknowledged to it. The
+// gate opens once. If the log loses commits after that, the process ends.
 type gate struct {
 	log  *eventlog.Log
 	view *trust.View
 	// caughtUp is closed when the view contains all commits that the log had at the start.
 	caughtUp    <-chan struct{}
 	watermarked *watermarkLog
-	// lease is nil without leader election. Then only the statuses contain a high-water mark.
+	// lease is nil without leader election. In that case only the statuses contain a high-water mark.
 	lease    *lease
 	statuses *survey
 	reader   client.Reader // not cached
@@ -42,14 +42,15 @@ type gate struct {
 	fault *trust.Fault
 }
 
-// currentFault returns why the gate is closed, or nil if it is open or not checked yet.
+// currentFault returns why the gate is closed. It returns nil if the gate is open or nothing was
+// checked yet.
 func (g *gate) currentFault() *trust.Fault {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.fault
 }
 
-// run opens the gate as soon as the log may be used. Only the leader runs it.
+// run opens the gate as soon as this process may use the log. It runs only in the leader.
 func (g *gate) run(ctx context.Context) error {
 	select {
 	case <-g.caughtUp:
@@ -91,8 +92,8 @@ func (g *gate) announce(ctx context.Context, fault *trust.Fault) error {
 	return g.report.writeStalled(ctx, fault)
 }
 
-// check returns why the log may not be used. If it may be used, check binds it to this cluster and
-// sets the high-water mark.
+// check returns why this process may not use the log. If it may, check binds the log to this
+// cluster and sets the high-water mark.
 func (g *gate) check(ctx context.Context) (*trust.Fault, error) {
 	cluster, err := clusterID(ctx, g.reader)
 	if err != nil {
@@ -132,7 +133,8 @@ func (g *gate) check(ctx context.Context) (*trust.Fault, error) {
 	return nil, nil
 }
 
-// bind records the management cluster of the log. It fails if another daemon has done so first.
+// bind records in the log which management cluster it belongs to. It fails if another daemon has
+// done so first.
 func (g *gate) bind(ctx context.Context, cluster string, seq uint64) (uint64, error) {
 	c, err := trust.Commit(trust.Bound{Cluster: cluster}, g.actor, seq, time.Now())
 	if err != nil {
@@ -155,6 +157,7 @@ func clusterID(ctx context.Context, reader client.Reader) (string, error) {
 }
 
 // watchOthers calls say once for each other installation that leads on this management cluster.
+// other returns an error that describes such an installation.
 func watchOthers(ctx context.Context, other func() error, every time.Duration, say func(error)) error {
 	said := ""
 	wait.UntilWithContext(ctx, func(context.Context) {
@@ -166,11 +169,11 @@ func watchOthers(ctx context.Context, other func() error, every time.Duration, s
 	return nil
 }
 
-// surveyAge is how long a survey is reused. It reads all objects, and a closed gate checks the log
-// every two seconds.
+// surveyAge is how long the result of a survey is reused, because a survey reads all objects, while
+// a closed gate checks the log every two seconds.
 const surveyAge = 30 * time.Second
 
-// survey reads the log's high-water mark from the statuses of scute's resources.
+// survey reads the high-water mark of the log from the statuses of scute's resources.
 type survey struct {
 	reader client.Reader
 	logID  string
@@ -180,7 +183,7 @@ type survey struct {
 	readAt time.Time
 }
 
-// newSurvey includes only the kinds that this daemon may list.
+// newSurvey returns a survey of the kinds that this daemon may list.
 func newSurvey(reader client.Reader, logID string, remediation bool) *survey {
 	s := &survey{reader: reader, logID: logID, kinds: []string{trust.Moves, trust.WorkflowRuns, trust.Pauses, trust.Schedules}}
 	if remediation {
@@ -189,7 +192,7 @@ func newSurvey(reader client.Reader, logID string, remediation bool) *survey {
 	return s
 }
 
-// watermark returns the high-water mark in the statuses, at most surveyAge old.
+// watermark returns the high-water mark in the statuses. The result is at most surveyAge old.
 func (s *survey) watermark(ctx context.Context, now time.Time) (trust.Watermark, error) {
 	if !s.readAt.IsZero() && now.Sub(s.readAt) < surveyAge {
 		return s.last, nil

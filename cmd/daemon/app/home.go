@@ -23,15 +23,16 @@ import (
 type home struct {
 	log   *eventlog.Log
 	where string
-	// incarnation differs at every start. Claims and commits contain it.
+	// incarnation is a name of this process that differs at every start. Claims and commits contain
+	// it.
 	incarnation string
-	// holder identifies this process in the Lease. previousHolders are earlier processes of this
-	// folder, which have ended: this process replaces such a holder without waiting for the Lease
-	// to expire.
+	// holder identifies this process in the Lease. previousHolders identify earlier processes that
+	// used this folder and have ended. This process replaces such a holder without waiting until the
+	// Lease expires.
 	holder          string
 	previousHolders []string
-	// access authorizes the clients of an embedded log's listener. If it is nil, there is no
-	// listener or it authorizes every client.
+	// access authorizes clients of an embedded log's listener. If it is nil, there is no listener, or
+	// every client is authorized.
 	access *embedded.Access
 }
 
@@ -75,8 +76,9 @@ func openLog(ctx context.Context, o logOptions, logger *slog.Logger) (*home, err
 	return h, nil
 }
 
-// maxHolders is how many earlier holders of a folder are stored. The last one need not hold the
-// Lease: a process that cannot reach the API server ends without requesting it.
+// maxHolders is how many earlier holders of a folder are stored. More than one is needed, because
+// the last process may not have held the Lease: a process that cannot reach the API server ends
+// without requesting it.
 const maxHolders = 100
 
 // recordHolder appends this process to the list of processes that opened the log's folder, and
@@ -129,7 +131,8 @@ func newLease(config *rest.Config, home *home, head func() uint64, held *tenure)
 	}, nil
 }
 
-// podNamespace fails if this process does not run in a pod.
+// podNamespace returns the namespace of this process's pod. It fails if this process does not run
+// in a pod.
 func podNamespace() (string, error) {
 	raw, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 	return strings.TrimSpace(string(raw)), err

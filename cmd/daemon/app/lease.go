@@ -23,18 +23,19 @@ import (
 
 const (
 	leaseTimeout = 5 * time.Second
-	// offerAfter is how long the holder of the Lease must have been unable to reach the log before
-	// it offers the Lease. Most interruptions of a server are shorter.
+	// offerAfter is how long the holder of the Lease must be unable to reach the log before it offers
+	// the Lease to other processes. Most interruptions of a server are shorter.
 	offerAfter = time.Minute
 )
 
 var errYielded = errors.New("the event log cannot be reached, and another process that can reach it requests the Lease")
 
 // lease is the Lease of leader election. It also stores the high-water mark of the log. Each
-// renewal writes the mark, which needs no further request; raiseWatermark writes it in between.
+// renewal of the Lease writes the mark, too, which needs no further request. raiseWatermark writes
+// the mark between renewals.
 type lease struct {
 	client coordination.LeaseInterface
-	// holder identifies this process in the Lease. previousHolders are processes that have ended.
+	// holder identifies this process in the Lease. previousHolders identify processes that have ended.
 	holder, logID, installation string
 	previousHolders             []string
 	// head returns the highest sequence that the log has acknowledged to this process.
@@ -45,14 +46,14 @@ type lease struct {
 
 	mu   sync.Mutex
 	last *coordinationv1.Lease // as last read or written
-	// lost is true if the last read found another holder, which leader election does not know yet.
+	// lost is true if the last read found another holder. Leader election does not know that yet.
 	lost bool
 	// trusted is true after this process has set the high-water mark, so that it may raise it.
 	trusted bool
-	// reconciled is when an operator last reconciled this log, or "".
+	// reconciled is the time at which an operator last reconciled this log, or "".
 	reconciled string
-	// unreachableSince is zero while the log is reachable. yielded is true if this process releases
-	// the Lease because another process can reach the log.
+	// unreachableSince is when the log became unreachable, and zero while it is reachable. yielded is
+	// true if this process releases the Lease because another process can reach the log.
 	unreachableSince time.Time
 	yielded          bool
 }
@@ -76,8 +77,8 @@ func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []
 	return record, raw, err
 }
 
-// requestLease requests the Lease from a holder that cannot reach the log, if this process can. The
-// next read retries a failed request.
+// requestLease requests the Lease if its holder cannot reach the log and this process can. If the
+// request fails, the next read of the Lease retries it.
 func (l *lease) requestLease(ctx context.Context) {
 	if l.last.Annotations[trust.RequestedAnnotation] == *l.last.Spec.HolderIdentity || l.checkHealth(ctx) != nil {
 		return
@@ -89,8 +90,9 @@ func (l *lease) requestLease(ctx context.Context) {
 	}
 }
 
-// yield releases the Lease if another process requested it and the log is still unreachable. This
-// process then stops acting and renewing, so that leader election ends it.
+// yield releases the Lease if another process has requested it and the log is still unreachable.
+// This process then stops acting and no longer renews the Lease, so that leader election ends the
+// process.
 func (l *lease) yield() {
 	if l.isUnreachable() && l.last.Annotations[trust.RequestedAnnotation] == l.holder {
 		l.yielded = true
@@ -108,7 +110,7 @@ func (l *lease) checkHealth(ctx context.Context) error {
 }
 
 // monitorHealth makes the holder offer the Lease when the log has been unreachable for offerAfter.
-// Otherwise all processes that can reach the log would wait for this one.
+// Without that, all processes that can reach the log would wait for this one.
 func (l *lease) monitorHealth(ctx context.Context, logger *slog.Logger) error {
 	said := false
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
@@ -125,7 +127,8 @@ func (l *lease) monitorHealth(ctx context.Context, logger *slog.Logger) error {
 	return nil
 }
 
-// recordReachability reports whether the log has been unreachable for offerAfter.
+// recordReachability records whether the log is unreachable now (away), and reports whether it has
+// been unreachable for offerAfter.
 func (l *lease) recordReachability(away bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -151,7 +154,7 @@ func (l *lease) read(ctx context.Context) error {
 			l.yield()
 		}
 	}
-	// After a user deleted or edited the Lease, another process can acquire it early.
+	// If a user has deleted or edited the Lease, another process can acquire it before it expires.
 	if err == nil && !l.isHolder() || apierrors.IsNotFound(err) {
 		l.tenure.beginRenewal()(0)
 	}
@@ -179,9 +182,9 @@ func (l *lease) Create(ctx context.Context, record resourcelock.LeaderElectionRe
 	return err
 }
 
-// Update implements resourcelock.Interface. It never overwrites another process's Lease, which
-// leader election could do when it releases the Lease after a failed renewal, or renews it without
-// reading it. A release stops this process from acting even if it fails.
+// Update implements resourcelock.Interface. It never overwrites the Lease of another process.
+// Leader election could do that when it releases the Lease after a failed renewal, or renews the
+// Lease without reading it. A release stops this process from acting even if the release fails.
 func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -199,12 +202,12 @@ func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRe
 	return l.update(ctx, resourcelock.LeaderElectionRecordToLeaseSpec(&record))
 }
 
-// isHolder reports whether this process held the Lease when it was last read or written.
+// isHolder reports whether this process was the holder when the Lease was last read or written.
 func (l *lease) isHolder() bool {
 	return l.last != nil && l.last.Spec.HolderIdentity != nil && *l.last.Spec.HolderIdentity == l.holder
 }
 
-// update fails if another client has written the Lease since it was last read.
+// update writes the Lease. It fails if another client has written the Lease since it was last read.
 func (l *lease) update(ctx context.Context, spec coordinationv1.LeaseSpec) error {
 	if l.last == nil {
 		return errors.New("the Lease was not read yet")
@@ -221,7 +224,8 @@ func (l *lease) update(ctx context.Context, spec coordinationv1.LeaseSpec) error
 	return err
 }
 
-// leaseDuration returns how long this process holds a Lease that it has just written, or 0.
+// leaseDuration returns how long this process holds a Lease that it has just written. It returns 0
+// if this process is not the holder.
 func (l *lease) leaseDuration(spec coordinationv1.LeaseSpec) time.Duration {
 	if spec.LeaseDurationSeconds == nil || spec.HolderIdentity == nil || *spec.HolderIdentity != l.holder || l.yielded {
 		return 0
@@ -229,7 +233,8 @@ func (l *lease) leaseDuration(spec coordinationv1.LeaseSpec) time.Duration {
 	return time.Duration(*spec.LeaseDurationSeconds) * time.Second
 }
 
-// annotate adds the annotations of the holder, and the high-water mark if the log is trusted.
+// annotate sets the annotations that the holder writes. If the log is trusted, they include the
+// high-water mark.
 func (l *lease) annotate(o *coordinationv1.Lease) {
 	if o.Annotations == nil {
 		o.Annotations = make(map[string]string)
@@ -259,7 +264,8 @@ func (l *lease) annotateReconciled(o *coordinationv1.Lease) {
 	}
 }
 
-// watermark returns the high-water mark in the Lease, and when the log that set it was reconciled.
+// watermark returns the high-water mark in the Lease. reconciled is when an operator reconciled the
+// log that set the mark, or "".
 func (l *lease) watermark(ctx context.Context) (watermark trust.Watermark, reconciled string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -269,8 +275,8 @@ func (l *lease) watermark(ctx context.Context) (watermark trust.Watermark, recon
 	return trust.WatermarkOf(l.last.Annotations), l.last.Annotations[trust.ReconciledAnnotation], nil
 }
 
-// setWatermark sets the high-water mark to head, even if it was higher, and allows this process to
-// raise it. reconciled is when the log was reconciled, or "".
+// setWatermark sets the high-water mark to head, even if the mark was higher, and allows this
+// process to raise it from then on. reconciled is when an operator reconciled the log, or "".
 func (l *lease) setWatermark(ctx context.Context, head uint64, reconciled string) error {
 	return l.write(ctx, func(o *coordinationv1.Lease) bool {
 		trust.SetWatermark(o.Annotations, trust.Watermark{LogID: l.logID, Sequence: head})
@@ -280,8 +286,9 @@ func (l *lease) setWatermark(ctx context.Context, head uint64, reconciled string
 	})
 }
 
-// raiseWatermark makes sure that the high-water mark is at least seq. It writes the current head: a
-// starting process appends many claims at once, and renewals must not wait for one write per claim.
+// raiseWatermark ensures that the high-water mark is at least seq. It writes the current head of
+// the log, which may be higher: a process that starts appends many claims at once, and renewals
+// must not wait for one write per claim.
 func (l *lease) raiseWatermark(ctx context.Context, seq uint64) error {
 	return l.write(ctx, func(o *coordinationv1.Lease) bool {
 		old := trust.WatermarkOf(o.Annotations)
@@ -329,7 +336,8 @@ func (l *lease) tryWrite(ctx context.Context, alter func(*coordinationv1.Lease) 
 	return nil
 }
 
-// checkOther returns an error if an installation with another log leads on this management cluster.
+// checkOther returns an error if an installation with another log is the leader on this management
+// cluster.
 func (l *lease) checkOther(now time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -341,7 +349,7 @@ func (l *lease) checkOther(now time.Time) error {
 		return nil
 	}
 	if spec.RenewTime != nil && spec.LeaseDurationSeconds != nil && now.Sub(spec.RenewTime.Time) > time.Duration(*spec.LeaseDurationSeconds)*time.Second {
-		return nil // its Lease has expired
+		return nil // the Lease of the other installation has expired
 	}
 	return fmt.Errorf("another installation of scute acts on this management cluster: namespace %s, event log %s; this installation (namespace %s, event log %s) does nothing: uninstall one of the two",
 		by[trust.InstallationAnnotation], by[trust.HolderLogAnnotation], l.installation, l.logID)

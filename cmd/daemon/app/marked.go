@@ -15,11 +15,11 @@ import (
 	"scute.dev/eventlog"
 )
 
-// watermarkLog is the log to which the domains append. After some commits a process does something
+// watermarkLog is the log to which the domains append. After some commits, a process does something
 // that cannot be undone: after a claim, which precedes all effects, and after a point of no return.
-// For these, Append raises the high-water mark outside the log before it returns; for others, the
-// next renewal of the Lease raises it. Append fails once another process may lead, because that
-// process would decide without knowing of the commit.
+// For such a commit, Append raises the high-water mark outside of the log before it returns. For
+// all other commits, the next renewal of the Lease raises the mark. Append fails if another process
+// may already lead, because that process would make decisions without knowing the commit.
 type watermarkLog struct {
 	aggregate.Log
 	raiseWatermark func(ctx context.Context, seq uint64) error
@@ -28,7 +28,8 @@ type watermarkLog struct {
 	acked          atomic.Uint64
 }
 
-// irreversibleEvents are the types of events after which the mark must be raised first.
+// irreversibleEvents are the types of events for which Append raises the high-water mark before it
+// returns.
 var irreversibleEvents = []string{ //nolint:gochecknoglobals // a constant
 	".claimed.v",
 	"dev.scute.move.verified.v",
@@ -68,7 +69,7 @@ func (m *watermarkLog) recordSequence(seq uint64) {
 
 func (m *watermarkLog) head() uint64 { return m.acked.Load() }
 
-// appends measures the commits of this process only, so that sums over replicas are right.
+// appends measures only the commits of this process, so that sums over all replicas are correct.
 type appends struct {
 	duration prometheus.Histogram
 	failures *prometheus.CounterVec
@@ -103,7 +104,7 @@ type failure struct {
 
 const otherFailure = "Other"
 
-// failures lists the reasons. The first entry that matches an error applies.
+// failures returns the reasons for a failed append. The first entry that matches an error applies.
 func failures() []failure {
 	return []failure{
 		{eventlog.ErrConflict, "Conflict"},
@@ -119,7 +120,7 @@ func failures() []failure {
 	}
 }
 
-// observe does nothing on a nil receiver.
+// observe records an append. On a nil receiver it does nothing.
 func (a *appends) observe(c eventlog.Commit, took time.Duration, err error) {
 	if a == nil {
 		return

@@ -25,7 +25,7 @@ type collector struct {
 	log     *eventlog.Log
 	stored  *resourceCounter
 	version string
-	// fault may be nil. It returns nil if the gate is open.
+	// fault returns why the gate is closed, or nil if it is open. The function itself may be nil.
 	fault func() *trust.Fault
 	descs map[string]*prometheus.Desc // by name without the prefix
 }
@@ -124,7 +124,8 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// Metrics report each of these phases, even without objects: an absent series is not zero.
+// Metrics report each of these phases even if no object is in it, because an absent series is not
+// zero.
 
 func movePhases() []v1alpha1.MovePhase {
 	return []v1alpha1.MovePhase{
@@ -140,7 +141,8 @@ func runPhases() []v1alpha1.RunPhase {
 	}
 }
 
-// remediationPhases returns the phases of unfinished remediations. Finished ones are not counted.
+// remediationPhases returns the phases of unfinished remediations. Finished remediations are not
+// counted.
 func remediationPhases() []v1alpha1.RemediationPhase {
 	return []v1alpha1.RemediationPhase{
 		v1alpha1.RemediationMarked, v1alpha1.RemediationWaiting, v1alpha1.RemediationHeld, v1alpha1.RemediationFrozen, v1alpha1.RemediationEscalating,
@@ -152,7 +154,7 @@ func etcdProblems() []v1alpha1.EtcdProblemKind {
 	return []v1alpha1.EtcdProblemKind{v1alpha1.EtcdCorrupt, v1alpha1.EtcdNoSpace, v1alpha1.EtcdNearQuota, v1alpha1.EtcdFragmented}
 }
 
-// byPhase calls fn for each of the phases, and then for other phases in counts.
+// byPhase calls fn for each phase in phases, and then for all other phases in counts.
 func byPhase[P ~string](counts map[P]int, phases []P, fn func(phase string, n int)) {
 	others := slices.DeleteFunc(slices.Sorted(maps.Keys(counts)), func(p P) bool { return slices.Contains(phases, p) })
 	for _, phase := range slices.Concat(phases, others) {

@@ -20,7 +20,7 @@ import (
 	"scute.dev/workflow"
 )
 
-// Options are the options of the daemon. Start with New, which sets the defaults.
+// Options are the options of the daemon. Create them with New, which sets the defaults.
 type Options struct {
 	// Version of this program, for metrics.
 	Version         string
@@ -37,35 +37,38 @@ type Options struct {
 	MoveWorkers     int
 	RunConcurrency  int
 	RunParallel     int
-	// NamespaceEvents and NamespaceBytes limit what the runs and moves of a namespace append to the
-	// log within an hour; 0 is no limit.
+	// NamespaceEvents and NamespaceBytes limit how much the runs and moves of one namespace append to
+	// the log within an hour; 0 means no limit.
 	NamespaceEvents, NamespaceBytes int
 	// Remediation enables the repair of machines that RepairPolicies select.
 	Remediation            bool
 	RemediationConcurrency int
-	// AllowAddresses are the non-public addresses that users may make the daemon connect to.
+	// AllowAddresses are addresses that are not public, but to which users may make the daemon
+	// connect.
 	AllowAddresses []string
-	// ShareCredentialsWith are the namespaces whose Moves and BackupSchedules include objects of
-	// other namespaces: Secrets that cluster-scoped identities own, ClusterClasses and their
-	// templates. "*" is all namespaces.
+	// ShareCredentialsWith are namespaces whose Moves and BackupSchedules may include objects of other
+	// namespaces: Secrets that cluster-scoped identities own, and ClusterClasses with their templates.
+	// "*" means all namespaces.
 	ShareCredentialsWith []string
 	Backups              backupOptions
 	// EnableExec lets WorkflowRuns run commands in the daemon's container.
 	EnableExec bool
-	// DefaultFailurePolicy is for runs that name no policy; "" is Abort.
+	// DefaultFailurePolicy is the failure policy of runs that specify none; "" means Abort.
 	DefaultFailurePolicy string
 
-	// Config connects to the management cluster. By default it is loaded as kubectl does.
+	// Config is the configuration for connections to the management cluster. By default it is loaded
+	// as kubectl does.
 	Config *rest.Config
-	// WrapTransport wraps every connection to an API server, and WrapLog the log to which moves,
-	// runs and remediations append. They exist for fault tests.
+	// WrapTransport wraps every connection to an API server. WrapLog wraps the log to which moves,
+	// runs and remediations append. Both exist for fault tests.
 	WrapTransport func(http.RoundTripper) http.RoundTripper
 	WrapLog       func(aggregate.Log) aggregate.Log
 }
 
 type logOptions struct {
 	Dir, Listen string
-	// Access (NAMESPACE/NAME) names the Secrets with the tokens for Listen; "" requires none.
+	// Access (NAMESPACE/NAME) names the Secrets with the tokens for Listen. If it is "", clients need
+	// no token.
 	Access         string
 	MaxBytes       int64
 	URL, Creds, CA string
@@ -73,7 +76,8 @@ type logOptions struct {
 	Replicas       int
 }
 
-// defaultPolicyVariable sets the default of --default-failure-policy, of scuted and scutectl.
+// defaultPolicyVariable is the environment variable that sets the default of
+// --default-failure-policy, for both scuted and scutectl.
 const defaultPolicyVariable = "SCUTE_DEFAULT_FAILURE_POLICY"
 
 // New returns the default options.

@@ -21,7 +21,8 @@ const (
 	sinceField    = "since"
 )
 
-// positionConfigMap stores a consumer's position, so that it outlives the pod and its volumes.
+// positionConfigMap stores the position of a consumer in a ConfigMap, so that the position outlives
+// the pod and its volumes.
 type positionConfigMap struct {
 	client typed.ConfigMapInterface
 	name   string

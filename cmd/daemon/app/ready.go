@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// stalledAfter is how long the view may make no progress before the end of the log.
+	// stalledAfter is how long the view may make no progress while it is behind the end of the log.
 	stalledAfter       = 30 * time.Second
 	storeCheckInterval = 5 * time.Second
 )
@@ -31,17 +31,17 @@ type readiness struct {
 	}
 	caughtUp <-chan struct{}
 	position func() uint64
-	// checkOther returns an error if this installation must not act here.
+	// checkOther returns an error if this installation must not act on this management cluster.
 	checkOther func() error
 	now        func() time.Time
 
 	mu           sync.Mutex
-	lastPosition uint64 // at the last change
+	lastPosition uint64 // position of the view at its last change
 	since        time.Time
 }
 
-// register adds /readyz, and the runnable that ends the process when a frozen log can be reopened:
-// only a new process can reopen it.
+// register adds /readyz. It also adds the runnable that ends this process when a frozen log can be
+// opened again, because only a new process can open it.
 func (r *readiness) register(m interface {
 	Add(run manager.Runnable) error
 	AddReadyzCheck(name string, check healthz.Checker) error
@@ -90,9 +90,9 @@ type store interface {
 	CheckWritable() error
 }
 
-// monitorStore ends this process when an embedded log has frozen, which happens when a write to its
-// disk fails: only a new process can reopen it. It first waits until the disk accepts writes,
-// because a new process would otherwise freeze at its first commit.
+// monitorStore ends this process when an embedded log has frozen, which happens when a write to the
+// disk fails: only a new process can open the log again. It first waits until the disk accepts
+// writes, because otherwise the log would freeze again at the first commit of the new process.
 func monitorStore(ctx context.Context, log store, every time.Duration, logger *slog.Logger) error {
 	frozen := false
 	err := wait.PollUntilContextCancel(ctx, every, false, func(ctx context.Context) (bool, error) {

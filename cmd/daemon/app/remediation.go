@@ -42,7 +42,7 @@ func newRemediator(d *daemon, o Options, config *rest.Config, held *tenure, g *g
 	}
 }
 
-// moveOf returns the ID of a cluster's move in progress, or "". It ignores dry runs.
+// moveOf returns the ID of the move in progress that moves a cluster, or "". It ignores dry runs.
 func moveOf(v *moves.Moves, namespace, cluster string) (first string) {
 	for id, e := range v.All() {
 		s := &e.State.Spec

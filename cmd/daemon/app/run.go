@@ -23,7 +23,7 @@ import (
 	"scute.dev/controllers/workflow"
 )
 
-// stopGrace is how long a shutdown waits for the steps in progress.
+// stopGrace is how long a shutdown waits for steps that are in progress.
 const stopGrace = 20 * time.Second
 
 // Run runs the daemon until ctx ends. The next daemon continues unfinished work.
@@ -104,8 +104,9 @@ func (o *Options) wrap(held *tenure) func(http.RoundTripper) http.RoundTripper {
 	}
 }
 
-// newManager returns a manager whose controllers write through acting. Events go through config,
-// because a process that does not lead also records events.
+// newManager returns a manager. Its controllers write to the API server with the configuration
+// acting. Events are recorded with config, because a process that does not lead also records
+// events.
 func newManager(o Options, config, acting *rest.Config, lock *lease, logger *slog.Logger) (manager.Manager, error) {
 	scheme, err := newScheme()
 	if err != nil {

@@ -24,7 +24,8 @@ import (
 	"scute.dev/workflow/tasks"
 )
 
-// runPages limits the pages of lists in memory, once for this cluster and once for all others.
+// runPages limits how many pages of lists are in memory: once for pages of this cluster, and once
+// for pages of all other clusters.
 const runPages = 2
 
 // newEnv returns the environment of runs. Tasks have the permissions of the run's ServiceAccount,
@@ -49,7 +50,7 @@ func newRunner(o Options, env *manifest.Env, log aggregate.Log, incarnation stri
 		Kinds: func(ctx context.Context, h workflow.Header) (task.Kinds, error) {
 			kinds, err := env.KindsFor(ctx, h)
 			if err == nil && !o.EnableExec {
-				// A run of another program may have Exec tasks. It waits for a daemon that may run
+				// A run that another program started may have Exec tasks. It waits for a daemon that may run
 				// them.
 				kinds = maps.Clone(kinds)
 				delete(kinds, "Exec")
@@ -59,8 +60,8 @@ func newRunner(o Options, env *manifest.Env, log aggregate.Log, incarnation stri
 	}
 }
 
-// runDir returns the folder of a run's files. With an external log it returns "", because another
-// machine may continue the run.
+// runDir returns the folder for the files of a run. With an external log it returns "", because a
+// process on another machine may continue the run.
 func (o *Options) runDir(id string) string {
 	if o.Log.Dir == "" {
 		return ""
@@ -68,7 +69,8 @@ func (o *Options) runDir(id string) string {
 	return filepath.Join(o.Log.Dir, "runs", filepath.FromSlash(id))
 }
 
-// adoptedRun returns a function that looks up the run that a run's WorkflowRun adopts, or "".
+// adoptedRun returns a function that reads what the WorkflowRun of a run has adopted: a Digest, or
+// "".
 func adoptedRun(c client.Reader) func(ctx context.Context, id string) (string, error) {
 	return func(ctx context.Context, id string) (string, error) {
 		namespace, rest, _ := strings.Cut(id, "/")

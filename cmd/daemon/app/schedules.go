@@ -26,7 +26,8 @@ import (
 )
 
 type backupOptions struct {
-	// Volume contains the destinations of kind volume, which are unavailable if it is empty.
+	// Volume is the folder with the destinations of kind volume. If it is empty, these destinations
+	// are unavailable.
 	Volume      string
 	Concurrency int
 	// MaxBytes limits the temporary files of one backup.
@@ -76,7 +77,8 @@ func (d *daemon) registerSchedules(o backupOptions, g *guard.Guard) error {
 	return d.registerKind("BackupSchedule", list, k, r.SetupWithManager, run, d.view.Schedules.Open)
 }
 
-// recreateWorkDir removes the files of a process that was killed.
+// recreateWorkDir empties the folder for temporary files, because a process that was killed may
+// have left files there.
 func (d *daemon) recreateWorkDir() error {
 	if err := os.RemoveAll(d.schedules.Dir); err != nil {
 		return err

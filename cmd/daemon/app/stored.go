@@ -15,7 +15,8 @@ import (
 	"scute.dev/api/v1alpha1"
 )
 
-// resourceCounter counts the objects in existing caches. The zero value counts nothing.
+// resourceCounter counts the objects in the caches that already exist. The zero value counts
+// nothing.
 type resourceCounter struct {
 	mu    sync.Mutex
 	kinds []cachedKind
@@ -28,7 +29,7 @@ type cachedKind struct {
 
 type tally struct {
 	unreadable, stalled int
-	// since is when the object that has been stalled longest became stalled.
+	// since when the object that has been stalled longest is stalled
 	since   time.Time
 	backups []backup
 }
@@ -38,7 +39,7 @@ type backup struct {
 	at              time.Time
 }
 
-// add registers kinds, each as an empty list.
+// add registers kinds. Each kind is given by an empty list.
 func (r *resourceCounter) add(cache client.Reader, lists ...client.ObjectList) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -47,7 +48,7 @@ func (r *resourceCounter) add(cache client.Reader, lists ...client.ObjectList) {
 	}
 }
 
-// count omits kinds whose cache is not synced.
+// count returns the counts by kind. It omits kinds whose cache is not synced yet.
 func (r *resourceCounter) count(ctx context.Context) map[string]tally {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -67,7 +68,7 @@ func (r *resourceCounter) count(ctx context.Context) map[string]tally {
 	return counts
 }
 
-// add counts an object, which belongs to the cache and must not be changed.
+// add counts an object. The object belongs to the cache and must not be changed.
 func (t *tally) add(o runtime.Object) {
 	if stored, ok := o.(interface {
 		Unread() *v1alpha1.UnreadablePart

@@ -11,22 +11,22 @@ import (
 )
 
 // tenure determines whether this process certainly holds the Lease. A process that was suspended or
-// cannot reach the API server learns late that it lost the Lease: leader election ends it up to ten
-// seconds after it resumes. tenure therefore uses the local clock, and forbids appends and writes
-// to clusters once another process may have acquired the Lease. A nil tenure (no leader election)
-// always permits them.
+// cannot reach the API server learns late that it has lost the Lease: leader election ends it up to
+// ten seconds after it continues. tenure therefore uses the local clock, and forbids appends and
+// writes to clusters from the time when another process may have acquired the Lease. A nil tenure
+// (no leader election) always permits them.
 type tenure struct {
 	now     func() time.Time // nil is time.Now
 	renewed atomic.Pointer[renewal]
 }
 
 type renewal struct {
-	requestedAt time.Time // when the request was sent: no other process can have seen the renewal earlier
+	requestedAt time.Time // when the request was sent: the Lease cannot have been renewed earlier
 	duration    time.Duration
 }
 
-// safeFraction is the part of the Lease's duration during which no other process can hold it. The
-// rest allows for clock drift and requests in flight.
+// safeFraction is the fraction of the Lease's duration for which no other process can hold the
+// Lease. The rest allows for clock drift and for requests in flight.
 const safeFraction = 0.8
 
 func (t *tenure) clock() time.Time {
@@ -36,8 +36,8 @@ func (t *tenure) clock() time.Time {
 	return time.Now()
 }
 
-// beginRenewal begins a write of the Lease. The caller calls written after the write succeeded.
-// lasts is 0 if the Lease was released.
+// beginRenewal must be called before a write of the Lease. After the write has succeeded, the
+// caller must call written with the duration of the Lease, or with 0 if the Lease was released.
 func (t *tenure) beginRenewal() (written func(lasts time.Duration)) {
 	if t == nil {
 		return func(time.Duration) {}

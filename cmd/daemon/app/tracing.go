@@ -27,8 +27,8 @@ const closeTimeout = 5 * time.Second
 
 // tracingOptions enable the export of the log as spans. OTEL_* variables configure the collector.
 type tracingOptions struct {
-	// Position is the ConfigMap (NAMESPACE/NAME) with the position up to which spans were sent. No
-	// spans are sent if it is empty.
+	// Position is the ConfigMap (NAMESPACE/NAME) that stores up to which commit spans were sent. If it
+	// is empty, no spans are sent.
 	Position string
 }
 

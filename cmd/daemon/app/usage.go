@@ -23,12 +23,12 @@ type usageLimits struct {
 }
 
 // usage is a view of the log that counts the commits of runs, moves, pauses and backup schedules by
-// namespace, the prefix of their ID.
+// namespace. The namespace is the first part of an aggregate's ID.
 type usage struct {
 	limits     usageLimits
 	mu         sync.Mutex
 	namespaces map[string]*namespaceUsage
-	// kept is the number of namespaces after the last drop.
+	// kept is the number of namespaces that remained after the last drop.
 	kept int
 }
 
@@ -42,7 +42,7 @@ func newUsage(limits usageLimits) *usage {
 	return &usage{limits: limits, namespaces: make(map[string]*namespaceUsage)}
 }
 
-// Apply counts a commit, at the time at which the log stored it.
+// Apply counts a commit. It uses the time at which the log stored the commit.
 func (u *usage) Apply(r eventlog.Record) {
 	switch r.Aggregate.Kind {
 	case eventlog.KindRun, eventlog.KindMove, eventlog.KindPause, eventlog.KindBackup:
@@ -71,8 +71,8 @@ func (u *usage) count(namespace string, at time.Time, events, bytes int) {
 	s.bytes[i] += bytes
 }
 
-// drop deletes the namespaces without commits in the last hour. It waits until their number has
-// doubled since the last deletion, so that it is cheap on average.
+// drop deletes the namespaces that had no commits in the last hour. It does so only when the number
+// of namespaces has doubled since the last deletion, so that its average cost is low.
 func (u *usage) drop(now int64) {
 	if len(u.namespaces) < 2*u.kept+usageSlots {
 		return
@@ -81,8 +81,8 @@ func (u *usage) drop(now int64) {
 	u.kept = len(u.namespaces)
 }
 
-// Exceeded returns a message that names the limit that a namespace has reached and when it is free
-// again, or "".
+// Exceeded returns a message if a namespace has reached a limit, otherwise "". The message names
+// the limit, and when the namespace may append again.
 func (u *usage) Exceeded(namespace string, now time.Time) string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -103,7 +103,8 @@ func (u *usage) Exceeded(namespace string, now time.Time) string {
 	return ""
 }
 
-// exceeded returns whether a limit is reached, and when it is free again without more appends.
+// exceeded reports whether a limit is reached. until is when the usage falls below the limit again
+// if nothing more is appended.
 func (s *namespaceUsage) exceeded(limit int, used *[usageSlots]int, now time.Time) (until time.Time, exceeded bool) {
 	if limit <= 0 {
 		return until, false

@@ -13,10 +13,10 @@ import (
 	runs "scute.dev/workflow/runner"
 )
 
-// views contains the views of all domains, which one replay of the log fills. If a view cannot read
-// a commit, only that aggregate is set aside. Every sweepEvery-th commit deletes old finished
-// objects, which are then read from the log. This depends only on the commits, so every replay
-// produces the same views.
+// views contains the views of all domains. One replay of the log fills them all. If a view cannot
+// read a commit, only the aggregate of this commit is set aside. Every sweepEvery-th commit deletes
+// old finished objects from the views; they can then only be read from the log. This depends only
+// on the commits, so every replay produces the same views.
 type views struct {
 	Moves        *moves.Moves
 	Runs         *runs.Runs
@@ -45,8 +45,8 @@ func newViews(limits usageLimits) *views {
 }
 
 // Finished objects are kept for callers that need them soon, such as the controller that writes
-// their final status. keptBytes limits their size in the log for each kind. It is enforced with
-// every sweepEvery-th commit.
+// their final status. For each kind, keptBytes limits the size of their commits in the log. The
+// limit is enforced at every sweepEvery-th commit.
 const (
 	keptBytes  = 16 << 20
 	sweepEvery = 1024
@@ -70,7 +70,8 @@ func (v *views) Apply(r eventlog.Record) (err error) {
 	return err
 }
 
-// forget deletes all but the latest finished objects of each kind, up to the size most in the log.
+// forget deletes finished objects from the views. Of each kind, it keeps the latest ones, as long
+// as their commits in the log have no more than most bytes.
 func (v *views) forget(most int) {
 	v.Moves.Forget(most)
 	v.Runs.Forget(most)
@@ -89,15 +90,16 @@ func (k *driven) changed(id string, seq uint64) {
 	k.changes.Add(id)
 }
 
-// enqueue enqueues each open object to check that its resource exists, because the removal of a
-// finalizer by hand triggers no reconcile.
+// enqueue enqueues each open object, so that the controller checks that its resource still exists.
+// If a user removes a finalizer by hand, nothing else triggers that check.
 func (k *driven) enqueue(open func(namespace, name string) []string) {
 	for _, id := range open("", "") {
 		k.changes.Add(id)
 	}
 }
 
-// setSupervisor returns the function that the view must call for each change.
+// setSupervisor sets the supervisor of the kind. It returns the function that the view must call
+// for each change of an object.
 func (k *driven) setSupervisor(s *supervise.Supervisor) (changed func(id string, seq uint64)) {
 	k.supervisor, s.Drivers.Changed = s, k.changes.Add
 	return k.changed

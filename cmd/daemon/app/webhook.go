@@ -19,7 +19,7 @@ import (
 )
 
 type webhookOptions struct {
-	// URL is the receiver. No events are posted if it is empty.
+	// URL is the address of the receiver. If it is empty, no events are posted.
 	URL string
 	// Secret is the folder with the token and the certificate authority, or "".
 	Secret string
@@ -115,7 +115,8 @@ func deliveryMetrics(d *webhook.Delivery) []prometheus.Collector {
 	}
 }
 
-// reregister registers collectors. In tests it replaces those of an earlier daemon in this process.
+// reregister registers collectors. In tests it replaces the collectors of an earlier daemon in the
+// same process.
 func reregister(collectors ...prometheus.Collector) {
 	for _, c := range collectors {
 		var again prometheus.AlreadyRegisteredError
