@@ -45,14 +45,15 @@ func (t *Transfer) baseline(ctx context.Context, s *mover.State) (mover.Outcome,
 	return out, nil
 }
 
-// ackTimeouts returns the timeouts that the definitions of the moving kinds declare, and an error
-// for each that cannot be parsed.
+// ackTimeouts returns the acknowledgement timeouts that the CustomResourceDefinitions of the moving
+// kinds declare, and an error for each timeout that cannot be parsed.
 func (t *Transfer) ackTimeouts(subjects []pause.Subject) (limits map[string]mover.Duration, wrong []error) {
 	moves := slices.DeleteFunc(slices.Clone(subjects), func(o pause.Subject) bool { return o.Exempt })
 	return hold.AckLimits(moves, t.kind)
 }
 
-// checkStillPaused fails if another client, for example a GitOps tool, has removed the pause.
+// checkStillPaused returns an error if another client, for example a GitOps tool, has removed the
+// pause of a root or deleted the root.
 func checkStillPaused(s *mover.State, members mover.Members) error {
 	if root, lifted := s.FindUnpaused(subjects(members)); lifted {
 		return finalError("find out what resets the pause (a GitOps tool?), suspend it during the move, then create another Move",
@@ -92,9 +93,9 @@ func (t *Transfer) kind(ref object.Ref) (kube.Type, error) {
 	return typ, nil
 }
 
-// awaitAcks lists the whole graph each time, because objects created after the pause must
-// acknowledge too. Kinds without objects are listed again only once nothing else is pending. Only
-// such a complete listing may report that all objects have acknowledged.
+// awaitAcks reads which objects have acknowledged the pause. It lists all objects each time,
+// because objects created after the pause must acknowledge it too. Kinds that had no objects are
+// listed again only once nothing is pending. Only such a complete listing may end the wait.
 func (t *Transfer) awaitAcks(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	depth := nonEmptyKinds
 	if t.allAcked {

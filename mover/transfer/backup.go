@@ -21,15 +21,16 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// Backup reads all objects that belong to Clusters of one namespace. It changes nothing in the
-// cluster.
+// Backup writes all objects that belong to Clusters of one namespace into an archive. It changes
+// nothing in the cluster.
 type Backup struct {
 	Source    *kube.Cluster
 	Selection mover.Selection
 	Writer    *archive.Writer
 	// Shares is like Transfer.Shares.
 	Shares func(namespace string) bool
-	// Progress receives the number of objects read so far. It may be nil.
+	// Progress is called with the number of objects read so far and the total number. It may be
+	// nil.
 	Progress func(done, total int)
 
 	t      Transfer
@@ -51,9 +52,9 @@ func (e *RefusedError) Error() string {
 
 const maxRounds = 5
 
-// Run reads all objects. It reads changed objects again until a listing shows no added or deleted
-// object, and no change that matters to a restore. Objects that still change in the last round are
-// marked in the index. The findings are warnings.
+// Run reads all objects and returns the index of the archive and warnings. It reads changed objects
+// again until no object was added or deleted since the last round, and none changed in a way that
+// matters to a restore. The index lists the objects that still changed in the last round.
 func (b *Backup) Run(ctx context.Context) (*archive.Index, []mover.Finding, error) {
 	b.t, b.stored = Transfer{Source: b.Source, Shares: b.Shares, command: true}, make(map[object.Ref]storedObject)
 	index := &archive.Index{Version: archive.Version, Namespace: b.Selection.Namespace, All: b.Selection.All, Source: archive.Source{Server: b.Source.Host}}
@@ -105,14 +106,15 @@ func (b *Backup) read(ctx context.Context, index *archive.Index, f *findings) (m
 	return mover.Members{}, nil, errors.New("objects were created and deleted during every read: retry when the clusters are less busy")
 }
 
-// isComplete reports whether every member is stored. Its stored state may be older than the last
-// listing, because a member may be deleted right after it.
+// isComplete reports whether every member of the last listing is stored. It compares only UIDs,
+// because a member may change, or be deleted, right after the listing.
 func (b *Backup) isComplete(members mover.Members) bool {
 	return len(b.stored) == len(members.Objects) &&
 		!slices.ContainsFunc(members.Objects, func(m mover.Member) bool { return b.stored[m.Ref].uid != string(m.UID) })
 }
 
-// listMembers checks errors that prevent a backup at every listing.
+// listMembers lists the members. It returns an error if one of them prevents a backup. If first is
+// true, it adds the warnings to f.
 func (b *Backup) listMembers(ctx context.Context, index *archive.Index, f *findings, first bool) (mover.Members, error) {
 	members, w, err := b.t.members(ctx, b.spec(), everyKind)
 	if err != nil {
@@ -171,7 +173,8 @@ func (b *Backup) check(members mover.Members) (f findings) {
 	return f
 }
 
-// compareStored drops deleted objects, and returns the members whose current state is not stored.
+// compareStored removes deleted objects from the archive, and returns the members whose current
+// state is not stored. gone reports whether objects were deleted.
 func (b *Backup) compareStored(members mover.Members) (gone bool, todo []mover.Item, err error) {
 	there := make(map[object.Ref]bool, len(members.Objects))
 	for _, m := range members.Objects {
@@ -190,7 +193,8 @@ func (b *Backup) compareStored(members mover.Members) (gone bool, todo []mover.I
 	return gone, todo, err
 }
 
-// fetch returns the objects that were deleted or whose content has changed.
+// fetch reads the objects in todo and stores them. It returns those that were deleted or whose
+// content has changed.
 func (b *Backup) fetch(ctx context.Context, todo []mover.Item) (changed []object.Ref, err error) {
 	var mu sync.Mutex
 	done := 0
@@ -225,7 +229,8 @@ func (b *Backup) fetch(ctx context.Context, todo []mover.Item) (changed []object
 	return changed, err
 }
 
-// storedObjectOf excludes the status, which may change all the time.
+// storedObjectOf returns the identity and the hash of an object. The hash excludes the status,
+// which may change all the time.
 func storedObjectOf(u *unstructured.Unstructured) (storedObject, error) {
 	s := storedObject{uid: string(u.GetUID()), version: u.GetResourceVersion(), foundPaused: hold.RootOf(u).Found}
 	sum, err := mover.ContentHash(u)

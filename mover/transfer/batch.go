@@ -9,14 +9,15 @@ import (
 )
 
 const (
-	// batchDelay is how long a result waits for others, so that the log gets one commit for many.
+	// batchDelay is how long a result waits for other results, so that one commit to the log
+	// contains many.
 	batchDelay = 50 * time.Millisecond
 	batchMax   = 250
 )
 
-// each calls work for every item, at most limit at once, and passes the results in batches to hand
-// in the caller's goroutine. The first error stops the work; results that are ready by then are
-// still passed.
+// each calls work for every item, at most limit at once, and calls hand with batches of results, in
+// the caller's goroutine. The first error stops the work; results that are ready by then are still
+// passed to hand.
 func each[T, R any](ctx context.Context, limit int, items []T, work func(context.Context, T) (R, error), hand func([]R) error) error {
 	return stream(ctx, limit, func(ctx context.Context, put func(T)) error {
 		for _, item := range items {
@@ -29,8 +30,8 @@ func each[T, R any](ctx context.Context, limit int, items []T, work func(context
 	}, work, hand)
 }
 
-// stream works like each, but find calls put for each item. put blocks while limit items are in
-// work, and is safe for concurrent use.
+// stream works like each, except that find produces the items by calling put for each. put blocks
+// while limit calls of work are running, and is safe for concurrent use.
 func stream[T, R any](ctx context.Context, limit int, find func(ctx context.Context, put func(T)) error, work func(context.Context, T) (R, error), hand func([]R) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -10,9 +10,10 @@ import (
 	"scute.dev/mover"
 )
 
-// describeCollision returns why with what created the object of the target, and what to do. To
-// delete the object is not enough: once its owner is copied, a controller of the target would
-// recreate it in each attempt.
+// describeCollision returns a description and a remedy for an existing object of the target that is
+// not adoptable. The description contains why and the controller that created the object. If there
+// is such a controller, deleting the object is not enough, because the controller recreates it in
+// each attempt.
 func (t *Transfer) describeCollision(why string, have *unstructured.Unstructured) (what, remedy string) {
 	o := object.Observe(have)
 	of := o.Pool
@@ -29,10 +30,10 @@ func (t *Transfer) describeCollision(why string, have *unstructured.Unstructured
 			" on the target, " + t.retryAdvice() + ", and scale the controller up when all copies are created"
 }
 
-// isAdoptable reports whether an existing object of the target may be used instead of a copy, and
-// if not, why. Its content must be the same, except for metadata that tools write. It must also
-// stay at the source (a ClusterClass, its templates, an identity) or be plain configuration, such
-// as a Secret that an earlier move copied. Nothing that represents infrastructure is adoptable.
+// isAdoptable reports whether an existing object of the target, have, may be used instead of the
+// copy, want, and if not, why. Their contents must be equal, except for metadata that tools write.
+// The original must also stay at the source (kept), or be plain configuration, such as a
+// ClusterClass, a template or a Secret. Nothing that represents infrastructure is adoptable.
 func isAdoptable(kept bool, ref object.Ref, want, have *unstructured.Unstructured) (bool, string) {
 	if mover.IsRecord(ref) {
 		// completeRecord adds bindings.

@@ -14,9 +14,9 @@ import (
 	"scute.dev/mover"
 )
 
-// addOwners adds the owners of a moving object to the existing object that replaces its copy, if
-// that already has owners. Otherwise the garbage collector could delete it with its present owners
-// while the copies use it.
+// addOwners adds the owners of a moving object to the adopted object, have, if that already has
+// owners. Otherwise the garbage collector could delete the adopted object together with its present
+// owners, while the copies need it.
 func (t *Transfer) addOwners(ctx context.Context, item mover.Item, onto kube.Type, want, have *unstructured.Unstructured) error {
 	owners := have.GetOwnerReferences()
 	if item.KeepReason != "" || item.Ref.Group != "" || len(owners) == 0 {
@@ -31,9 +31,9 @@ func (t *Transfer) addOwners(ctx context.Context, item mover.Item, onto kube.Typ
 	return setOwners(ctx, t.target, onto, have, owners)
 }
 
-// removeCopyOwners removes copies that are about to be deleted from the owners of objects that stay
-// on the target. This must precede the first deletion. It relies on the target's state alone,
-// because a process may have stopped right after it added an owner.
+// removeCopyOwners removes the copies that a rollback is about to delete from the owners of adopted
+// objects, which stay on the target. It must be called before the first copy is deleted. It relies
+// only on the target's state, because a process may have stopped right after it added an owner.
 func (t *Transfer) removeCopyOwners(ctx context.Context, level []mover.Item, there objects) error {
 	return kube.ForEach(ctx, t.workers(), level, func(ctx context.Context, item mover.Item) error {
 		have := there[item.Ref]

@@ -94,8 +94,9 @@ func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover
 	return mover.AllCreated{}, nil
 }
 
-// splitShared creates objects that stay at the source one by one, in the same order in every move.
-// Two moves that create the same objects at the same time would otherwise wait for each other.
+// splitShared returns the levels, split so that each object that stays at the source is a part of
+// its own. These objects are then created one by one, in the same order in every move. Otherwise
+// two moves that create the same objects at the same time could wait for each other.
 func splitShared(levels [][]mover.Item) (parts [][]mover.Item) {
 	for _, level := range levels {
 		shared := slices.DeleteFunc(slices.Clone(level), func(item mover.Item) bool { return item.KeepReason == "" })
@@ -134,8 +135,9 @@ func (t *Transfer) ensureNamespaces(ctx context.Context, plan []mover.Item) erro
 	return nil
 }
 
-// createOne creates one copy. An existing copy with this move's annotations is from an earlier
-// process. have is the object as just read from the target, or nil if it was absent or not read.
+// createOne creates the copy of one object, or uses an existing one: a copy that an earlier process
+// of this move created, or an adoptable object. have is the object as read from the target, or nil
+// if it did not exist or was not read.
 func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.Item, source, want, have *unstructured.Unstructured) (createdObject, error) {
 	onto, err := t.typeOf(t.target, item.Ref, item.Version)
 	if err != nil {
@@ -171,7 +173,8 @@ func (t *Transfer) createOne(ctx context.Context, spec mover.Spec, item mover.It
 	return createdObject{ref: item.Ref, uid: have.GetUID()}, nil
 }
 
-// checkPlanned fails unless source is the planned object. source is nil if it was deleted.
+// checkPlanned returns an error unless source is the original that the plan describes, unchanged.
+// source is nil if the original was deleted.
 func (t *Transfer) checkPlanned(item mover.Item, source *unstructured.Unstructured) error {
 	switch {
 	case t.archive != nil:
@@ -194,7 +197,8 @@ func (t *Transfer) checkPlanned(item mover.Item, source *unstructured.Unstructur
 	return nil
 }
 
-// adopt uses an existing object instead of a copy. It only adds owners and bindings.
+// adopt uses an existing object of the target instead of a copy. It adds owners and bindings to it,
+// and changes nothing else.
 func (t *Transfer) adopt(ctx context.Context, item mover.Item, onto kube.Type, want *unstructured.Unstructured) (createdObject, error) {
 	have, err := t.target.Get(ctx, onto, item.Ref.Namespace, item.Ref.Name)
 	if err != nil {
@@ -213,7 +217,8 @@ func (t *Transfer) adopt(ctx context.Context, item mover.Item, onto kube.Type, w
 	return createdObject{ref: item.Ref, uid: have.GetUID(), adopted: true}, nil
 }
 
-// completeRecord adds missing bindings if the target's controller created the record first.
+// completeRecord adds missing bindings to a ClusterResourceSetBinding that the target's controller
+// created before the move did.
 func (t *Transfer) completeRecord(ctx context.Context, item mover.Item, onto kube.Type, want, have *unstructured.Unstructured) error {
 	if !mover.IsRecord(item.Ref) {
 		return nil
@@ -227,8 +232,9 @@ func (t *Transfer) completeRecord(ctx context.Context, item mover.Item, onto kub
 	})
 }
 
-// carryOver copies what a create request cannot set: the managed fields, and the status if
-// requested. It omits the Paused condition, which only a controller of the target may report.
+// carryOver copies to a new copy what a create request cannot set: the managed fields and, for
+// kinds in CarryStatus, the status. It omits the condition Paused, which only a controller of the
+// target may report.
 func (t *Transfer) carryOver(ctx context.Context, spec mover.Spec, onto kube.Type, source, have *unstructured.Unstructured) error {
 	if fields := appliedFields(source); len(fields) > 0 && len(appliedFields(have)) == 0 {
 		if err := t.patchCopy(ctx, onto, have, map[string]any{"metadata": map[string]any{"uid": have.GetUID(), "managedFields": fields}}); err != nil {
@@ -256,9 +262,9 @@ func (t *Transfer) patchCopy(ctx context.Context, onto kube.Type, have *unstruct
 	})
 }
 
-// appliedFields returns the managed fields of an object that server-side apply has written, nil for
-// other objects. Without them, the topology controller or a GitOps tool could never remove a field
-// that it once set, because a create request attributes all fields to scute.
+// appliedFields returns the managed fields of an object that server-side apply has written, or nil
+// for all other objects. If a copy lacked them, the topology controller or a GitOps tool could
+// never remove a field that it once set, because a create request attributes all fields to scute.
 func appliedFields(u *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
 	var fields []metav1.ManagedFieldsEntry
 	applied := false

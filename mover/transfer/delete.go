@@ -21,9 +21,9 @@ import (
 )
 
 // The pause is checked before each chunk of a level, unless a listing that began less than
-// maxListingAge ago showed it. Once listInterval has passed, both clusters are listed in full
-// again. The interval is at least listShare times as long as the last full listing took, so a large
-// move spends at most a sixth of its time on listings.
+// maxListingAge ago contained the paused roots. After listInterval, both clusters are listed in
+// full again. The interval is at least listShare times as long as the last full listing took, so a
+// large move spends at most a sixth of its time on listings.
 const (
 	deleteChunk  = 250
 	listInterval = 10 * time.Second
@@ -39,9 +39,9 @@ func (t *Transfer) listIntervalAfter(took time.Duration) time.Duration {
 func (t *Transfer) maxListingAge() time.Duration { return t.listIntervalAfter(0) / pauseShare }
 
 // deleteSource deletes the planned objects at the source by UID, dependants before owners. Before
-// each level it checks both clusters: an object is deleted only if the target still has its copy,
-// and only while the source's controllers are paused. Kinds outside of the plan are checked before
-// roots are deleted, and otherwise every listInterval.
+// each level it checks both clusters, so that an object is deleted only if the target still has its
+// copy, and only while the source's controllers are paused. Before roots are deleted, and every
+// listInterval, it also lists the kinds outside of the plan.
 func (t *Transfer) deleteSource(ctx context.Context, s *mover.State, emit Emit) (mover.Outcome, error) {
 	spared := false
 	for _, level := range slices.Backward(mover.Levels(s.Plan)) {
@@ -93,7 +93,8 @@ func (t *Transfer) deleteSome(ctx context.Context, chunk []mover.Item, there hea
 	})
 }
 
-// byCluster groups the items, so that the pause of few Clusters must be checked before a chunk.
+// byCluster sorts the items by Cluster, so that a chunk contains objects of few Clusters, whose
+// pause must be checked.
 func byCluster(items []mover.Item) []mover.Item {
 	slices.SortStableFunc(items, func(a, b mover.Item) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	return items
@@ -109,10 +110,11 @@ func rootsAbove(roots []pause.Root, items []mover.Item) []pause.Root {
 	return slices.DeleteFunc(slices.Clone(roots), func(r pause.Root) bool { return pause.IsCluster(r.Ref) && !clusters[r.Ref.Name] })
 }
 
-// checkDeletion checks in both clusters that the next deletion is safe, and returns the objects of
-// the source. It lists only the kinds of the plan, unless everything is set or listInterval has
-// passed. It first restores a removed pause: otherwise controllers would recreate what a user
-// deletes to resolve a problem that the later checks find.
+// checkDeletion returns an error unless the next deletion is safe according to both clusters, and
+// otherwise the objects of the source. It lists only the kinds of the plan, unless everything is
+// true or listInterval has passed. It pauses roots whose pause was removed before it makes the
+// later checks. Otherwise controllers would recreate the objects that a user deletes to resolve a
+// problem that these checks find.
 func (t *Transfer) checkDeletion(ctx context.Context, s *mover.State, everything bool) (heads, error) {
 	now, looked := time.Now(), t.listedAt
 	if everything = everything || now.Sub(looked) > t.listIntervalAfter(0); everything {
@@ -152,8 +154,9 @@ func (t *Transfer) checkDeletion(ctx context.Context, s *mover.State, everything
 	return look.originals, nil
 }
 
-// checkAcknowledged fails until the controllers of a source whose pause was removed have
-// acknowledged it again. An active controller would replace a Machine that is being deleted.
+// checkAcknowledged returns an error if the pause at the source was removed and restored, until the
+// source's controllers have acknowledged it again. An active controller would replace a Machine
+// that is being deleted.
 func (t *Transfer) checkAcknowledged(ctx context.Context, s *mover.State) error {
 	if !t.pauseLifted.Load() {
 		return nil
@@ -172,8 +175,8 @@ func (t *Transfer) checkAcknowledged(ctx context.Context, s *mover.State) error 
 	return nil
 }
 
-// checkSourceEmpty fails if the source's controllers could still act on what the target is about to
-// resume.
+// checkSourceEmpty returns an error if the source has objects again on which its controllers could
+// act after the target resumes.
 func (t *Transfer) checkSourceEmpty(ctx context.Context, s *mover.State) error {
 	moves := slices.DeleteFunc(slices.Clone(s.Plan), func(item mover.Item) bool { return item.KeepReason != "" || !isActive(item) })
 	there, err := t.listPresent(ctx, t.Source, moves)
@@ -183,10 +186,11 @@ func (t *Transfer) checkSourceEmpty(ctx context.Context, s *mover.State) error {
 	return t.checkRecreated(ctx, moves, headsOf(there))
 }
 
-// ensurePaused fails unless the roots of the source are still paused: if their controllers
-// reconciled, a deletion would reach the infrastructure. It first pauses all unpaused roots again,
-// because a tool that removes one pause removes all of them. It calls work, which may be nil, for
-// paused roots.
+// ensurePaused returns an error unless all roots of the source are still paused. If their
+// controllers reconciled, a deletion at the source would delete infrastructure. It pauses all
+// unpaused roots again before it returns, because a tool that removes one pause removes all of
+// them. It calls work, which may be nil, for each paused root. have contains the roots, or is nil
+// if they must be read.
 func (t *Transfer) ensurePaused(
 	ctx context.Context, roots []pause.Root, have objects, work func(context.Context, pause.Root, kube.Type, *unstructured.Unstructured) error,
 ) error {
@@ -216,8 +220,9 @@ func (t *Transfer) ensurePaused(
 	return cmp.Or(failed, err)
 }
 
-// annotateEmptying marks a root as being emptied, in case an older log is used to roll back. Call
-// it right before the first deletion, once it is known to be safe: a marked source is not resumed.
+// annotateEmptying sets an annotation on a root, which records that deletion of its objects has
+// begun. A rollback that uses an older log reads it, and does not resume such a source. Call
+// annotateEmptying right before the first deletion, after all checks.
 func (t *Transfer) annotateEmptying(ctx context.Context, root pause.Root, typ kube.Type, u *unstructured.Unstructured) error {
 	if u == nil || isEmptying(u) {
 		return nil
@@ -230,10 +235,10 @@ func isEmptying(u *unstructured.Unstructured) bool {
 	return marked
 }
 
-// remove deletes an object whose controllers are paused and handle no finalizers. If it has
-// finalizers, one patch removes them and sets the annotation with which webhooks allow the
-// deletion. Without finalizers it is annotated only if the deletion is denied. Both requests name
-// the UID, so an object with another UID is kept.
+// remove deletes an object whose controllers are paused and do not process its finalizers. If the
+// object has finalizers, one patch removes them and sets the annotation that makes webhooks allow
+// the deletion. An object without finalizers gets the annotation only if its deletion is denied.
+// Both requests contain the UID, so an object with another UID is not changed.
 func remove(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref, uid types.UID, have head) error {
 	const tries = 4 // two in case a finalizer is added between patch and deletion, one more after a denial
 	denied := false
@@ -265,11 +270,11 @@ func remove(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref,
 	return fmt.Errorf("%s: delete %s: a controller keeps adding its finalizers again", c.Name, ref)
 }
 
-// release removes the finalizers and annotates the object as deleted for a move. It also pauses the
-// object: some controllers, such as those of the add-on provider for Helm, ignore the pause of the
-// Cluster, and would act on the deletion. Delete the object right after this, because some
-// controllers add their finalizer to a paused object again (cluster-api issue 11812), which the API
-// server rejects only during a deletion.
+// release removes the finalizers of an object and annotates it as deleted for a move. It also sets
+// the paused annotation of the object, because some controllers, such as those of the add-on
+// provider for Helm, ignore the pause of the Cluster, and would act on the deletion. Delete the
+// object right after release, because some controllers add their finalizer to a paused object again
+// (cluster-api issue 11812), which the API server rejects only for an object that is being deleted.
 func release(ctx context.Context, c *kube.Cluster, typ kube.Type, ref object.Ref, uid types.UID, dryRun ...string) error {
 	return c.Patch(ctx, "release "+ref.String(), typ, ref, map[string]any{"metadata": map[string]any{
 		"uid": uid, "finalizers": nil, "annotations": map[string]any{object.DeleteForMoveAnnotation: "", object.PausedAnnotation: ""},

@@ -17,8 +17,9 @@ import (
 	"scute.dev/mover"
 )
 
-// Dialer returns a Dial that reads the target's kubeconfig from a Secret in the Move's namespace.
-// The guard limits the addresses that it may reach. wrap may be nil.
+// Dialer returns a function for Transfer.Dial that reads the target's kubeconfig from a Secret in
+// the Move's namespace. The guard limits the addresses that the connection may use. wrap wraps its
+// transport, and may be nil.
 func Dialer(source *kube.Cluster, g *guard.Guard, wrap func(http.RoundTripper) http.RoundTripper) func(context.Context, mover.Spec) (*kube.Cluster, error) {
 	secrets := kube.Type{Kind: "Secret", Plural: "secrets", Versions: []string{"v1"}, Namespaced: true}
 	return func(ctx context.Context, spec mover.Spec) (*kube.Cluster, error) {

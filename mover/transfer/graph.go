@@ -10,14 +10,14 @@ import (
 	"scute.dev/pause"
 )
 
-// Graph represents the objects that belong to Clusters of one namespace, for a pause without a
-// move. It needs no read permission outside of the namespace.
+// Graph reads the objects that belong to Clusters of one namespace, for a pause without a move. It
+// needs no read permission outside of the namespace.
 type Graph struct {
 	transfer  Transfer
 	selection mover.Selection
 }
 
-// NewGraph returns the graph of a selection. It reads which kinds the cluster serves.
+// NewGraph returns the graph of a selection in a cluster. It reads which kinds the cluster serves.
 func NewGraph(ctx context.Context, c *kube.Cluster, sel mover.Selection) (*Graph, error) {
 	g := &Graph{transfer: Transfer{Source: c}, selection: sel}
 	if err := g.transfer.connect(ctx, mover.Spec{}, "", false); err != nil {
@@ -30,8 +30,8 @@ func NewGraph(ctx context.Context, c *kube.Cluster, sel mover.Selection) (*Graph
 // Kind returns the type that the server uses for an object.
 func (g *Graph) Kind(ref object.Ref) (kube.Type, error) { return g.transfer.kind(ref) }
 
-// Below returns the Clusters and their objects, and all objects of the namespace that have
-// controllers.
+// Below returns the selected Clusters with the objects that belong to them (below), and all
+// observed objects of the namespace, which do not include Secrets and ConfigMaps (others).
 func (g *Graph) Below(ctx context.Context) (below []pause.Subject, others []object.Observed, err error) {
 	if err := g.transfer.refreshAnnotations(ctx); err != nil {
 		return nil, nil, err

@@ -19,8 +19,9 @@ func isRemaining(s *mover.State, item mover.Item) bool {
 	return item.KeepReason == "" && !s.Deleted[item.Ref]
 }
 
-// head has the fields that a deletion needs, because the heads of a large plan are in memory while
-// a level is deleted. The zero value means that there is no object.
+// head contains only the fields of an object that a deletion needs, because the heads of all
+// objects of a large plan are in memory while a level is deleted. The zero value means that the
+// object does not exist.
 type head struct {
 	uid        types.UID
 	deleting   bool
@@ -48,12 +49,14 @@ func headsOf(have objects) heads {
 type sides struct {
 	copies, originals heads
 	roots             objects // of the source, with spec.paused
-	// unplanned is not in the plan but would be deleted with it.
+	// unplanned contains objects that are not in the plan, but that would be garbage collected
+	// after its deletion.
 	unplanned []mover.ObjectReason
 }
 
-// listBoth lists both sides at the same time. Unless everything is set, it lists only the kinds of
-// the plan at the source, and only the kinds that remain there on the target.
+// listBoth lists the objects of the plan in both clusters at the same time. Unless everything is
+// true, it lists only the kinds of the plan at the source, and on the target only the kinds of the
+// objects that remain at the source.
 func (t *Transfer) listBoth(ctx context.Context, s *mover.State, everything bool) (sides, error) {
 	wanted := make(map[object.Ref]bool, len(s.Plan))
 	planned := make(map[string]bool)
@@ -125,8 +128,8 @@ type listingKey struct{ side, kind, namespace string }
 
 func (l listing) key() listingKey { return listingKey{l.side.Name, l.typ.GroupKind(), l.namespace} }
 
-// list calls see with each object, concurrently for several kinds. It remembers the number of
-// objects by kind and namespace.
+// list makes the list requests in parts and calls see with each object, concurrently for several
+// parts. It stores the numbers of objects by kind and namespace in t.sizes.
 func (t *Transfer) list(ctx context.Context, parts []listing, see func(listing, *unstructured.Unstructured) error) error {
 	var mu sync.Mutex
 	counts := make(map[listingKey]int)
@@ -154,8 +157,9 @@ func (t *Transfer) list(ctx context.Context, parts []listing, see func(listing, 
 	return err
 }
 
-// listPresent returns the metadata of the planned objects that a side has, with one request for
-// each kind and namespace. Steps that write call it first, to skip what an earlier process did.
+// listPresent returns the metadata of those planned objects that exist in cluster c, with one
+// request for each kind and namespace. Steps that write call it first, to skip what an earlier
+// process did.
 func (t *Transfer) listPresent(ctx context.Context, c *kube.Cluster, plan []mover.Item) (objects, error) {
 	parts, err := t.listingsOf(c, plan)
 	if err != nil {
@@ -188,8 +192,8 @@ func (t *Transfer) listingsOf(c *kube.Cluster, plan []mover.Item) (parts []listi
 	return parts, nil
 }
 
-// dependents collects objects outside of the plan that are owned by objects it deletes. The garbage
-// collector would delete them too.
+// dependents collects objects that are not in the plan, but are owned by objects that the plan
+// deletes. The garbage collector would delete them too.
 type dependents struct {
 	moves   map[types.UID]object.Ref
 	planned map[types.UID]bool
@@ -213,8 +217,9 @@ func (b *dependents) add(o object.Observed) {
 	}
 }
 
-// unplannedDependents returns the dependants at the source. It lists only what the fresh snapshot w
-// lacks.
+// unplannedDependents returns the objects at the source that are not in the plan, but are owned by
+// objects that the plan deletes. It lists only kinds and namespaces that the new snapshot w does
+// not contain.
 func (t *Transfer) unplannedDependents(ctx context.Context, s *mover.State, w *snapshot) ([]mover.ObjectReason, error) {
 	b := dependentsOf(s.Plan)
 	for _, o := range w.objects {
@@ -230,8 +235,8 @@ func (t *Transfer) unplannedDependents(ctx context.Context, s *mover.State, w *s
 	return b.found, nil
 }
 
-// allListings returns the listings of all kinds that a move reads, in its namespace and those of
-// its plan.
+// allListings returns the list requests for all kinds that a move reads, in the namespace of the
+// move and the namespaces of its plan.
 func (t *Transfer) allListings(s *mover.State) []listing {
 	own := s.Spec.Namespace
 	namespaces := map[string]bool{own: true}
@@ -273,7 +278,8 @@ func (t *Transfer) listAll(ctx context.Context, parts []listing, see func(object
 	})
 }
 
-// sizes has the number of objects in each listing when it was last made. The zero value works.
+// sizes stores the number of objects that each list request last returned. The zero value is ready
+// to use.
 type sizes struct {
 	mu     sync.Mutex
 	counts map[listingKey]int

@@ -40,9 +40,9 @@ func (t *Transfer) draft(ctx context.Context, s *mover.State) (mover.Outcome, er
 	return mover.Drafted{Items: found.items, Excluded: found.excluded}, nil
 }
 
-// readForDraft returns a snapshot that is newer than every acknowledgement. It reuses
-// pausedSnapshot if that began less than maxListingAge ago. Later changes are detected when the
-// copies are created and verified.
+// readForDraft returns a snapshot that was read after every object had acknowledged the pause. It
+// reuses pausedSnapshot if reading that began less than maxListingAge ago. Changes after the
+// snapshot are detected when the copies are created and verified.
 func (t *Transfer) readForDraft(ctx context.Context, spec mover.Spec) (*snapshot, error) {
 	last := t.pausedSnapshot
 	if t.pausedSnapshot = nil; last != nil && time.Since(last.at) < t.maxListingAge() {
@@ -55,13 +55,13 @@ func (t *Transfer) readForDraft(ctx context.Context, spec mover.Spec) (*snapshot
 type survey struct {
 	items    []mover.Item
 	excluded []mover.ObjectReason
-	// active no longer acknowledge the pause.
+	// active contains objects that acknowledged the pause, but no longer report it.
 	active []mover.ObjectReason
-	// remediating began their remediation after the preflight.
+	// remediating contains objects whose remediation is in progress. It began after the preflight.
 	remediating []mover.ObjectReason
-	// unfit are errors of the preflight's checks that appeared after it.
+	// unfit contains errors of the preflight's checks that occur only now.
 	unfit []mover.Finding
-	// deleting are being deleted by another client.
+	// deleting contains objects that another client is deleting.
 	deleting []mover.ObjectReason
 }
 
@@ -105,8 +105,8 @@ func (t *Transfer) evaluate(ctx context.Context, s *mover.State, w *snapshot) (f
 	return found, nil
 }
 
-// checkNotEmptied fails if the source is incomplete. The plan would omit objects that only the
-// target has, and a rollback would delete their owners.
+// checkNotEmptied returns an error if a move has begun to delete at the source. A plan made now
+// would omit objects that exist only on the target, and a rollback would delete their owners.
 func checkNotEmptied(spec mover.Spec, members mover.Members) error {
 	var found []mover.ObjectReason
 	for _, m := range members.Objects {
@@ -121,7 +121,8 @@ func checkNotEmptied(spec mover.Spec, members mover.Members) error {
 	return strandedError(found, "a move has started to delete at the source, but the event log does not record it", keepLogAdvice(spec))
 }
 
-// hashConfigMaps reads only the ConfigMaps that move, because a namespace may have many others.
+// hashConfigMaps adds the hashes of the ConfigMaps that move to the snapshot. It reads them one by
+// one, because a namespace may contain many others.
 func (t *Transfer) hashConfigMaps(ctx context.Context, members mover.Members, w *snapshot) error {
 	var refs []object.Ref
 	for _, m := range members.Objects {

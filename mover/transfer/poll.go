@@ -17,9 +17,10 @@ type polls struct {
 	pause.Patience
 }
 
-// poll reads copies once. lacks returns what the target's controllers have not written to a copy
-// yet, or ""; u is nil if there is no copy. poll returns the complete copies, and the pending ones
-// in order. Without progress for a while it triggers the controllers of the pending copies.
+// poll reads the copies of items once. For each, it calls lacks, which returns what the target's
+// controllers have not written to the copy yet, or "" if it is complete; u is nil if the copy does
+// not exist. poll returns the complete copies (done), and the others sorted by reference (pending).
+// If no copy has become complete for a while, it triggers the controllers of the pending copies.
 func (t *Transfer) poll(
 	ctx context.Context, l *polls, items []mover.Item, lacks func(ctx context.Context, w wanted, u *unstructured.Unstructured) (string, error),
 ) (done []object.Ref, pending []mover.ObjectReason, err error) {
@@ -56,8 +57,8 @@ func (t *Transfer) poll(
 	return done, pending, nil
 }
 
-// pollUnacknowledged returns the copies without Paused=True, whose controllers may not have
-// observed them.
+// pollUnacknowledged returns the copies whose condition Paused is not True. The target's
+// controllers may not have observed them yet.
 func (t *Transfer) pollUnacknowledged(ctx context.Context, s *mover.State) ([]mover.ObjectReason, error) {
 	items := slices.DeleteFunc(slices.Clone(s.Plan), func(item mover.Item) bool { return !s.NeedsCopyAck(item) || t.acknowledged[item.Ref] })
 	done, pending, err := t.poll(ctx, &t.ackPolls, items, func(_ context.Context, _ wanted, u *unstructured.Unstructured) (string, error) {

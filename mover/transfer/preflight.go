@@ -19,18 +19,19 @@ type scope struct {
 	spec     mover.Spec
 	members  mover.Members
 	snapshot *snapshot
-	// hidden is the error of a forbidden list request at the source.
+	// hidden is the error of a list request at the source that was forbidden, or nil.
 	hidden error
 }
 
 type need int
 
 const (
-	// sourceRead means that all objects of the source were read; sourceHidden, that a list request
-	// was forbidden.
+	// sourceRead means that all objects of the source were read. sourceHidden means that a list
+	// request was forbidden.
 	sourceRead need = 1 << iota
 	sourceHidden
-	// targetReached means that the target is connected; targetUsable, that it is another cluster.
+	// targetReached means that the target is connected. targetUsable means that it is also a
+	// management cluster other than the source.
 	targetReached
 	targetUsable
 )
@@ -62,7 +63,7 @@ func checks() []check {
 	}
 }
 
-// preflight returns all findings together.
+// preflight runs all checks, even if some fail, and returns their findings as one outcome.
 func (t *Transfer) preflight(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	t.target, t.targetID = nil, ""
 	if err := t.connect(ctx, s.Spec, "", false); err != nil {
@@ -99,7 +100,7 @@ func (t *Transfer) preflight(ctx context.Context, s *mover.State) (mover.Outcome
 	return mover.PreflightDone{Clusters: clusters, TargetID: t.targetID, Findings: sortFindings(found)}, nil
 }
 
-// reach connects to the target. unusable is why no copies can be created there.
+// reach connects to the target. unusable contains findings if copies cannot be created there.
 func (p *scope) reach(ctx context.Context) (unusable findings, err error) {
 	if err := p.connect(ctx, p.spec, "", true); err != nil {
 		unusable.AddError(p.targetField(), err.Error(), unreachedAdvice(err))
@@ -159,8 +160,8 @@ func refusedError(f findings) error {
 	return nil
 }
 
-// sortFindings sorts errors first and removes duplicates, so that the same objects give the same
-// result.
+// sortFindings returns the findings without duplicates, errors first, so that the same objects
+// always give the same result.
 func sortFindings(f findings) findings {
 	slices.SortFunc(f, func(a, b mover.Finding) int {
 		return cmp.Or(cmp.Compare(a.Severity, b.Severity), cmp.Compare(a.Field, b.Field), cmp.Compare(a.Message, b.Message))

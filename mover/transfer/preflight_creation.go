@@ -70,7 +70,8 @@ func (p *scope) missingNamespaces(ctx context.Context) (missing map[string]bool,
 	return missing, found, nil
 }
 
-// tryCreation creates the objects of served kinds in existing namespaces, in a dry run.
+// tryCreation creates copies on the target in a dry run. It skips objects whose kind is not served,
+// or whose namespace does not exist.
 func (p *scope) tryCreation(ctx context.Context, denied permissions, missing map[string]bool) (found findings, err error) {
 	var tried []mover.Member
 	var items []mover.Item

@@ -19,15 +19,15 @@ import (
 
 type access struct{ kind, namespace, verb string }
 
-// permissions are denied to the move.
+// permissions contains the permissions that scute does not have.
 type permissions map[access]bool
 
 func (denied permissions) allows(verb string, ref object.Ref) bool {
 	return !denied[access{ref.GroupKind(), ref.Namespace, verb}]
 }
 
-// permissions checks each verb on each kind. One request for the rules of a namespace answers most
-// checks.
+// permissions returns the permissions that scute lacks for the verbs on the members' kinds in a
+// cluster, and a finding for each. One request for the rules of a namespace answers most checks.
 func (p *scope) permissions(ctx context.Context, c *kube.Cluster, types map[string]kube.Type, field string, verbs ...string) (permissions, findings, error) {
 	asked := make(map[access]bool)
 	rules := make(map[string]kube.Rules)
@@ -79,9 +79,9 @@ func (p *scope) checkRemoval(ctx context.Context) (findings, error) {
 	return append(found, some...), err
 }
 
-// tryRemoval releases and deletes every object in a dry run. Otherwise a webhook or a policy could
-// stop the move when the source is half empty. As in the move, an object without finalizers is
-// released only if its deletion is denied.
+// tryRemoval releases and deletes in a dry run every object that moves. Otherwise a webhook or a
+// policy could stop the move after half of the source's objects are deleted. As in the move, an
+// object without finalizers is released only if its deletion is denied.
 func (p *scope) tryRemoval(ctx context.Context, denied permissions) (found findings, err error) {
 	leaving := slices.DeleteFunc(slices.Clone(p.members.Objects), func(m mover.Member) bool {
 		return m.KeepReason != "" || m.Deleting || !denied.allows("patch", m.Ref) || !denied.allows("delete", m.Ref)
@@ -112,8 +112,8 @@ func (p *scope) tryRemove(ctx context.Context, m mover.Member) (found findings, 
 	return append(found, some...), err
 }
 
-// tryRelease reports a refusal as an error, because the patch sets the annotation that webhooks
-// check.
+// tryRelease releases an object in a dry run. It returns an error finding if the source refuses
+// that, because webhooks that check the annotation find it in the same patch.
 func (p *scope) tryRelease(ctx context.Context, typ kube.Type, m mover.Member) (findings, error) {
 	why, found, err := dryRunRefusal(release(ctx, p.Source, typ, m.Ref, m.UID, metav1.DryRunAll))
 	if why != "" {
@@ -122,8 +122,8 @@ func (p *scope) tryRelease(ctx context.Context, typ kube.Type, m mover.Member) (
 	return found, err
 }
 
-// tryDelete reports a refusal only as a warning, because the annotation that webhooks check is not
-// stored yet.
+// tryDelete deletes an object in a dry run. It returns only a warning if the source refuses that,
+// because webhooks may check the annotation, which is not stored yet.
 func (p *scope) tryDelete(ctx context.Context, typ kube.Type, m mover.Member) (findings, error) {
 	why, found, err := dryRunRefusal(p.Source.TryDelete(ctx, typ, m.Ref.Namespace, m.Ref.Name))
 	if why != "" {
@@ -134,8 +134,8 @@ func (p *scope) tryDelete(ctx context.Context, typ kube.Type, m mover.Member) (f
 	return found, err
 }
 
-// dryRunRefusal returns why the source refused a dry run, or a finding if a webhook with side
-// effects prevents dry runs.
+// dryRunRefusal returns why the source refused a dry run, or a warning if a webhook that may have
+// side effects prevents dry runs. It returns all other errors as err.
 func dryRunRefusal(answer error) (why string, found findings, err error) {
 	switch why := denial(answer); {
 	case answer == nil, apierrors.IsNotFound(answer), apierrors.IsConflict(answer):
@@ -150,8 +150,8 @@ func dryRunRefusal(answer error) (why string, found findings, err error) {
 	}
 }
 
-// denial returns the server's message if it denied a request or rejected it as invalid, otherwise
-// "".
+// denial returns the API server's message if err means that a request was denied or rejected as
+// invalid, and "" otherwise.
 func denial(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) &&

@@ -48,7 +48,8 @@ func addLoss(f *findings, spec mover.Spec, ref object.Ref, what, remedy string) 
 	}
 }
 
-// replacement returns what the target would create in place of a workload of the source.
+// replacement returns a description of what the target would create in place of a workload of the
+// source.
 func replacement(ref object.Ref) string {
 	if strings.HasSuffix(ref.Kind, "Machine") {
 		return "another machine"
@@ -65,9 +66,10 @@ func firstNames(names []string) string {
 	return strings.Join(view.More(slices.Clone(names[:min(len(names), first)]), len(names)), ", ")
 }
 
-// lostObjects returns what the source would lose with the members, except for what checkDependents
-// finds in the snapshot: objects of kinds that do not move, and copied objects that should stay.
-// unlisted has the kinds that may not be listed.
+// lostObjects returns the objects that the garbage collector would delete at the source after the
+// members are deleted: objects of kinds that do not move, and copied objects that should stay. It
+// omits the objects that checkDependents finds in the snapshot w. unlisted contains the kinds that
+// may not be listed.
 func (t *Transfer) lostObjects(ctx context.Context, members []mover.Member, w *snapshot) (lostObjects []mover.LostObject, unlisted []string, err error) {
 	others, unlisted, err := t.listOthers(ctx, members)
 	if err != nil {
@@ -96,7 +98,8 @@ func (t *Transfer) lostObjects(ctx context.Context, members []mover.Member, w *s
 	return slices.DeleteFunc(lostObjects, func(l mover.LostObject) bool { return looked[l.Ref] }), unlisted, nil
 }
 
-// newlyLost returns objects that would be lost, are not accepted, and appeared after the preflight.
+// newlyLost returns the objects that the garbage collector would delete and whose loss was not
+// accepted. They were created after the preflight.
 func (t *Transfer) newlyLost(ctx context.Context, s *mover.State, w *snapshot) (found []mover.ObjectReason, err error) {
 	members := make([]mover.Member, len(s.Plan))
 	for i, item := range s.Plan {
@@ -112,9 +115,9 @@ func (t *Transfer) newlyLost(ctx context.Context, s *mover.State, w *snapshot) (
 	return found, err
 }
 
-// listOthers returns the objects of all kinds that do not move, in the namespaces that members
-// leave, and the kinds that may not be listed. It omits scute's own kinds, and events, which have
-// no owners.
+// listOthers returns the objects of all kinds that do not move, in the namespaces from which
+// members move, and the kinds that may not be listed. It omits scute's own kinds and Events, which
+// have no owners.
 func (t *Transfer) listOthers(ctx context.Context, members []mover.Member) (listOthers []object.Observed, unlisted []string, err error) {
 	if t.listable == nil {
 		if t.listable, err = t.Source.NamespacedTypes(ctx); err != nil {
@@ -166,8 +169,8 @@ func (t *Transfer) listOthers(ctx context.Context, members []mover.Member) (list
 	return listOthers, slices.Sorted(maps.Keys(denied)), err
 }
 
-// unavailable reports whether a kind cannot be listed: it is not permitted, or its API service does
-// not support it.
+// unavailable reports whether an error means that a kind cannot be listed, because that is not
+// permitted or its API service does not support it.
 func unavailable(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsNotAcceptable(err) || apierrors.IsServiceUnavailable(err)
 }

@@ -17,8 +17,8 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// checkListing reports all kinds that may not be listed, for example because the chart's values
-// lack their provider, and the command that grants the permission.
+// checkListing returns an error finding with all kinds that may not be listed, for example because
+// the chart's values lack their provider, and with the command that grants the permission.
 func (p *scope) checkListing(ctx context.Context) (found findings, err error) {
 	var hidden []kube.Type
 	err = each(ctx, p.workers(), slices.Collect(maps.Values(p.sourceTypes)), func(ctx context.Context, typ kube.Type) ([]kube.Type, error) {
@@ -120,8 +120,8 @@ func (p *scope) checkObjects(context.Context) (found findings, err error) {
 	return found, nil
 }
 
-// unfitFindings reports objects that are being provisioned or deleted: the target would provision
-// them again, or bring them back.
+// unfitFindings returns findings about an object that is being provisioned or deleted. The target
+// would provision it a second time, or create it again.
 func unfitFindings(m mover.Member) (found findings) {
 	field, leaves := m.Ref.String(), m.KeepReason == ""
 	if m.Deleting {
@@ -139,8 +139,9 @@ func unfitFindings(m mover.Member) (found findings) {
 	return found
 }
 
-// inProgressFindings reports unfinished upgrades and in-place updates. The management cluster that
-// began one calls its hooks and keeps its progress in a status, which does not move.
+// inProgressFindings returns findings about an unfinished upgrade or in-place update of an object.
+// The management cluster that began it calls its hooks and stores its progress in a status, which
+// is not copied.
 func inProgressFindings(m mover.Member) (found findings) {
 	if m.Cluster != nil && m.Cluster.Upgrading != "" {
 		found.AddError(m.Ref.String(), "an upgrade of Kubernetes is in progress: it has not reached "+m.Cluster.Upgrading+" yet",
@@ -152,8 +153,9 @@ func inProgressFindings(m mover.Member) (found findings) {
 	return found
 }
 
-// holderFindings reports roots that another move, a Pause or a task of a run holds. A move must be
-// the only holder, because a root that it finds paused stays paused on the target.
+// holderFindings returns findings about a root that another move, a Pause or a task of a run has
+// paused. A move must be the only holder of the pause, because a root that it finds paused stays
+// paused on the target.
 func (t *Transfer) holderFindings(m mover.Member) (found findings) {
 	if backup, ok := hold.RestoredBackup(m.MoveID); ok {
 		found.AddError(m.Ref.String(), "it is being restored from backup "+backup, "run the restore command again to complete it; then create another Move")
@@ -174,9 +176,9 @@ func (t *Transfer) holderFindings(m mover.Member) (found findings) {
 
 func holderOf(m mover.Member) hold.Holder { return hold.MoveHolder(m.MoveID, m.MoveLogID) }
 
-// hasOwnAnnotation reports whether a root already has this move's annotations before the pause: the
-// log that recorded the pause was lost or restored. The move must not mistake its own pause for a
-// user's.
+// hasOwnAnnotation reports whether a root has this move's annotations although the log does not
+// record that the move paused it, because the log was lost or restored from a backup. The move must
+// not mistake its own pause for a user's.
 func (t *Transfer) hasOwnAnnotation(members mover.Members) bool {
 	return slices.ContainsFunc(members.Objects, func(m mover.Member) bool { return pause.IsRoot(m.Ref) && holderOf(m) == t.holder() })
 }
@@ -206,9 +208,9 @@ func (t *Transfer) unservedFindings(side string) (found findings) {
 	return found
 }
 
-// checkDependents reports objects that stay but whose owner moves: the garbage collector would
-// delete them. It also warns about other objects that stay. An object with an error is reported
-// once.
+// checkDependents returns errors for objects that stay but whose owners move, because the garbage
+// collector would delete them, and warnings for other objects that stay. An object with an error
+// gets no warning.
 func (p *scope) checkDependents(context.Context) (found findings, err error) {
 	lost := make(map[string]bool)
 	for _, f := range p.members.Findings {
@@ -242,8 +244,8 @@ func (p *scope) checkDependents(context.Context) (found findings, err error) {
 	return found, nil
 }
 
-// ownerAmong returns the moving owner of an object. It ignores scute's own objects, and objects in
-// deletion.
+// ownerAmong returns an owner of the object that is in moves. ok is false if there is none, or if
+// the object is scute's own or is being deleted.
 func ownerAmong(moves map[types.UID]object.Ref, o object.Observed) (owner object.Ref, ok bool) {
 	if o.Ref.Group == object.OwnGroup || o.Deleting {
 		return owner, false

@@ -22,7 +22,7 @@ import (
 
 const targetField = "spec.target.kubeconfigSecretRef"
 
-// fieldFor returns the text for a Move, or for a command.
+// fieldFor returns ofMove for a move, or ofCommand for a backup or a restore.
 func (t *Transfer) fieldFor(ofMove, ofCommand string) string {
 	if t.command {
 		return ofCommand
@@ -71,8 +71,8 @@ func (p *scope) checkStatus(ctx context.Context) (found findings, err error) {
 	return found, nil
 }
 
-// checkKinds checks that the target serves each kind in a version and with a contract that are
-// compatible with the source.
+// checkKinds returns an error for each kind that the target does not serve in the source's version,
+// or only with an older contract of Cluster API.
 func (p *scope) checkKinds(context.Context) (found findings, err error) {
 	const upgrade = "upgrade the provider on the target to the source's version"
 	type kept struct{ kind, version string }
@@ -142,8 +142,9 @@ func inventory(ctx context.Context, c *kube.Cluster) (map[string]string, error) 
 	return found, err
 }
 
-// compareProviders reports providers that are older on the target. A provider that the target does
-// not record may still be installed: checkKinds checks its kinds.
+// compareProviders returns an error for each provider that is older on the target. It returns only
+// a warning for providers that the target does not record, because they may be installed:
+// checkKinds checks their kinds.
 func (t *Transfer) compareProviders(want, have map[string]string) (found findings) {
 	const remedy = "compare the versions yourself: the target needs the versions of the source, or newer ones"
 	side, without := "the source", ""
@@ -178,9 +179,9 @@ func (t *Transfer) compareProviders(want, have map[string]string) (found finding
 	return found
 }
 
-// checkExtensions checks that the target has the runtime extension handlers that ClusterClasses
-// name. It also warns about each ExtensionConfig that the target lacks, because its hooks are
-// called for every Cluster.
+// checkExtensions returns an error for each runtime extension handler that a ClusterClass names and
+// the target does not have. It returns a warning for each other ExtensionConfig that the target
+// does not have, because its hooks are called for every Cluster.
 func (p *scope) checkExtensions(ctx context.Context) (found findings, err error) {
 	kind := "ExtensionConfig." + runtimev1.GroupVersion.Group
 	wanted := make(map[string]string) // by handler, a class that names it
@@ -233,8 +234,9 @@ func (p *scope) checkExtensions(ctx context.Context) (found findings, err error)
 	return found, nil
 }
 
-// checkWithheld checks that the target has the objects of other namespaces that are not shared:
-// providers need their Secrets, and Clusters their class.
+// checkWithheld returns an error for each object that does not move, because it is in a namespace
+// that is not shared, and that the target does not have. Providers need such Secrets, and Clusters
+// such ClusterClasses.
 func (p *scope) checkWithheld(ctx context.Context) (findings, error) {
 	left := slices.DeleteFunc(slices.Clone(p.members.Excluded), func(l mover.ObjectReason) bool { return !isElsewhere(l.Ref, p.spec.Namespace) })
 	return p.checkOnTarget(ctx, left,
@@ -248,8 +250,8 @@ func (p *scope) checkMissing(ctx context.Context) (findings, error) {
 		"the existing object on the target is used: ", "check that it is the right object")
 }
 
-// checkOnTarget returns an error for each object that is absent or forbidden, and a warning for
-// each that exists.
+// checkOnTarget returns an error for each object that the target does not have or that scute may
+// not read there, and a warning for each object that exists.
 func (p *scope) checkOnTarget(ctx context.Context, objects []mover.ObjectReason, lacks, add, has, review string) (found findings, err error) {
 	for _, l := range objects {
 		typ, served := p.targetTypes[l.Ref.GroupKind()]

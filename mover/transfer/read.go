@@ -19,15 +19,15 @@ import (
 )
 
 const (
-	// A few objects of a kind in a namespace are read one by one, and also fewer than one in
-	// sparseRatio of the objects there.
+	// Objects of a kind in a namespace are read one by one if they are at most maxSingleReads, or
+	// fewer than one in sparseRatio of the objects there. Otherwise they are listed.
 	maxSingleReads = 5
 	sparseRatio    = 8
-	// maxInMemory limits the complete objects of a side in memory, for each move: the page size of
-	// a list.
+	// maxInMemory limits the number of complete objects of one cluster in memory, for each move. It
+	// is also the page size of a list.
 	maxInMemory = 500
-	// unknownWeight is the minimal weight of a page of a kind not listed before, which may contain
-	// objects that are not wanted.
+	// unknownWeight is the minimum of group.page for a kind that was not listed before, because its
+	// pages may contain many objects that are not wanted.
 	unknownWeight   = maxInMemory / 10
 	clusterSelector = clusterv1.ClusterNameLabel
 )
@@ -37,11 +37,11 @@ type wanted struct {
 	ref object.Ref
 }
 
-// readEach reads complete objects of a side once, after the call began, and calls work for each
-// while others are still read. u is nil if an object does not exist. Kinds with many objects are
-// listed, because a page costs the server less than single reads. Parallel lists read at most
-// maxInMemory objects. If the pages are too large or expire, the remaining objects are read one by
-// one.
+// readEach reads complete objects of one cluster, and calls work for each object while others are
+// still being read; u is nil if the object does not exist. If many objects of a kind are wanted, it
+// lists them, because a page costs the API server less than single reads. Parallel lists hold at
+// most maxInMemory objects. If the pages are too large or expire, readEach reads the remaining
+// objects one by one.
 func readEach[R any](ctx context.Context, t *Transfer, c *kube.Cluster, want []wanted,
 	work func(ctx context.Context, i int, u *unstructured.Unstructured) (R, error), hand func([]R) error,
 ) error {
@@ -146,8 +146,8 @@ func (t *Transfer) wantedOf(c *kube.Cluster, plan []mover.Item) ([]wanted, error
 	return want, nil
 }
 
-// eachRoot calls work for each root; u is nil if the root was deleted or replaced. It reads the
-// roots that have lacks.
+// eachRoot calls work for each root of the source; u is nil if the root was deleted or replaced. It
+// uses the objects in have, or reads the roots if have is nil.
 func (t *Transfer) eachRoot(ctx context.Context, roots []pause.Root, have objects,
 	work func(context.Context, pause.Root, kube.Type, *unstructured.Unstructured) error,
 ) error {
@@ -174,8 +174,9 @@ func (t *Transfer) eachRoot(ctx context.Context, roots []pause.Root, have object
 	})
 }
 
-// eachOriginal calls work for each object to copy; u is nil if it was deleted. A restore reads its
-// archive, and pauses each root that a move would have paused.
+// eachOriginal calls work for each original to copy; u is nil if it was deleted. In a restore, it
+// reads the originals from the archive, and sets the pause of each root that a move would have
+// paused.
 func eachOriginal[R any](ctx context.Context, t *Transfer, items []mover.Item,
 	work func(ctx context.Context, i int, u *unstructured.Unstructured) (R, error), hand func([]R) error,
 ) error {
@@ -195,7 +196,7 @@ func eachOriginal[R any](ctx context.Context, t *Transfer, items []mover.Item,
 	}, hand)
 }
 
-// readOriginals omits deleted objects.
+// readOriginals returns the originals of items; those that were deleted are nil.
 func (t *Transfer) readOriginals(ctx context.Context, items []mover.Item) (objects, error) {
 	sources := make([]*unstructured.Unstructured, len(items))
 	err := eachOriginal(ctx, t, items, func(_ context.Context, i int, u *unstructured.Unstructured) (none struct{}, _ error) {

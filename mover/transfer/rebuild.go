@@ -15,7 +15,7 @@ import (
 	"scute.dev/pause"
 )
 
-// traces is what both clusters show of a move, without a log.
+// traces contains the objects of a move in both clusters, found without a log.
 type traces struct {
 	members mover.Members
 	copies  objects
@@ -42,9 +42,9 @@ func (t *Transfer) traces(ctx context.Context, s *mover.State) (found traces, er
 	})
 }
 
-// copyNamespaces returns the namespaces that may contain copies: those of the move, of the objects
-// still at the source, and of the classes of copied Clusters, because a class stays on the target
-// when the source's Clusters are deleted.
+// copyNamespaces returns the namespaces that may contain copies: the namespace of the move, the
+// namespaces of the objects still at the source, and the namespaces of the ClusterClasses of copied
+// Clusters, which are not found through the source once its Clusters are deleted.
 func (t *Transfer) copyNamespaces(ctx context.Context, own string, members mover.Members) ([]string, error) {
 	namespaces := map[string]bool{own: true}
 	for _, m := range members.Objects {
@@ -73,7 +73,8 @@ func (t *Transfer) assess(found traces) mover.Assessment {
 	return mover.Assess(found.members.Objects, origins, t.ID, t.log)
 }
 
-// assessProgress fails with what an operator can decide about a move whose log was lost.
+// assessProgress returns an error with what an operator can decide about a move whose log was lost.
+// If neither cluster has a trace of the move, it returns TraceMissing.
 func (t *Transfer) assessProgress(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	found, err := t.traces(ctx, s)
 	if err != nil {
@@ -87,7 +88,8 @@ func (t *Transfer) assessProgress(ctx context.Context, s *mover.State) (mover.Ou
 	return nil, &waitError{"the event log does not contain the progress of the move: " + message, next, true}
 }
 
-// rebuild reads from both clusters what the chosen direction needs, if that direction is safe.
+// rebuild reads from both clusters the state that the direction chosen by an operator needs. It
+// returns an error if that direction is not safe.
 func (t *Transfer) rebuild(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	found, err := t.traces(ctx, s)
 	if err != nil {
@@ -134,8 +136,8 @@ func (t *Transfer) itemOfCopy(ref object.Ref, u *unstructured.Unstructured) move
 	return item
 }
 
-// level returns the depth below copies without owners. Clusters are at least at level 1, below
-// ClusterClasses.
+// level returns the level of a copy: 0 if no copy owns it, otherwise one more than the highest
+// level of its owners. A Cluster has at least level 1, because ClusterClasses must come first.
 func (found traces) level(ref object.Ref, known map[object.Ref]int) int {
 	if level, ok := known[ref]; ok {
 		return level
@@ -154,8 +156,8 @@ func (found traces) level(ref object.Ref, known map[object.Ref]int) int {
 	return level
 }
 
-// rootsOfTraces returns the paused roots: those of the source with the move's annotations, and
-// those that only the target has.
+// rootsOfTraces returns the roots that the move paused: roots of the source with the move's
+// annotations, and roots that only the target has.
 func (t *Transfer) rootsOfTraces(found traces) []pause.Root {
 	var roots []pause.Root
 	seen := make(map[object.Ref]bool)
@@ -177,7 +179,8 @@ func (t *Transfer) rootsOfTraces(found traces) []pause.Root {
 	return roots
 }
 
-// abandonTarget resumes the source if it is complete; otherwise the source stays paused.
+// abandonTarget ends a move without its target. It resumes the source if that still has all
+// objects; otherwise the source stays paused.
 func (t *Transfer) abandonTarget(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	source := *s
 	if s.Lost != nil {

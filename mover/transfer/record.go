@@ -16,12 +16,12 @@ import (
 	"scute.dev/mover/archive"
 )
 
-// errTakenOver means that another process works on the same restore.
+// errTakenOver means that another process has taken over the restore from this process.
 var errTakenOver = errors.New("another process has taken over this restore and continues it; this process has stopped")
 
-// record is a ConfigMap on the target with the progress of a restore and its process. The
-// annotations of the copies are not sufficient, because they are removed when the copies are
-// resumed.
+// record represents a ConfigMap on the target that contains the phase of a restore and the process
+// that performs it. The annotations of the copies are not sufficient, because they are removed when
+// the copies are resumed.
 type record struct {
 	cluster *kube.Cluster
 	index   *archive.Index
@@ -38,7 +38,7 @@ type UnfinishedRestore struct {
 	Clusters          []string
 }
 
-// UnfinishedRestores returns the unfinished restores that a cluster has records of.
+// UnfinishedRestores returns the unfinished restores to a cluster, according to its records.
 func UnfinishedRestores(ctx context.Context, c *kube.Cluster) ([]UnfinishedRestore, error) {
 	var found []UnfinishedRestore
 	err := c.ListLabelled(ctx, configMaps(), "", restoreLabel, func(u *unstructured.Unstructured) error {
@@ -78,7 +78,7 @@ func (r *record) checkPermitted(ctx context.Context, f *findings) error {
 	return nil
 }
 
-// read returns nil if there is no record.
+// read reads the record and sets its phase. It returns nil if the record does not exist.
 func (r *record) read(ctx context.Context) (*unstructured.Unstructured, error) {
 	u, err := r.cluster.Find(ctx, configMaps(), r.ref)
 	if err != nil {
@@ -97,7 +97,8 @@ func (r *record) read(ctx context.Context) (*unstructured.Unstructured, error) {
 	}
 }
 
-// claim starts the restore, or takes it over from another process.
+// claim makes this process the holder of the restore. It creates the record, or takes an existing
+// record over from another process.
 func (r *record) claim(ctx context.Context) error {
 	r.holder = rand.String(10)
 	u, err := r.read(ctx)

@@ -17,15 +17,16 @@ type Remediation struct {
 	// Owner is the UID of the machine's owner: a control plane, a MachineDeployment or a
 	// MachineSet.
 	Owner types.UID
-	// Machine is its name; empty if unknown.
+	// Machine is the name of the machine; empty if it is unknown.
 	Machine string
-	// Message is the progress. Next, if set, is what a user can do.
+	// Message describes the progress. Next, if set, is what a user can do.
 	Message, Next string
 }
 
-// checkRemediations returns an error for each owner whose machine scute is replacing. Replicas may
-// be raised or a machine annotated, and the target has no record of what to restore. The move
-// cannot wait, because a remediation does not continue while its cluster is moved.
+// checkRemediations returns an error for each unfinished remediation of a machine that would move.
+// The owner's replicas may be raised, or a machine annotated, and the target does not know the
+// original values. The move cannot wait for the remediation, because that does not continue while
+// its cluster is being moved.
 func (p *scope) checkRemediations(ctx context.Context) (found findings, err error) {
 	if p.Remediations == nil {
 		return nil, nil
@@ -62,8 +63,9 @@ func (r Remediation) remedy(namespace string) string {
 	return remedy
 }
 
-// remediationText describes the annotation or condition of an unfinished remediation, or returns
-// "". It detects remediations by other controllers, and by scute if its event log cannot be read.
+// remediationText returns a description of the annotation or condition by which an object takes
+// part in an unfinished remediation, or "". It detects remediations by other controllers, and
+// remediations by scute even if its event log cannot be read.
 func remediationText(m mover.Member) string {
 	switch {
 	case m.Remediating:

@@ -21,21 +21,22 @@ import (
 	"scute.dev/view"
 )
 
-// Restore creates the objects of an archive in a management cluster, paused. Once all match the
-// archive, it restores the recorded pause states. The progress of an earlier process is in the
-// annotations of the copies and in a record in the cluster.
+// Restore creates the objects of an archive in a management cluster, paused. Once all of them match
+// the archive, it restores the pause states that the archive records. It finds the progress of an
+// earlier process in the annotations of the copies and in a record in the cluster.
 type Restore struct {
 	Target  *kube.Cluster
 	Archive *archive.Archive
 	// Source is the cluster that was backed up; nil if it is unavailable.
 	Source *kube.Cluster
-	// SourceGone is the user's assertion that no other management cluster runs the clusters.
+	// SourceGone means that the user asserts that no other management cluster runs the clusters.
 	SourceGone bool
 	// CarryStatus lists the kinds (Kind.group) whose status is written too.
 	CarryStatus []string
 	// AcceptLoss lists the kinds (Kind.group) of hosted control planes that may be created empty.
 	AcceptLoss []string
-	// AckTimeout limits the wait for the target's controllers to acknowledge every copy.
+	// AckTimeout limits the wait until the target's controllers have acknowledged that every copy
+	// is paused.
 	AckTimeout time.Duration
 	// Progress is called with each step. It may be nil.
 	Progress func(Step)
@@ -45,7 +46,7 @@ type Restore struct {
 	record record
 }
 
-// Step is the progress of a restore: Done of Total objects.
+// Step contains the progress of a restore: in Phase, Done of Total objects are finished.
 type Step struct {
 	Phase       RestorePhase
 	Done, Total int
@@ -64,8 +65,8 @@ const (
 	restoreDone           RestorePhase = "Done"
 )
 
-// Prepare runs all checks on the target and changes nothing. It returns warnings; errors are a
-// RefusedError.
+// Prepare runs all checks of a restore and changes nothing. It returns the warnings, or a
+// RefusedError if there are errors.
 func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
 	index := r.Archive.Index
 	mark := hold.RestoreHolder(index.ID)
@@ -141,8 +142,9 @@ func (r *Restore) Prepare(ctx context.Context) ([]mover.Finding, error) {
 	return sortFindings(f), nil
 }
 
-// checkOtherNamespaces warns about objects outside of the Clusters' namespace. They are created
-// with the permissions of the user who restores, but the author of the backup may have none there.
+// checkOtherNamespaces adds warnings about objects outside of the Clusters' namespace. They are
+// created with the permissions of the user who restores, although the author of the backup may have
+// no permissions in these namespaces.
 func (r *Restore) checkOtherNamespaces(f *findings) {
 	elsewhere := make(map[string][]string)
 	for _, item := range r.state.Plan {
@@ -175,8 +177,9 @@ func (r *Restore) checkExisting(ctx context.Context, f *findings) (has bool, err
 	return has, nil
 }
 
-// checkDone checks a restore that has ended, perhaps long ago. A Cluster that is missing now may
-// have been deleted with its machines.
+// checkDone adds findings about a restore that has ended, perhaps long ago: a warning that nothing
+// more is created, and an error for each Cluster that no longer exists. Such a Cluster may have
+// been deleted with its machines, so it must not be created again.
 func (r *Restore) checkDone(ctx context.Context, f *findings) error {
 	f.AddWarning("target", "this backup was already restored here, according to "+r.record.String()+": nothing more is created",
 		"no action needed if the clusters are as intended")
@@ -237,8 +240,8 @@ func (r *Restore) Run(ctx context.Context) error {
 	return r.record.enterPhase(ctx, restoreDone)
 }
 
-// create creates missing objects, waits until the target's controllers acknowledge all, and
-// compares the objects with the archive.
+// create creates the missing objects, waits until the target's controllers have acknowledged that
+// they are paused, and returns an error if they differ from the archive.
 func (r *Restore) create(ctx context.Context) error {
 	r.report(restoreCreating, 0)
 	_, err := r.t.create(ctx, &r.state, func(o mover.Outcome) error {
@@ -289,8 +292,8 @@ func (r *Restore) awaitAcks(ctx context.Context) error {
 	return err
 }
 
-// poll calls look until nothing is pending. If ctx ends first, it returns what was pending last.
-// look also returns the number of finished objects.
+// poll calls look until no object is pending. If ctx ends first, it returns the objects that were
+// pending last. look returns the number of finished objects and the pending objects.
 func (r *Restore) poll(ctx context.Context, phase RestorePhase, look func(context.Context) (int, []mover.ObjectReason, error)) ([]mover.ObjectReason, error) {
 	const interval = 500 * time.Millisecond
 	var pending []mover.ObjectReason
@@ -334,8 +337,9 @@ func (r *Restore) report(phase RestorePhase, done int) {
 	}
 }
 
-// checkSource checks, as far as possible, that no other management cluster works on the same
-// machines. If a Cluster is missing, only the user knows whether it runs in a third one.
+// checkSource adds errors unless it is known that no other management cluster works on the same
+// machines. If the cluster that was backed up no longer has a Cluster, only the user knows whether
+// a third management cluster has it.
 func (r *Restore) checkSource(ctx context.Context, f *findings) error {
 	const alone = "if no other management cluster runs these clusters, now or later, confirm that with --source-is-gone"
 	index := r.Archive.Index

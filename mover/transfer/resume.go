@@ -15,7 +15,7 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// restorePauses first checks that the source is still empty.
+// restorePauses resumes the copies, after it has checked that the source is still empty.
 func (t *Transfer) restorePauses(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	if err := t.checkSourceEmpty(ctx, s); err != nil {
 		return nil, err
@@ -23,10 +23,10 @@ func (t *Transfer) restorePauses(ctx context.Context, s *mover.State) (mover.Out
 	return mover.PausesRestored{}, t.resumeCopies(ctx, s)
 }
 
-// resumeCopies removes the annotations from the copies and restores the pause states. It begins
-// with objects outside of Clusters, and restores ClusterClasses before their Clusters. Then it
-// resumes one Cluster after the other. A rejected write to one does not prevent the others from
-// being resumed.
+// resumeCopies removes the move's annotations from the copies and restores the recorded pause
+// states. It begins with objects that belong to no Cluster, including ClusterClasses. Then it
+// resumes one Cluster after the other. If a write to one Cluster is rejected, it still resumes the
+// others.
 //
 // A Cluster is resumed only after the annotations of templates and of all its objects are removed:
 // its topology controller immediately copies the annotations of the class's templates, and other
@@ -124,8 +124,8 @@ func (t *Transfer) pollResume(ctx context.Context, s *mover.State) (mover.Resume
 	return mover.ResumeRead{New: done, Pending: pending}, err
 }
 
-// stillPausedReason returns why an object has not resumed, or "". A deleted object (nil) counts as
-// resumed, because the target's controllers may work by now.
+// stillPausedReason returns why a copy has not resumed, or "" if it has. A copy that was deleted
+// (nil) counts as resumed, because the target's controllers may already be active.
 func (t *Transfer) stillPausedReason(ctx context.Context, w wanted, u *unstructured.Unstructured) (string, error) {
 	if u == nil {
 		return "", nil
@@ -148,8 +148,9 @@ func (t *Transfer) stillPausedReason(ctx context.Context, w wanted, u *unstructu
 	}
 }
 
-// clearTarget deletes the copies, dependants before owners. They were never resumed, so no
-// infrastructure is affected. Before each level it checks that the source still has all originals.
+// clearTarget deletes the copies in a rollback, dependants before owners. The copies were never
+// resumed, so no infrastructure is affected. Before each level it checks that the source still has
+// all originals.
 func (t *Transfer) clearTarget(ctx context.Context, s *mover.State, emit Emit) (mover.Outcome, error) {
 	for _, level := range slices.Backward(mover.Levels(s.Plan)) {
 		there, err := t.checkCopyRemoval(ctx, s)
@@ -172,9 +173,9 @@ func (t *Transfer) clearTarget(ctx context.Context, s *mover.State, emit Emit) (
 	return mover.TargetCleared{}, nil
 }
 
-// checkCopyRemoval checks on both sides that the copies may be deleted, and returns the objects of
-// the target. It fails if a root of the source is being emptied, because the target may then have
-// more than the plan.
+// checkCopyRemoval returns an error unless the copies may be deleted according to both clusters,
+// and otherwise the objects of the target. They may not be deleted if deletion at the source has
+// begun.
 func (t *Transfer) checkCopyRemoval(ctx context.Context, s *mover.State) (objects, error) {
 	there, err := t.listPresent(ctx, t.target, s.Plan)
 	if err != nil {
@@ -190,8 +191,8 @@ func (t *Transfer) checkCopyRemoval(ctx context.Context, s *mover.State) (object
 	return there, t.checkUnpause(ctx, s)
 }
 
-// removeCopy deletes an object only if it has the move's annotations, whether or not an event
-// records it.
+// removeCopy deletes an object of the target if it has the move's annotations, whether or not an
+// event records its creation. It keeps all other objects.
 func (t *Transfer) removeCopy(ctx context.Context, item mover.Item, have *unstructured.Unstructured) error {
 	if have == nil || !t.isOurs(have) {
 		return nil

@@ -17,7 +17,8 @@ import (
 	"scute.dev/mover"
 )
 
-// snapshot is one reading of the source: every object that a selection may include.
+// snapshot contains the result of reading the source once: every object that a selection may
+// include.
 type snapshot struct {
 	mu      sync.Mutex
 	objects []object.Observed
@@ -27,7 +28,7 @@ type snapshot struct {
 	at      time.Time // when the reading began
 	// partial means that kinds without objects in the previous listing were skipped.
 	partial bool
-	// forbidden are kinds that may not be listed in other namespaces.
+	// forbidden contains the kinds that may not be listed in other namespaces.
 	forbidden []string
 }
 
@@ -47,18 +48,19 @@ func selection(s mover.Spec) mover.Selection {
 type depth int
 
 const (
-	// nonEmptyKinds reads only ClusterClasses and kinds that had objects in the previous listing. A
-	// complete listing precedes any decision about the other kinds.
+	// nonEmptyKinds reads only ClusterClasses and kinds that had objects in the previous listing.
+	// It must not be used for a decision about the other kinds.
 	nonEmptyKinds depth = iota
 	everyKind
 	// hashed also hashes the content of each object.
 	hashed
 )
 
-// readSnapshot reads the source once: the namespace of the move, the namespaces of its
-// ClusterClasses, all Clusters (because others may use a class), all objects that are labelled to
-// move, and their credentials. Except at depth nonEmptyKinds, it also reads objects of other
-// namespaces that these refer to or that refer to them.
+// readSnapshot reads the source once: the movable kinds in the namespace of the move and the
+// namespaces of its ClusterClasses, the Clusters of all namespaces (because they may use such a
+// class), cluster-scoped objects, and Secrets of cluster-scoped identities. Except at depth
+// nonEmptyKinds, it also reads objects of other namespaces that these objects refer to or that
+// refer to the namespace of the move.
 func (t *Transfer) readSnapshot(ctx context.Context, spec mover.Spec, depth depth) (*snapshot, error) {
 	w := newSnapshot()
 	clusterType, err := t.clusterType()
@@ -105,10 +107,10 @@ func (t *Transfer) readSnapshot(ctx context.Context, spec mover.Spec, depth dept
 	return w, t.readReferenced(ctx, w, spec.Namespace, depth == hashed)
 }
 
-// credentials returns the listings of Secrets in infrastructure providers' namespaces, because
-// Secrets that a cluster-scoped identity owns move with it. It lists none without such an identity.
-// If no infrastructure provider is recorded, it lists all namespaces. wanted selects the Secrets
-// that an identity owns.
+// credentials returns the list requests for Secrets in the namespaces of infrastructure providers,
+// because Secrets that a cluster-scoped identity owns move with it. It returns none if there is no
+// such identity. If no infrastructure provider is recorded, it returns a request for all
+// namespaces, and wanted, which selects the Secrets that an identity owns.
 func (t *Transfer) credentials(ctx context.Context, objects []object.Observed, own string) (parts []listing, wanted func(object.Observed) bool, err error) {
 	identities := make(map[types.UID]bool)
 	for _, o := range objects {
@@ -139,8 +141,8 @@ func (t *Transfer) credentials(ctx context.Context, objects []object.Observed, o
 	return listingsIn(t.Source, t.sourceTypes["Secret"], slices.Sorted(maps.Keys(namespaces))...), nil, nil
 }
 
-// refreshAnnotations reads the pause annotations of definitions again, because they may change
-// during the wait.
+// refreshAnnotations reads the annotations of CustomResourceDefinitions about acknowledging a pause
+// again, because they may change during the wait.
 func (t *Transfer) refreshAnnotations(ctx context.Context) error {
 	labelled, err := t.Source.Definitions(ctx)
 	if err != nil {
@@ -244,8 +246,8 @@ func isElsewhere(ref object.Ref, namespace string) bool {
 
 const shareAdvice = "ask the operator of scute to add the namespace to shareCredentialsWith of the chart (--share-credentials-with)"
 
-// readReferenced reads the objects of other namespaces that refer to the move's namespace or that
-// the snapshot's objects refer to.
+// readReferenced adds to the snapshot the objects of other namespaces that refer to the move's
+// namespace, or that objects of the snapshot refer to.
 func (t *Transfer) readReferenced(ctx context.Context, w *snapshot, own string, hash bool) error {
 	have := make(map[object.Ref]bool, len(w.objects))
 	for _, o := range w.objects {
@@ -284,8 +286,8 @@ func (t *Transfer) readReferenced(ctx context.Context, w *snapshot, own string, 
 	})
 }
 
-// referencedListings returns the listings of objects in unlisted namespaces that the given objects
-// refer to. It adds each possible object to asked.
+// referencedListings returns list requests for the objects that the objects in from refer to, in
+// namespaces that were not listed. It adds every object that a reference may mean to asked.
 func (t *Transfer) referencedListings(w *snapshot, from []object.Observed, own string, asked map[object.Ref]bool) (parts []listing) {
 	added := make(map[listingKey]bool)
 	for _, o := range from {
@@ -312,8 +314,8 @@ func (t *Transfer) referencedListings(w *snapshot, from []object.Observed, own s
 	return parts
 }
 
-// searchUnqualified searches all namespaces for Secrets that cluster-scoped objects name without a
-// namespace, if the providers' namespaces lack them.
+// searchUnqualified adds to the snapshot the Secrets of all namespaces that cluster-scoped objects
+// name without a namespace, if they were not found in the providers' namespaces.
 func (t *Transfer) searchUnqualified(ctx context.Context, w *snapshot, own string, hash bool, fresh func(object.Observed) bool) error {
 	wanted := make(map[string]bool)
 	for _, o := range w.objects {
@@ -335,7 +337,8 @@ func (t *Transfer) searchUnqualified(ctx context.Context, w *snapshot, own strin
 	return t.readAllowed(ctx, w, secrets, hash, func(o object.Observed) bool { return wanted[o.Ref.Name] && fresh(o) })
 }
 
-// readAllowed skips forbidden listings and records their kinds.
+// readAllowed makes the list requests in parts. It skips those that are forbidden and records their
+// kinds in the snapshot.
 func (t *Transfer) readAllowed(ctx context.Context, w *snapshot, parts []listing, hash bool, wanted func(object.Observed) bool) error {
 	return kube.ForEach(ctx, t.workers(), parts, func(ctx context.Context, p listing) error {
 		err := t.read(ctx, w, []listing{p}, hash, wanted)

@@ -15,8 +15,8 @@ import (
 	"scute.dev/pause"
 )
 
-// strandedError returns an error if found, the differences between a cluster and the log, is not
-// empty. It sorts them so that the message is stable.
+// strandedError returns an error about the differences between a cluster and the log in found, or
+// nil if there are none. It sorts them so that the message is stable.
 func strandedError(found []mover.ObjectReason, what, next string) error {
 	if len(found) == 0 {
 		return nil
@@ -25,7 +25,8 @@ func strandedError(found []mover.ObjectReason, what, next string) error {
 	return &waitError{message: what + ": " + mover.Summary(found), next: next, stranded: true}
 }
 
-// keepLogAdvice returns what to do if the clusters are ahead of the log.
+// keepLogAdvice returns what users should do if the clusters have changes of the move that the log
+// does not contain.
 func keepLogAdvice(s mover.Spec) string {
 	return "do not unpause or delete anything by hand. If the event log was restored from a backup, restore the newer log; if there is none, run " +
 		mover.ResolveCommand(s, mover.Forward) + ", which deletes the rest at the source and resumes the target if the target has every object"
@@ -33,8 +34,9 @@ func keepLogAdvice(s mover.Spec) string {
 
 type objects = map[object.Ref]*unstructured.Unstructured
 
-// checkOriginals fails unless the source has the complete originals of the copies. Otherwise a copy
-// is the only one left, for example because the log was restored to a state before Verified.
+// checkOriginals returns an error if a copy on the target has no complete original at the source,
+// for example because the log was restored to a state before Verified. Such a copy must not be
+// deleted.
 func (t *Transfer) checkOriginals(s *mover.State, source, copies objects) error {
 	var only []mover.ObjectReason
 	for _, item := range s.Plan {
@@ -69,8 +71,8 @@ func isReleased(u *unstructured.Unstructured) bool {
 	return marked
 }
 
-// checkCopies fails unless the target has the copies (by UID) of the objects that remain at the
-// source; if everything is set, those of all created or adopted objects.
+// checkCopies returns an error unless the target has, with the recorded UIDs, the copies of all
+// objects that remain at the source or, if everything is true, the copies of all planned objects.
 func checkCopies(s *mover.State, there heads, everything bool) error {
 	var missing []mover.ObjectReason
 	for _, item := range s.Plan {
@@ -97,8 +99,9 @@ func checkCopies(s *mover.State, there heads, everything bool) error {
 			"Leave the source paused: it has the only copy of the objects that are not on the target")
 }
 
-// checkUnpause fails if a move has begun to empty a root. A move with a plan has held its roots all
-// along, so the move itself deleted a missing root, as a newer log would show.
+// checkUnpause returns an error if a move has begun to delete the objects of a root, so that the
+// source must stay paused. A missing root counts too if the move has a plan: the root was paused
+// from then on, so the move itself has deleted it.
 func (t *Transfer) checkUnpause(ctx context.Context, s *mover.State) error {
 	var emptied []mover.ObjectReason
 	var mu sync.Mutex
@@ -124,8 +127,9 @@ func (t *Transfer) checkUnpause(ctx context.Context, s *mover.State) error {
 	return strandedError(emptied, "the source stays paused, because a move has started to delete its objects", keepLogAdvice(s.Spec))
 }
 
-// checkRecreated fails if the source's controllers work on objects that move, because another
-// client, such as a GitOps tool, created one again. have is the current source.
+// checkRecreated returns an error if another client, such as a GitOps tool, has created objects of
+// the plan again at the source, and the source's controllers act on them because their Cluster is
+// not paused. have contains the current objects of the source.
 func (t *Transfer) checkRecreated(ctx context.Context, plan []mover.Item, have heads) error {
 	var active []mover.ObjectReason
 	clusters := make(map[object.Ref]*unstructured.Unstructured)
@@ -158,8 +162,8 @@ func (t *Transfer) checkRecreated(ctx context.Context, plan []mover.Item, have h
 	return strandedError(active, "the target stays paused, because the source again has objects of the move that are not paused", next)
 }
 
-// isActive reports whether an object's controller works on machines. Pure configuration has no
-// effect.
+// isActive reports whether the controller of an object may act on machines. It returns false for
+// templates and other pure configuration.
 func isActive(item mover.Item) bool {
 	return item.Cluster != "" && strings.HasSuffix(item.Ref.Group, object.CoreGroup) && !isTemplate(item.Ref)
 }
@@ -172,7 +176,7 @@ func recreatedReason(now, was types.UID) string {
 	return "it has UID " + string(now) + ", but the moved object had UID " + string(was)
 }
 
-// getSource returns nil if the object does not exist.
+// getSource returns an object of the source, or nil if it does not exist.
 func (t *Transfer) getSource(ctx context.Context, ref object.Ref) (*unstructured.Unstructured, error) {
 	typ, err := t.kind(ref)
 	if err != nil {
@@ -181,9 +185,9 @@ func (t *Transfer) getSource(ctx context.Context, ref object.Ref) (*unstructured
 	return t.Source.Find(ctx, typ, ref)
 }
 
-// checkClassesUnused fails if a Cluster created after the plan uses a ClusterClass that is about to
-// be deleted at the source. Cluster API's webhook would deny that deletion after the class's
-// templates are gone. have is the current source.
+// checkClassesUnused returns an error if a Cluster that is not in the plan uses a ClusterClass that
+// is about to be deleted at the source. Cluster API's webhook would deny the deletion of the class,
+// after its templates were deleted. have contains the current objects of the source.
 func (t *Transfer) checkClassesUnused(ctx context.Context, s *mover.State, have heads) error {
 	leaving := make(map[object.Ref]bool)
 	planned := make(map[object.Ref]types.UID)
@@ -233,15 +237,16 @@ const classKind = "ClusterClass." + object.CoreGroup
 
 func isClass(ref object.Ref) bool { return ref.GroupKind() == classKind }
 
-// classOf returns a Ref without a name if the Cluster has no class.
+// classOf returns the reference to a Cluster's ClusterClass. It has no name if the Cluster has no
+// class.
 func classOf(cluster *unstructured.Unstructured) object.Ref {
 	facts := object.Observe(cluster).Cluster
 	return object.Ref{Group: object.CoreGroup, Kind: "ClusterClass", Namespace: facts.ClassNamespace, Name: facts.ClassName}
 }
 
-// removalAdvice returns how to delete an object that was recreated at the source, with its Cluster,
-// so that its controllers never act. It covers one object, because a status message has limited
-// space; the check is repeated for the next one.
+// removalAdvice returns how users can delete an object that was recreated at the source, or its
+// Cluster if that exists, without its controllers acting on it. It covers only one object, because
+// the space of a status message is limited. The check is repeated for the next object.
 func (t *Transfer) removalAdvice(ctx context.Context, ref object.Ref, cluster *unstructured.Unstructured) (string, error) {
 	if cluster != nil {
 		ref = object.RefOf(cluster)

@@ -22,26 +22,28 @@ import (
 	"scute.dev/pause/hold"
 )
 
-// Emit reports an outcome while a step is running. If it returns an error, the step must stop.
+// Emit receives an outcome of a step that is still running. If it returns an error, the step must
+// stop.
 type Emit func(mover.Outcome) error
 
 // Transfer performs the steps of one move. It is used by one goroutine at a time.
 type Transfer struct {
-	// ID and the ID of the log mark the objects that the move creates and pauses.
+	// ID is the ID of the move. Together with the ID of the log, it is in the annotations of the
+	// objects that the move creates and pauses.
 	ID string
-	// Source is the management cluster that has the Move.
+	// Source is the management cluster that the objects are moved from. It contains the Move.
 	Source *kube.Cluster
-	// Dial connects to the target, again after a failure, because the kubeconfig may have been
-	// fixed.
+	// Dial connects to the target. It is called again after a failure, because the kubeconfig may
+	// have been corrected.
 	Dial func(ctx context.Context, spec mover.Spec) (*kube.Cluster, error)
 	// Remediations lists the unfinished remediations of the source's machines from the event log;
 	// nil if that log cannot be read.
 	Remediations func(ctx context.Context) ([]Remediation, error)
-	// Shares reports whether the users of a namespace may get objects of other namespaces: Secrets
-	// of cluster-scoped identities, ClusterClasses and their templates. It is nil for a process
-	// that only has its user's permissions.
+	// Shares reports whether a move of a namespace may copy objects of other namespaces: Secrets of
+	// cluster-scoped identities, ClusterClasses and their templates. It is nil for a process that
+	// only has its user's permissions.
 	Shares func(namespace string) bool
-	// Workers limits the concurrent requests to each side. The default is 32.
+	// Workers limits the concurrent requests to each of the two clusters. The default is 32.
 	Workers int
 
 	command     bool             // a backup or a restore, without a Move
@@ -63,23 +65,24 @@ type Transfer struct {
 	touches hold.Touches
 	// allAcked means that the last listing had no pending acknowledgement.
 	allAcked bool
-	// pausedSnapshot shows all objects paused; it is kept until the plan is made.
+	// pausedSnapshot is a snapshot in which all objects have acknowledged the pause. It is kept
+	// until the plan is drafted.
 	pausedSnapshot *snapshot
-	// verified means that this process has read all copies with their annotations, and removed none
-	// yet.
+	// verified means that this process has read all copies with the move's annotations, and has not
+	// removed these annotations yet.
 	verified bool
 	// listedAt is when this process last listed every kind of the source to find objects outside of
 	// the plan.
 	listedAt time.Time
-	// listInterval is between such listings. A listing counts as current for a tenth of it. The
-	// default is 10 seconds.
+	// listInterval is the time between such listings. A listing counts as current for a tenth of
+	// it. The default is 10 seconds.
 	listInterval          time.Duration
 	ackPolls, resumePolls polls
-	// acknowledged are copies whose pause the target's controllers have acknowledged.
+	// acknowledged contains the copies whose pause the target's controllers have acknowledged.
 	acknowledged map[object.Ref]bool
 }
 
-// FinalError is a failure that a retry cannot resolve, and what the user can do about it.
+// FinalError is a failure that a retry cannot resolve. Next is what the user can do about it.
 type FinalError struct {
 	Err  error
 	Next string
@@ -94,8 +97,8 @@ func finalError(next, format string, args ...any) error {
 	return &FinalError{Err: fmt.Errorf(format, args...), Next: next}
 }
 
-// waitError is a failure that a retry may resolve, because another client may act meanwhile. The
-// step has changed nothing.
+// waitError is a failure of a step that changed nothing and waits for another client. A retry may
+// succeed after that client has acted.
 type waitError struct {
 	message, next string
 	stranded      bool
@@ -139,9 +142,9 @@ func (t *Transfer) Perform(ctx context.Context, s *mover.State, step mover.Step,
 	return t.failure(step, err), nil
 }
 
-// failure converts the error of a step to an outcome. Unless it is a waitError, the next step reads
-// the kinds and dials the target again: new credentials, another address or a new provider may
-// help.
+// failure converts the error of a step to an outcome. Unless the error is a waitError, it makes the
+// next step read the kinds and dial the target again, because new credentials, another address or a
+// new provider may resolve the failure.
 func (t *Transfer) failure(step mover.Step, err error) mover.StepFailed {
 	var waits *waitError
 	if !errors.As(err, &waits) {
@@ -222,8 +225,8 @@ func needsTarget(step mover.Step) bool {
 	}
 }
 
-// connect reads the kinds of the source and, if target is set, connects to the target. Unless
-// identity is "", the target must have that identity.
+// connect reads the kinds of the source and, if target is true, connects to the target. It returns
+// an error if identity is not "" and differs from the UID of the target's namespace kube-system.
 func (t *Transfer) connect(ctx context.Context, spec mover.Spec, identity string, target bool) (err error) {
 	if t.sourceTypes == nil {
 		if t.sourceTypes, t.unserved, err = movableTypes(ctx, t.Source); err != nil {
@@ -283,8 +286,8 @@ func (t *Transfer) typeOf(side *kube.Cluster, ref object.Ref, version string) (k
 	return found.At(version), nil
 }
 
-// isFinal reports whether waiting cannot resolve an error. A conflict or a name in use may resolve,
-// because an object may still be in deletion.
+// isFinal reports whether a retry cannot resolve an error. It returns false for a conflict or a
+// name that is already in use, because the other object may be in deletion.
 func isFinal(err error) bool {
 	var f *FinalError
 	switch {
@@ -300,13 +303,14 @@ func isFinal(err error) bool {
 
 func (t *Transfer) holder() hold.Holder { return hold.MoveHolder(t.ID, t.log) }
 
-// isOurs reports whether an object has this move's annotations. The same ID in another log is
-// another move.
+// isOurs reports whether an object has this move's annotations. A move with the same ID in another
+// log is another move.
 func (t *Transfer) isOurs(u *unstructured.Unstructured) bool {
 	return hold.FirstHolder(u) == t.holder()
 }
 
-// copyAnnotations returns the annotations that identify the original without a log.
+// copyAnnotations returns the annotations of a copy: they identify the move and the original, and
+// record whether the original was found paused (found), so that the log is not needed to read them.
 func (t *Transfer) copyAnnotations(item mover.Item, found bool) map[string]string {
 	marks := map[string]string{object.MoveAnnotation: t.ID}
 	if t.log == "" { // a local run does not record the ID of its log

@@ -11,8 +11,9 @@ import (
 	"scute.dev/mover"
 )
 
-// verify checks, before the first deletion, that the controllers of the target have acknowledged
-// the copies, that the copies match the plan, and that the source is unchanged since the plan.
+// verify checks, before the first deletion at the source, that the target's controllers have
+// acknowledged that the copies are paused, that the copies match the plan, and that the source has
+// not changed since the plan was made.
 func (t *Transfer) verify(ctx context.Context, s *mover.State) (mover.Outcome, error) {
 	pending, err := t.pollUnacknowledged(ctx, s)
 	switch {
@@ -57,8 +58,8 @@ func (t *Transfer) verify(ctx context.Context, s *mover.State) (mover.Outcome, e
 	return out, nil
 }
 
-// byKind splits a plan by kind, so that at most maxInMemory copies are in memory, unless one kind
-// has more.
+// byKind splits a plan into parts of whole kinds with at most maxInMemory objects each, unless one
+// kind has more. compare holds the copies of one part in memory.
 func byKind(plan []mover.Item) [][]mover.Item {
 	kinds := make(map[string][]mover.Item)
 	for _, item := range plan {
@@ -118,8 +119,9 @@ func (t *Transfer) compare(ctx context.Context, s *mover.State, items []mover.It
 	return differences, err
 }
 
-// difference returns how an object of the target differs from the planned copy, or "". source and
-// have are nil if absent. found means that the original was found paused.
+// difference returns how the object of the target, have, differs from the planned copy of source,
+// or "". Each of the two is nil if it does not exist. found means that the move found the original
+// paused.
 func (t *Transfer) difference(s *mover.State, item mover.Item, found bool, source, have *unstructured.Unstructured) (string, error) {
 	switch {
 	case have == nil:
