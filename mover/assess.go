@@ -10,7 +10,7 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Verdict is the safe way to continue a move whose progress the log does not contain.
+// Verdict represents how a move whose progress the log does not contain can safely continue.
 type Verdict string
 
 // The verdicts.
@@ -26,16 +26,16 @@ const (
 	NeedsOperator Verdict = "AskHuman"
 )
 
-// Assessment is a verdict and the first objects that it is based on.
+// Assessment contains a verdict, and the first of the objects on which it is based.
 type Assessment struct {
 	Verdict  Verdict
 	Evidence []ObjectReason
 }
 
 // Assess determines the progress of a move from the two clusters alone, after its event log was
-// lost or restored from an older backup. target has the copies that the move created and has not
-// resumed, each with the UID of its original; the UID is empty if the original stays at the source.
-// id and log identify the move in its annotations.
+// lost or restored from an older backup. target contains the copies that the move created and has
+// not resumed, each with the UID of its original, or "" if the original stays at the source. id and
+// log identify the move in its annotations.
 func Assess(source []Member, target map[object.Ref]types.UID, id, log string) Assessment {
 	source = slices.DeleteFunc(slices.Clone(source), func(m Member) bool { return m.KeepReason != "" })
 	originals := make(map[object.Ref]Member, len(source))
@@ -89,8 +89,8 @@ func newAssessment(v Verdict, because []ObjectReason) Assessment {
 	return Assessment{Verdict: v, Evidence: because[:min(len(because), maxWaiting)]}
 }
 
-// NoTrace reports whether neither cluster has an object of the move: it was complete, or its
-// objects were removed from both clusters.
+// NoTrace reports whether the source has no selected objects and the target no paused copies. The
+// move is then complete, or its objects were removed from both clusters.
 func (a Assessment) NoTrace() bool { return a.Verdict == NeedsOperator && len(a.Evidence) == 0 }
 
 const nothingLeftMessage = "the source has no selected objects and the target has no paused copies: the move may be complete already"

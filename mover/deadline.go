@@ -7,10 +7,10 @@ import (
 	"scute.dev/kube/object"
 )
 
-// transientTimeout limits transient failures of a step before Verified.
+// transientTimeout is how long a step is retried after transient failures, before Verified.
 const transientTimeout = 5 * time.Minute
 
-// orClaimedAt returns the later of a time and the last claim.
+// orClaimedAt returns the later of at and the time of the last claim.
 func (s *State) orClaimedAt(at time.Time) time.Time {
 	return slices.MaxFunc([]time.Time{at, s.ClaimedAt}, time.Time.Compare)
 }
@@ -35,9 +35,10 @@ func (s *State) maxAckTimeout() time.Duration {
 	return limit
 }
 
-// ackDeadline returns the earliest limit of an object that has not acknowledged. If none is missing
-// but the set of objects still changes, it returns the longest limit, which restarts when a new
-// holder claims the move, because that holder has not read the objects before.
+// ackDeadline returns the first time at which the acknowledgement timeout of a pending object ends.
+// If no object is pending, but the set of objects still changes, it returns when the longest of the
+// timeouts ends. That timeout restarts when a new holder claims the move, because the new holder
+// has not read the objects before.
 func (s *State) ackDeadline() time.Time {
 	if len(s.Waiting) == 0 {
 		return s.orClaimedAt(s.PausedAt).Add(s.maxAckTimeout())
@@ -49,7 +50,8 @@ func (s *State) ackDeadline() time.Time {
 	return s.PausedAt.Add(first)
 }
 
-// copyAckDeadline restarts when a new holder claims the move.
+// copyAckDeadline returns the time by which the target's controllers must have acknowledged that
+// all copies are paused. The timeout restarts when a new holder claims the move.
 func (s *State) copyAckDeadline() time.Time {
 	return s.orClaimedAt(s.PhaseSince).Add(time.Duration(s.Spec.Create))
 }
@@ -58,8 +60,8 @@ func (s *State) resumeDeadline() time.Time {
 	return s.orClaimedAt(s.ResumedAt).Add(time.Duration(s.Spec.Resume))
 }
 
-// retryDeadline returns until when a step that fails now is retried, or zero if there is no limit:
-// from Verified on, and in a rollback, a move retries forever.
+// retryDeadline returns the time until which a step that fails now is retried, or zero if it is
+// retried forever, as from Verified on and in a rollback.
 func (s *State) retryDeadline(now time.Time) time.Time {
 	switch {
 	case s.Verified(), s.Phase == PhaseRollingBack, s.Lost != nil, s.Way != "", s.Abandon:

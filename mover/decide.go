@@ -59,7 +59,8 @@ func Decide(s *State, o Outcome, now time.Time) ([]Event, error) {
 	}
 }
 
-// tick applies an abort, and ends a rollback at once if the move has changed nothing.
+// tick returns the events that follow without a new outcome: an abort takes effect, and a rollback
+// ends at once if the move has changed nothing.
 func (s *State) tick() []Event {
 	switch {
 	case s.Abandon || s.Way != "":
@@ -140,8 +141,9 @@ func (s *State) decideAcks(o AcksRead, now time.Time) []Event {
 	return s.appendWaiting(events, o.Pending, now)
 }
 
-// decideStable ends the wait when two consecutive reads return the same objects, because only then
-// no further objects are expected.
+// decideStable returns AllAcknowledged if two consecutive reads returned the same objects (stable).
+// Until then, more objects may be created that must acknowledge the pause. After the timeout it
+// returns a failure.
 func (s *State) decideStable(stable bool, now time.Time) []Event {
 	limit := s.maxAckTimeout()
 	switch {
@@ -155,8 +157,9 @@ func (s *State) decideStable(stable bool, now time.Time) []Event {
 	}
 }
 
-// appendWaiting adds a Waiting event if the pending objects have changed, at most once per
-// waitingInterval. After a transient failure it always adds one, to end that failure.
+// appendWaiting returns events with a Waiting event added if the pending objects have changed, at
+// most once per waitingInterval. After a transient failure it always adds one, which records that
+// the failure is over.
 func (s *State) appendWaiting(events []Event, pending []ObjectReason, now time.Time) []Event {
 	w := newWaiting(pending)
 	if s.TransientFailure.Message == "" && (slices.Equal(w.For, s.Waiting) && w.Total == s.WaitingTotal || now.Sub(s.WaitingSince) < waitingInterval) {
@@ -193,9 +196,9 @@ func planDraftedEvents(items []Item) []Event {
 	return events
 }
 
-// changedRoots returns the roots whose pause does not match the plan. If an unpaused root were
-// copied, both clusters would act on the same machines. A paused root that stays would never be
-// resumed.
+// changedRoots returns the roots of the plan that move but were not paused, or that were paused but
+// stay. If an unpaused root were copied, both clusters would act on the same machines. A paused
+// root that stays would never be resumed.
 func (s *State) changedRoots(plan []Item) []ObjectReason {
 	paused := make(map[object.Ref]types.UID, len(s.Roots))
 	for _, r := range s.Roots {
@@ -215,9 +218,10 @@ func (s *State) changedRoots(plan []Item) []ObjectReason {
 	return changed
 }
 
-// decideUnacknowledged waits for the controllers of the target. Nothing is deleted before they have
-// acknowledged every copy: an active controller whose cache lacks a Machine would create another
-// one.
+// decideUnacknowledged returns the events while the target's controllers have not acknowledged that
+// every copy is paused: a wait, or a failure after the timeout. Nothing is deleted at the source
+// before they have, because an active controller whose cache lacks a Machine would create another
+// Machine.
 func (s *State) decideUnacknowledged(o CopiesUnacknowledged, now time.Time) []Event {
 	switch {
 	case s.Abort:
@@ -258,8 +262,9 @@ func (s *State) decideResume(o ResumeRead, now time.Time) []Event {
 	return s.appendWaiting(events, o.Pending, now)
 }
 
-// decideFailure starts a rollback if the failure is final or lasts too long. From Verified on, and
-// in a rollback, it retries forever, except in the last wait.
+// decideFailure returns the events after a failed step: a rollback if the failure is final or lasts
+// too long, or a TransientFailure, after which the step is retried. From Verified on, and in a
+// rollback, steps are retried forever, except in the last wait (AwaitResume).
 func (s *State) decideFailure(o StepFailed, now time.Time) []Event {
 	o.Message = redact.Message(o.Message)
 	if s.PausesBack && s.Phase == PhaseResuming && now.After(s.resumeDeadline()) {
@@ -277,8 +282,8 @@ func (s *State) decideFailure(o StepFailed, now time.Time) []Event {
 	return s.failureEvents(o.Message, o.Next)
 }
 
-// unconfirmedSuccess ends a move whose target is unreachable during the last wait. No other work
-// remains.
+// unconfirmedSuccess returns the event that ends a move whose target cannot be read during the last
+// wait. No other work remains then.
 func (s *State) unconfirmedSuccess(why string) Succeeded {
 	asleep := slices.Clone(s.Waiting)
 	for i := range asleep {
@@ -295,7 +300,8 @@ func (s *State) failureEvents(message, next string) []Event {
 	return append(events, RollbackStarted{Reason: message})
 }
 
-// Summary returns the first objects of a list with their reasons, and how many more there are.
+// Summary returns a text with the first objects of a list, their reasons, and the number of the
+// other objects.
 func Summary(list []ObjectReason) string {
 	const named = 5
 	var said []string
@@ -308,7 +314,8 @@ func Summary(list []ObjectReason) string {
 const abandonedAdvice = "the source stays paused because some of its objects are already deleted. If the target comes back, resume the clusters " +
 	"there; otherwise restore them from a backup. Then remove the annotations scute.dev/* from the remaining objects at the source"
 
-// decideRebuilt records an event that takes effect last: if the process dies before it, the
+// decideRebuilt returns the events that record the state that was read from both clusters. Rebuilt,
+// the last event, makes them take effect. If the process dies before Rebuilt is stored, the
 // clusters are read again.
 func (s *State) decideRebuilt(o RebuildDone) ([]Event, error) {
 	hash, err := PlanHash(o.Items)
@@ -329,17 +336,18 @@ func (s *State) decideRebuilt(o RebuildDone) ([]Event, error) {
 	return append(events, Rebuilt{Direction: s.Way}), nil
 }
 
-// NothingLeft ends a move none of whose objects is in either cluster.
+// NothingLeft returns the event that ends a move of which neither cluster has an object.
 func NothingLeft() Abandoned { return Abandoned{Reason: nothingLeftMessage, Next: checkTargetAdvice} }
 
-// MissingEnd ends a move whose end is missing in a log that was restored from an older backup. how
-// is the end that the resource reports.
+// MissingEnd returns the event that ends a move that has ended according to its resource, but not
+// according to a log that was restored from an older backup. how is the end that the resource
+// reports.
 func MissingEnd(how string) Abandoned {
 	return Abandoned{Reason: "the event log was restored from before the move ended (" + how + ")", Next: checkTargetAdvice}
 }
 
-// truncateFindings keeps the first findings, errors before warnings, and adds one with the number
-// omitted.
+// truncateFindings returns the first findings, errors before warnings. If it omits any, it adds a
+// finding with their number.
 func truncateFindings(list []Finding) []Finding {
 	kept := slices.Clone(list)
 	slices.SortStableFunc(kept, func(a, b Finding) int { return strings.Compare(string(a.Severity), string(b.Severity)) })

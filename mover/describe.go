@@ -11,7 +11,7 @@ import (
 	"scute.dev/view"
 )
 
-// Describe returns an event of a move in words.
+// Describe returns a description of an event of a move.
 func Describe(e Event) view.Line {
 	switch e := e.(type) {
 	case Requested:

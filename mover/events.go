@@ -10,7 +10,7 @@ import (
 	"scute.dev/pause"
 )
 
-// Event is one fact about a move.
+// Event represents one fact about a move.
 type Event interface{ event() }
 
 // Spec is the specification of a move, as recorded by Requested.
@@ -24,7 +24,7 @@ type Spec struct {
 	DryRun      bool     `json:"dryRun,omitempty"`
 	KeepFailed  bool     `json:"keepFailed,omitempty"` // no rollback on failure
 	CarryStatus []string `json:"carryStatus,omitempty"`
-	// AcceptLoss lists the kinds (Kind.group) of objects that the source may lose.
+	// AcceptLoss lists the kinds (Kind.group) of objects whose loss the user accepts.
 	AcceptLoss  []string            `json:"acceptLoss,omitempty"`
 	Acknowledge Duration            `json:"acknowledge"`
 	AckKinds    map[string]Duration `json:"acknowledgeKinds,omitempty"`
@@ -69,7 +69,7 @@ func (f Findings) HasErrors() bool {
 	return slices.ContainsFunc(f, func(one Finding) bool { return one.Severity == Error })
 }
 
-// Direction is how an operator resolves a stranded move.
+// Direction is the direction in which a stranded move continues, chosen by an operator.
 type Direction string
 
 // The directions.
@@ -87,7 +87,8 @@ const (
 	Warning Severity = "Warning"
 )
 
-// ObjectReason is an object, and why the move waits for it or keeps it.
+// ObjectReason is an object with a reason, for example why the move waits for the object or does
+// not copy it.
 type ObjectReason = pause.PendingObject
 
 // The events of a move, in the order of a move without failures.
@@ -97,10 +98,10 @@ type (
 		Spec Spec `json:"spec"`
 		Home Home `json:"home,omitzero"`
 	}
-	// LogLost records that this log lacks the progress of the move. The move waits for an
-	// operator's resolution, unless neither cluster has a trace of it.
+	// LogLost records that this log does not contain the progress of the move. The move waits for
+	// an operator's resolution, unless neither cluster has a trace of the move.
 	LogLost struct {
-		// Log is the ID of the log that had the progress; empty if unknown.
+		// Log is the ID of the log that contained the progress; empty if it is unknown.
 		Log string `json:"log,omitempty"`
 		// Phase and Sequence come from the Move's status.
 		Phase    Phase  `json:"phase,omitempty"`
@@ -122,12 +123,14 @@ type (
 		Reason string `json:"reason,omitempty"`
 	}
 	// Abandoned ends a move whose target was abandoned after deletion at the source had begun; the
-	// source stays paused. If Next is set, it ends a move for another reason.
+	// source stays paused. If Next is set, it ends a move whose objects or end cannot be
+	// determined.
 	Abandoned struct {
 		Reason string `json:"reason"`
 		Next   string `json:"next,omitempty"`
 	}
-	// Claimed makes the next append of every earlier holder fail.
+	// Claimed records that a process from now on drives the move. The next append of any earlier
+	// holder fails.
 	Claimed struct {
 		Holder string `json:"holder"`
 	}
@@ -142,7 +145,7 @@ type (
 	Refused struct {
 		Findings []Finding `json:"findings"`
 	}
-	// BaselineTaken records whether objects reported a pause just before the move paused them.
+	// BaselineTaken records the pause state that objects reported just before the move paused them.
 	BaselineTaken struct {
 		Objects map[object.Ref]pause.Baseline `json:"objects"`
 		// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set, by
@@ -170,12 +173,13 @@ type (
 	}
 	// AllAcknowledged records that every object has acknowledged the pause and the graph is stable.
 	AllAcknowledged struct{}
-	// PlanDrafted is a part of the plan, which takes effect with Planned. First starts a new draft.
+	// PlanDrafted records a part of the plan, which takes effect with Planned. First means that the
+	// part begins a new draft.
 	PlanDrafted struct {
 		First bool   `json:"first,omitempty"`
 		Items []Item `json:"items"`
 	}
-	// Planned makes the draft the plan.
+	// Planned records that the draft is complete and becomes the plan.
 	Planned struct {
 		Hash     string         `json:"hash"`
 		Excluded []ObjectReason `json:"excluded,omitempty"`
@@ -187,12 +191,14 @@ type (
 	// Created records objects on the target, with their UIDs there.
 	Created struct {
 		Objects map[object.Ref]types.UID `json:"objects"`
-		// Adopted existed on the target before, with the same content. A rollback keeps them.
+		// Adopted contains objects that existed on the target before the move, with the same
+		// content. A rollback keeps them.
 		Adopted []object.Ref `json:"adopted,omitempty"`
 	}
 	// AllCreated records that the target has the whole plan.
 	AllCreated struct{}
-	// Verified is the point of no return: the target has the plan, and the source has not changed since.
+	// Verified is the point of no return. It records that the target has all planned objects, and
+	// that the source has not changed since the plan was made.
 	Verified struct{}
 	// Deleted records objects that no longer exist at the source.
 	Deleted struct {
@@ -202,12 +208,12 @@ type (
 	SourceEmptied struct{}
 	// PausesRestored records that the target has the pause states recorded at the source.
 	PausesRestored struct{}
-	// Resumed records objects that report on the target that they are not paused.
+	// Resumed records objects whose copies report that they are not paused.
 	Resumed struct {
 		Objects []object.Ref `json:"objects"`
 	}
-	// Succeeded ends the move. StillPaused are the first of Total objects that did not resume in
-	// time.
+	// Succeeded ends the move. StillPaused contains the first of Total objects that did not resume
+	// in time.
 	Succeeded struct {
 		StillPaused []ObjectReason `json:"stillPaused,omitempty"`
 		Total       int            `json:"total,omitempty"`
@@ -225,9 +231,9 @@ type (
 	TransientFailure struct {
 		Message string `json:"message"`
 		Next    string `json:"next,omitempty"`
-		// Stranded means that a cluster differs from the log: to continue could lose an object or
-		// leave both clusters active. The move changes nothing until they agree or an operator
-		// decides.
+		// Stranded means that a cluster differs from the log, so that continuing could lose an
+		// object or leave both clusters active. The move changes nothing until the cluster and the
+		// log agree or an operator decides.
 		Stranded bool `json:"stranded,omitempty"`
 	}
 	// Failed records that the move cannot continue.
@@ -285,16 +291,16 @@ func (Removed) event()          {}
 func (TargetCleared) event()    {}
 func (RolledBack) event()       {}
 
-// Home is the management cluster and the log that a move was requested in. A Move of the same name
-// in another management cluster or log is another move.
+// Home identifies the management cluster and the log in which a move was requested. A Move with the
+// same name in another management cluster or log is another move.
 type Home struct {
 	// Cluster is the UID of the source's namespace kube-system.
 	Cluster string `json:"cluster,omitempty"`
 	Log     string `json:"log,omitempty"`
 }
 
-// Mismatch returns why this process must not run a move, and what to do; empty if it may. A local
-// run has no home and may run any move.
+// Mismatch returns why a process with this Home must not run a move, and what to do, or "" if it
+// may. A local run has no Home and may run any move.
 func (h Home) Mismatch(s *State) (message, next string) {
 	switch {
 	case h.Cluster != "" && s.Home.Cluster != "" && h.Cluster != s.Home.Cluster:

@@ -30,35 +30,38 @@ func (s Selection) ClusterFilter() func(cluster string) bool {
 // Member is an object that moves.
 type Member struct {
 	object.Observed
-	// Level is 0 without MemberOwners, otherwise one more than their highest level.
+	// Level is 0 if there are no MemberOwners, and otherwise one more than the highest level of the
+	// MemberOwners.
 	Level int
-	// MemberOwners are the owners that are members too.
+	// MemberOwners contains the owners of the object that are members too.
 	MemberOwners  []object.Owner
 	OwningCluster string
-	// KeepReason is why it is copied but not deleted at the source; empty if it is deleted.
+	// KeepReason is why the object is copied but not deleted at the source; empty if it is deleted
+	// there.
 	KeepReason string
-	// ByReference means that it moves only because a namespaced object refers to it. Anybody who
-	// can write that object could have chosen it.
+	// ByReference means that the object moves only because a namespaced object refers to it.
+	// Anybody who may write the namespaced object could have chosen this one.
 	ByReference bool
 }
 
 // Members is the result of applying a selection to the observed objects.
 type Members struct {
 	Objects []Member // by level, then by reference
-	// Excluded are related to the selection but stay at the source.
+	// Excluded contains objects that are related to the selection but do not move.
 	Excluded []ObjectReason
-	// DroppedOwners are objects with an owner reference that cannot be copied.
+	// DroppedOwners contains the objects with an owner reference that cannot be copied.
 	DroppedOwners []ObjectReason
-	// Missing are objects that the target must already have. The source lacks them, or has them in
-	// another namespace, where a copy would be active.
+	// Missing contains objects that the target must already have. They are not copied, because they
+	// do not exist at the source, or exist only in another namespace, where a copy would be active.
 	Missing []ObjectReason
-	// Hosted are control planes that run as workloads of the management cluster, and the evidence.
-	// A copy of such an object runs nothing.
+	// Hosted contains control planes and machines that run as workloads of the management cluster,
+	// with the evidence. A copy of such an object does not have its data.
 	Hosted []ObjectReason
 	// Findings prevent a move: a member would lose an object that it needs, or an object of a
 	// moving Cluster would stay.
 	Findings Findings
-	// ExclusionWarnings are about the objects in Excluded that are not in Findings.
+	// ExclusionWarnings contains a warning about each object in Excluded that Findings does not
+	// contain.
 	ExclusionWarnings Findings
 	// AddressFindings prevent a move, because an address would leave its pool. They do not prevent
 	// a backup, which deletes nothing.
@@ -76,7 +79,7 @@ type graph struct {
 	byName        map[types.NamespacedName][]*node
 	nodes         []*node
 	clusters      []*node
-	// shared maps a ClusterClass to a Cluster that uses it and is not selected.
+	// shared maps a ClusterClass to a Cluster that uses the class and is not selected.
 	shared map[*node]*node
 }
 
@@ -188,7 +191,8 @@ func (g *graph) softOwner(n *node) *node {
 	return nil
 }
 
-// labelledCluster looks for the Cluster of a cluster-scoped object in the selection's namespace.
+// labelledCluster returns the Cluster that the label of an object names, or nil. For a
+// cluster-scoped object, it is the Cluster in the selection's namespace.
 func (g *graph) labelledCluster(n *node) *node {
 	if n.o.ClusterName == "" || pause.IsCluster(n.o.Ref) || n.o.Ref.Group == object.OwnGroup {
 		return nil
@@ -205,13 +209,14 @@ func (n *node) hasOwner() bool {
 	return slices.ContainsFunc(n.o.Owners, func(o object.Owner) bool { return o.UID != n.o.UID })
 }
 
-// isAncestorOf limits the depth because owners may form a cycle.
+// isAncestorOf reports whether n is a direct or indirect owner of p. It limits the depth, because
+// owners may form a cycle.
 func (n *node) isAncestorOf(p *node, depth int) bool {
 	return depth < maxDepth && slices.ContainsFunc(p.owners, func(q *node) bool { return q == n || n.isAncestorOf(q, depth+1) })
 }
 
-// secretCluster returns the Cluster for which Cluster API keeps Secret CLUSTER-SUFFIX, owned or
-// not.
+// secretCluster returns the Cluster for which Cluster API stores a Secret named CLUSTER-SUFFIX,
+// whether or not the Secret has an owner, or nil.
 func (g *graph) secretCluster(r object.Ref) *node {
 	if r.Group != "" || r.Kind != "Secret" {
 		return nil
@@ -277,8 +282,8 @@ func (g *graph) isSelected(c *node) bool {
 	return c.o.Ref.Namespace == g.sel.Namespace && g.clusterFilter(c.o.Ref.Name)
 }
 
-// isForeign reports whether an object belongs to a Cluster that is not selected. It is reached only
-// because both Clusters use the same identity.
+// isForeign reports whether an object belongs to a Cluster that is not selected. A selected Cluster
+// may refer to such an object only because both Clusters use the same identity.
 func (g *graph) isForeign(n *node) bool {
 	name := cmp.Or(n.o.ClusterName, n.o.BoundCluster)
 	if name == "" && !isShareable(n.o.Ref) {
@@ -312,7 +317,8 @@ func (g *graph) includeBelow(n *node, part bool) {
 	}
 }
 
-// assignLevels returns the members in or below a cycle of owners, which have no level.
+// assignLevels sets the levels of the members. It returns the members in or below a cycle of
+// owners, which have no level.
 func (g *graph) assignLevels() map[*node]bool {
 	open := make(map[*node]bool) // without a level yet
 	for _, n := range g.nodes {

@@ -12,15 +12,15 @@ import (
 // its owners are deleted there.
 type LostObject struct {
 	Ref object.Ref
-	// Owner is a moving owner.
+	// Owner is an owner of the object that moves.
 	Owner object.Ref
-	// Dependents are direct and indirect dependants, which are deleted too.
+	// Dependents contains the direct and indirect dependants of the object, which are deleted too.
 	Dependents []object.Ref
 }
 
-// GarbageCollected returns the objects that the garbage collector deletes once all leaving members
-// are deleted at the source. seen has all known objects; an owner that is not in seen counts as
-// deleted. Like the garbage collector, it spares an object if one of its owners stays.
+// GarbageCollected returns the objects that the garbage collector deletes after the members that
+// move are deleted at the source. seen contains all known objects; an owner that is not in seen
+// counts as deleted. Like the garbage collector, it keeps an object if one of its owners stays.
 func GarbageCollected(members []Member, seen []object.Observed) []LostObject {
 	leaving := make(map[types.UID]object.Ref, len(members))
 	var queue []types.UID

@@ -47,8 +47,8 @@ const (
 	ownersAloneReason = "its owners are moved without their dependents"
 )
 
-// exclude records that an object stays. That is an error if the object belongs to a Cluster that
-// moves, because the target would lack it or create it again.
+// exclude records that an object does not move. It adds an error if the object belongs to a Cluster
+// that moves, because the target would lack the object or create it again, and otherwise a warning.
 func (g *graph) exclude(n *node, why, remedy string, m *Members) {
 	m.Excluded = append(m.Excluded, ObjectReason{Ref: n.o.Ref, Reason: why})
 	switch {
@@ -60,7 +60,8 @@ func (g *graph) exclude(n *node, why, remedy string, m *Members) {
 	}
 }
 
-// memberOwners returns the owner references to members, and appends the others to dropped.
+// memberOwners returns the owner references of n that refer to members. It also returns dropped,
+// with each other owner reference of n appended.
 func (g *graph) memberOwners(n *node, dropped []ObjectReason) ([]object.Owner, []ObjectReason) {
 	var owners []object.Owner
 	for _, owner := range n.o.Owners {
@@ -86,7 +87,8 @@ func (g *graph) memberOwners(n *node, dropped []ObjectReason) ([]object.Owner, [
 
 const maxDepth = 16
 
-// clusterAbove limits the depth because owners may form a cycle.
+// clusterAbove returns the name of the Cluster that n is, that its label names, or that is above n
+// among its owners, or "". It limits the depth, because owners may form a cycle.
 func (n *node) clusterAbove(depth int) string {
 	switch {
 	case pause.IsCluster(n.o.Ref):
@@ -142,7 +144,7 @@ func (g *graph) isOrphan(n *node) bool {
 	return n.o.ClusterName != "" && n.o.Ref.Group != object.OwnGroup && g.labelledCluster(n) == nil
 }
 
-// moveAdvice returns how to make an object move that exclusionReason excludes.
+// moveAdvice returns what users can do to make an excluded object move.
 func (g *graph) moveAdvice(n *node) string {
 	const byName = "label it " + object.ClusterNameLabel + " with the name of the Cluster to move it with; a move of the whole namespace includes it"
 	switch {

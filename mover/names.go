@@ -46,8 +46,8 @@ func (n *node) addReference(r object.Reference, p *node) {
 	}
 }
 
-// find returns the object that n refers to, or nil. A reference to a cluster-scoped object may
-// carry the namespace of n.
+// find returns the object that a reference of n refers to, or nil. A reference to a cluster-scoped
+// object may contain the namespace of n.
 func (g *graph) find(n *node, r object.Reference) (best *node) {
 	if p := g.byRef[r.Ref]; p != nil {
 		return p
@@ -73,9 +73,9 @@ func (g *graph) find(n *node, r object.Reference) (best *node) {
 	return best
 }
 
-// unqualifiedCandidates returns the Secrets and ConfigMaps that a cluster-scoped object may name
-// without a namespace. Providers look in their own namespace, so objects outside of the selected
-// namespace come first.
+// unqualifiedCandidates returns the Secrets and ConfigMaps that a reference of a cluster-scoped
+// object may mean if it names no namespace. Providers search their own namespace, so it returns
+// objects in the selected namespace only if there are none outside of it.
 func (g *graph) unqualifiedCandidates(r object.Reference) []*node {
 	var found, own []*node
 	for _, p := range g.nodes {
@@ -93,8 +93,8 @@ func (g *graph) unqualifiedCandidates(r object.Reference) []*node {
 	return found
 }
 
-// includeReferenced includes the objects that members refer to, if a copy in both clusters does no
-// harm. A cluster-scoped member that no other member refers to includes only objects in the
+// includeReferenced includes the objects that members refer to, if they may exist in both clusters.
+// For a cluster-scoped member that no other member refers to, it includes only objects in the
 // selected namespace.
 func (g *graph) includeReferenced() {
 	var needed, others []*node
@@ -138,8 +138,8 @@ func (g *graph) isClassTemplateReference(n *node, named object.Ref) bool {
 	return !n.byReference && r.Namespace != "" && r.Namespace != g.sel.Namespace && named.Namespace == r.Namespace && strings.HasSuffix(r.Kind, "Template")
 }
 
-// remainingUser returns an object that refers to n, or else owns it, and belongs to a Cluster that
-// stays; nil if there is none.
+// remainingUser returns an object of a Cluster that stays and that refers to n, or else one that
+// owns n, or nil.
 func (g *graph) remainingUser(n *node) *node {
 	for _, q := range slices.Concat(n.referencedBy, n.owners) {
 		c := g.cluster(q.o.Ref.Namespace, q.clusterAbove(0))
@@ -150,8 +150,8 @@ func (g *graph) remainingUser(n *node) *node {
 	return nil
 }
 
-// checkInUse adds a finding if the move would take n from a Cluster that stays. If n has the label
-// of a moving Cluster, only a reference to n counts, not an owner.
+// checkInUse adds a finding if n moves but a Cluster that stays uses it. If n has the label of a
+// moving Cluster, an owner that stays does not count as a user, only an object that refers to n.
 func (g *graph) checkInUse(n *node, found *Findings) {
 	if n.keepReason != "" || isShareable(n.o.Ref) || pause.IsCluster(n.o.Ref) {
 		return
@@ -164,7 +164,8 @@ func (g *graph) checkInUse(n *node, found *Findings) {
 
 var listIndex = regexp.MustCompile(`\[\d+\]`)
 
-// unresolvedReferences combines references to objects that were not found into one warning.
+// unresolvedReferences collects the references to objects that were not found, which are reported
+// in one warning.
 type unresolvedReferences struct {
 	fields []string
 	names  map[string][]string // by field

@@ -10,7 +10,7 @@ import (
 	"scute.dev/view"
 )
 
-// checkReferences records findings about the objects that n refers to and that would stay.
+// checkReferences adds findings about the objects that n refers to and that would not move.
 func (g *graph) checkReferences(n *node, cyclic map[*node]bool, m *Members) {
 	for _, name := range n.references {
 		p := name.target
@@ -37,7 +37,8 @@ func (g *graph) checkReferences(n *node, cyclic map[*node]bool, m *Members) {
 	}
 }
 
-// checkMissing records findings about the objects that n refers to and that the source lacks.
+// checkMissing adds findings about the objects that n refers to and that were not found at the
+// source.
 func (g *graph) checkMissing(n *node, open *unresolvedReferences, m *Members) {
 	add := m.Findings.AddError
 	if n.o.Ref.Kind == "MachineSet" {
@@ -69,8 +70,8 @@ func (g *graph) checkMissing(n *node, open *unresolvedReferences, m *Members) {
 	}
 }
 
-// ambiguousMessage reports a reference that several objects match. None of them is copied, because
-// they may belong to other users.
+// ambiguousMessage returns a message about a reference that several objects match. None of these
+// objects is copied, because they may belong to other users.
 func ambiguousMessage(found []*node) string {
 	const most = 10
 	var names []string
@@ -93,7 +94,8 @@ func (m *Members) addMissing(ref object.Ref, why string) {
 	}
 }
 
-// checkPool adds a finding if address n moves without its pool, which could assign it again.
+// checkPool adds a finding if n is an address that moves without its pool, because the pool could
+// assign the address again.
 func (g *graph) checkPool(n *node, found *Findings) {
 	if n.o.Ref.Kind != "IPAddress" || n.keepReason != "" || n.o.Reserved {
 		return
@@ -133,8 +135,8 @@ func poolsOf(address object.Observed) (pools []object.Ref) {
 // same addresses.
 func isPool(r object.Ref) bool { return strings.HasSuffix(r.Kind, "Pool") }
 
-// poolAt returns the pool that an address refers to. A reference to a cluster-scoped pool may carry
-// the address's namespace.
+// poolAt returns the pool that an address refers to, or nil. A reference to a cluster-scoped pool
+// may contain the address's namespace.
 func (g *graph) poolAt(ref object.Ref) *node {
 	if p := g.byRef[ref]; p != nil || ref.Namespace == "" {
 		return p
@@ -147,9 +149,9 @@ func (g *graph) poolAt(ref object.Ref) *node {
 // of its owner.
 func (g *graph) isExcludedSecret(n *node) bool { return !n.included && g.isClusterSecret(n) }
 
-// keepShared keeps members at the source that an object which stays needs; they are copied too.
-// Objects that represent machines of a moving Cluster never stay, whatever owns them, because both
-// clusters would reconcile them.
+// keepShared sets the keepReason of members that an object that stays at the source needs. Such
+// members are copied but not deleted. Objects that represent machines of a moving Cluster are
+// always deleted, whatever owns them, because otherwise both clusters would reconcile them.
 func (g *graph) keepShared() {
 	for _, n := range g.nodes {
 		if n.included && pause.IsRoot(n.o.Ref) && n.o.Ref.Kind == "ClusterClass" {

@@ -11,7 +11,8 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Item is an object of the plan, as read from the source after every controller was paused.
+// Item describes an object of the plan, as it was read from the source after every controller was
+// paused.
 type Item struct {
 	Ref             object.Ref `json:"ref"`
 	Version         string     `json:"version"`
@@ -20,14 +21,17 @@ type Item struct {
 	// Hash is the hash of the copied content; empty for a Secret, whose changes only
 	// ResourceVersion shows.
 	Hash string `json:"hash,omitempty"`
-	// Level is 0 without Owners. Owners are created before their dependants.
+	// Level is 0 if there are no Owners, and otherwise higher than the levels of all Owners.
+	// Objects are created in the order of their levels.
 	Level int `json:"level"`
-	// Owners are within the plan. References to other owners are not copied.
+	// Owners contains the owners that are in the plan too. References to other owners are not
+	// copied.
 	Owners  []object.Owner `json:"owners,omitempty"`
 	Cluster string         `json:"cluster,omitempty"`
 	// PausedByUser means that the object itself has the paused annotation of a user.
 	PausedByUser bool `json:"pausedByUser,omitempty"`
-	// KeepReason is why the object is copied but not deleted at the source; empty if it is deleted.
+	// KeepReason is why the object is copied but not deleted at the source; empty if it is deleted
+	// there.
 	KeepReason string `json:"keepReason,omitempty"`
 }
 
@@ -43,7 +47,7 @@ func Levels(plan []Item) [][]Item {
 	return levels
 }
 
-// PlanHash returns the hash of a plan's objects, their content, and their order.
+// PlanHash returns a hash of the items of a plan and their order.
 func PlanHash(plan []Item) (string, error) {
 	h := sha256.New()
 	enc := json.NewEncoder(h)

@@ -9,15 +9,15 @@ import (
 )
 
 // IsRecord reports whether an object is a ClusterResourceSetBinding. The controllers of all
-// ClusterResourceSets that select a Cluster write to it, even while the Cluster is paused, and on
-// the target as soon as the Cluster exists there. Two bindings are therefore equal if they list the
-// same sets.
+// ClusterResourceSets that select a Cluster write to the binding, even while the Cluster is paused,
+// and on the target as soon as the Cluster exists there. Two bindings therefore count as equal if
+// they list the same ClusterResourceSets.
 func IsRecord(ref object.Ref) bool {
 	return ref.Group == object.AddonsGroup && ref.Kind == "ClusterResourceSetBinding"
 }
 
-// MergedRecord returns the bindings of have, and those of want whose sets have lacks. missing
-// reports whether there are any of the latter.
+// MergedRecord returns the entries of the binding have, and those entries of want whose
+// ClusterResourceSets have does not list. missing reports whether there are such entries.
 func MergedRecord(want, have *unstructured.Unstructured) (parts []any, missing bool) {
 	parts = bindingsOf(have)
 	known := setNamesOf(have)

@@ -20,9 +20,9 @@ import (
 	"scute.dev/kube/object"
 )
 
-// ContentHash returns the hash of everything except status, the server's metadata, owner
-// references, and scute's annotations. It is empty for a Secret, because a reader of the log could
-// guess a short secret from its hash.
+// ContentHash returns the hash of an object without its status, the server's metadata, owner
+// references, and scute's annotations. It returns "" for a Secret, because a reader of the log
+// could guess a short secret from its hash.
 func ContentHash(u *unstructured.Unstructured) (string, error) {
 	if ref := object.RefOf(u); ref.Group == "" && ref.Kind == "Secret" {
 		return "", nil
@@ -40,9 +40,9 @@ func ContentHash(u *unstructured.Unstructured) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// Rewrite returns the object to create on the target: without the server's metadata, with the
-// owners' UIDs on the target, and with the move's annotations (marks). It fails if uids lacks an
-// owner.
+// Rewrite returns the copy of source to create on the target: without the server's metadata, with
+// the UIDs that the owners have on the target (uids), and with the move's annotations (marks). It
+// returns an error if uids does not contain an owner.
 func Rewrite(source *unstructured.Unstructured, item Item, marks map[string]string, uids map[object.Ref]types.UID) (*unstructured.Unstructured, error) {
 	u := strip(source)
 	var owners []metav1.OwnerReference
@@ -83,10 +83,10 @@ func strip(u *unstructured.Unstructured) *unstructured.Unstructured {
 	return c
 }
 
-// Contains reports whether have contains the planned content; otherwise it returns the first field
-// that differs. The target's webhooks may set defaults, its controllers may add finalizers and
-// labels, and a quantity or duration in a spec may be written differently (1000m and 1, 10m and
-// 10m0s).
+// Contains reports whether have contains the content of want. If not, it returns the first field
+// that differs. have may contain more, because the target's webhooks may set defaults and its
+// controllers may add finalizers and labels. Quantities and durations in a spec may be written
+// differently (1000m and 1, 10m and 10m0s).
 func Contains(want, have *unstructured.Unstructured) (field string, ok bool) {
 	w := want.DeepCopy()
 	w.SetFinalizers(nil)
@@ -156,7 +156,8 @@ func equalQuantities(want, have any) bool {
 	return err == nil && a.Cmp(b) == 0
 }
 
-// normalizeNumber makes numbers comparable however they were decoded.
+// normalizeNumber converts integers to float64, so that numbers are comparable however they were
+// decoded.
 func normalizeNumber(v any) any {
 	switch v := v.(type) {
 	case int64:

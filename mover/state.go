@@ -38,20 +38,22 @@ const (
 type State struct {
 	Spec Spec
 	Home Home
-	// MarkLog is the log ID in the move's annotations: the ID of the lost log if the move's log was
-	// lost.
+	// MarkLog is the ID of the log in the move's annotations. If the log that recorded the move was
+	// lost, it is the ID of the lost log.
 	MarkLog   string
 	Phase     Phase
 	Holder    string // the process that claimed it last
 	ClaimedAt time.Time
 
 	Clusters []string
-	// TargetID pins the target: the move changes no other cluster, even if the kubeconfig changes.
+	// TargetID is the UID of the target's namespace kube-system. The move changes no other cluster,
+	// even if the kubeconfig changes.
 	TargetID string
 	Findings []Finding
 
 	pause.State // of the source
-	// AckKinds are the timeouts that CustomResourceDefinitions set. Those in Spec override them.
+	// AckKinds contains the acknowledgement timeouts that CustomResourceDefinitions set, by
+	// Kind.group. Spec.AckKinds overrides them.
 	AckKinds map[string]Duration
 	// MoreRoots means that Roots is incomplete.
 	MoreRoots bool
@@ -87,15 +89,15 @@ type State struct {
 	TargetCleared         bool
 	PausesBack            bool
 	ResumedAt             time.Time
-	// StillPausedTotal counts the objects that had not resumed when the move ended. Waiting has the
-	// first of them.
+	// StillPausedTotal is the number of objects that had not resumed when the move ended. Waiting
+	// contains the first of them.
 	StillPausedTotal int
 
 	StartedAt  time.Time
 	PhaseSince time.Time
 	FinishedAt time.Time
 
-	// Counts stay when the move ends, unlike the maps.
+	// Counts is kept when the move ends, unlike the maps.
 	Counts v1alpha1.MoveCounts
 }
 
@@ -251,8 +253,8 @@ func (s *State) Apply(e Event, at time.Time) {
 	}
 }
 
-// applyRebuilt continues the move in a direction. It resets the progress, which the next steps read
-// from the clusters.
+// applyRebuilt makes the move continue in the given direction. It resets the recorded progress,
+// because the next steps read it from the clusters.
 func (s *State) applyRebuilt(way Direction, at time.Time) {
 	s.Lost, s.Way, s.Abort, s.Failure = nil, "", false, Failed{}
 	s.Posted, s.AllCreated, s.TargetCleared, s.PausesBack = true, way == Forward, false, false
@@ -274,7 +276,8 @@ func (s *State) applyPlanned(e Planned, at time.Time) {
 	}
 }
 
-// countPlan excludes adopted objects from ToResume, because they were on the target before.
+// countPlan sets the counts of planned objects. ToResume does not include adopted objects, because
+// they were on the target before.
 func (s *State) countPlan() {
 	s.Counts.Objects, s.Counts.ToDelete, s.Counts.ToResume = len(s.Plan), 0, 0
 	for _, item := range s.Plan {
@@ -287,14 +290,16 @@ func (s *State) countPlan() {
 	}
 }
 
-// NeedsCopyAck reports whether a controller must acknowledge the pause of the copy before anything
-// is deleted at the source. This holds for objects that acknowledged by a condition at the source.
+// NeedsCopyAck reports whether a controller of the target must acknowledge that the copy of an
+// object is paused, before anything is deleted at the source. It must for objects that acknowledged
+// the pause at the source by their condition.
 func (s *State) NeedsCopyAck(item Item) bool {
 	return s.MustResume(item) && s.Acks[item.Ref] == pause.ByCondition
 }
 
-// MustResume reports whether the move waits until an object reports on the target that it is not
-// paused. Objects that a user had paused, directly or by their Cluster, stay paused.
+// MustResume reports whether the move waits until the copy of an object reports that it is not
+// paused. It does not for objects that a user had paused, directly or by their Cluster, because
+// they stay paused.
 func (s *State) MustResume(item Item) bool {
 	how := s.Acks[item.Ref]
 	if how != pause.ByCondition && how != pause.Settled {

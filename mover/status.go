@@ -61,8 +61,8 @@ func (h Home) Status(id string, seq uint64, unreadable error, s *State) v1alpha1
 	return status
 }
 
-// SelectedClusters returns up to maxStatusClusters Clusters of a move of all Clusters; nil if the
-// spec names them.
+// SelectedClusters returns the first maxStatusClusters names of the Clusters of a move that selects
+// all Clusters; nil if the spec names the Clusters.
 func SelectedClusters(s *State) []string {
 	if !s.Spec.All {
 		return nil
@@ -70,7 +70,8 @@ func SelectedClusters(s *State) []string {
 	return slices.Clone(s.Clusters[:min(len(s.Clusters), maxStatusClusters)])
 }
 
-// Explain returns what happens now or how the move ended, and what an operator can do about it.
+// Explain returns a message about the current state or the end of a move, and what an operator can
+// do about it.
 func Explain(s *State) (message, next string) {
 	c := s.Counts
 	switch s.Phase {

@@ -7,8 +7,8 @@ import (
 	"scute.dev/pause"
 )
 
-// Step is an effect to perform. Each step is idempotent: it reads the clusters before it changes
-// them.
+// Step names a part of a move that package mover/transfer performs. Each step is idempotent: it
+// reads the clusters before it changes them.
 type Step string
 
 // The steps. None means that there is nothing to do.
@@ -77,12 +77,13 @@ func Next(s *State) Step {
 	}
 }
 
-// Outcome is the result of a step: one of the types below, or the event that follows without a
+// Outcome is the result of a step: one of the types below, or an Event, which is recorded without a
 // decision.
 type Outcome any
 
 type (
-	// Tick is the outcome of no step: time has passed, or an operator has requested something.
+	// Tick is decided before each step. It represents that time has passed, or that an operator may
+	// have requested something.
 	Tick struct{}
 	// PreflightDone is the outcome of RunPreflight.
 	PreflightDone struct {
@@ -90,7 +91,7 @@ type (
 		TargetID string
 		Findings Findings
 	}
-	// RebuildDone is the outcome of Rebuild. Created has the UIDs of the copies.
+	// RebuildDone is the outcome of Rebuild. Created contains the UIDs of the copies.
 	RebuildDone struct {
 		Clusters []string
 		TargetID string

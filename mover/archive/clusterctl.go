@@ -24,7 +24,8 @@ import (
 // plain text, without an index.
 const clusterctlFiles = "*_*_*.yaml"
 
-// listClusterctlFiles returns none if the folder is not one that clusterctl wrote.
+// listClusterctlFiles returns the paths of the object files in a folder that clusterctl wrote, or
+// none if another program wrote the folder.
 func listClusterctlFiles(dir string) ([]string, error) {
 	there, err := os.ReadDir(dir) // not Glob, because the folder's name may contain special characters
 	if err != nil {
@@ -42,8 +43,9 @@ func listClusterctlFiles(dir string) ([]string, error) {
 	return files, nil
 }
 
-// openClusterctl reads a folder that clusterctl wrote, and orders its objects as a Move does. The
-// folder does not record whether it is complete, so every reference must be to an object in it.
+// openClusterctl reads a folder that clusterctl wrote, and orders the objects as a Move does. The
+// folder does not record whether it is complete. openClusterctl therefore returns an error if an
+// object refers to one that is not in the folder.
 func openClusterctl(dir string, files []string) (*Archive, error) {
 	slices.Sort(files)
 	index := &Index{Version: Version, All: true, Program: "clusterctl"}
@@ -100,8 +102,9 @@ func readFile(file string) ([]byte, time.Time, error) {
 	return data, info.ModTime(), err
 }
 
-// clusterctlObject removes the pause that clusterctl set during the backup. It cannot be a user's
-// pause, because clusterctl does not back up a cluster that a user had paused.
+// clusterctlObject decodes and checks an object. It removes the pause that clusterctl set during
+// the backup, which cannot be a user's, because clusterctl does not back up a cluster that a user
+// had paused.
 func clusterctlObject(file string, data []byte) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	err := document.Unmarshal(data, u)

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Files returns the files of a complete archive, relative to its folder, with slashes. SumsFile is
-// last.
+// Files returns the paths of the files of a complete archive, relative to its folder, with slashes.
+// SumsFile is last.
 func Files(dir string) ([]string, error) {
 	f, err := openFolder(dir)
 	if err != nil {
@@ -28,8 +28,8 @@ func Files(dir string) ([]string, error) {
 	return append(files, SumsFile), nil
 }
 
-// IsFile reports whether an archive can have a file with this name, relative to its folder, with
-// slashes.
+// IsFile reports whether a path, relative to the folder of an archive and with slashes, may be a
+// file of the archive.
 func IsFile(name string) bool {
 	if name == SumsFile || name == IndexFile {
 		return true
@@ -40,13 +40,14 @@ func IsFile(name string) bool {
 		(strings.HasSuffix(object, ".json") || strings.HasSuffix(object, ".json"+encryptedSuffix))
 }
 
-// Head is the beginning of an index.
+// Head contains the fields at the beginning of an index.
 type Head struct {
 	ID      string
 	TakenAt time.Time
 }
 
-// ReadHead reads only the beginning of an index. It returns ErrDamaged if that is not an index.
+// ReadHead reads only the beginning of an index. It returns ErrDamaged if the data does not begin
+// like an index.
 func ReadHead(index io.Reader) (Head, error) {
 	const longest = 64 << 10 // bytes
 	data, err := io.ReadAll(io.LimitReader(index, longest))

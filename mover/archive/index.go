@@ -17,28 +17,29 @@ type Index struct {
 	Version string    `json:"version"`
 	ID      string    `json:"id"`
 	TakenAt time.Time `json:"takenAt"`
-	// Program includes the version.
+	// Program is the name and the version of the program that wrote the archive.
 	Program string `json:"program,omitempty"`
 	Source  Source `json:"source"`
 	// Namespace and Clusters are the selection. All means that the whole namespace was selected.
 	Namespace string   `json:"namespace"`
 	Clusters  []string `json:"clusters"`
 	All       bool     `json:"all,omitempty"`
-	// Recipients are the public keys of the encryption; empty for an archive in plain text.
+	// Recipients contains the public keys of the encryption; empty for an archive in plain text.
 	Recipients []string `json:"recipients,omitempty"`
 	// Kinds are the kinds of the objects, as the source served them.
 	Kinds []kube.Type `json:"kinds,omitempty"`
-	// Providers are the versions that clusterctl's inventory or Cluster API's operator records, by
-	// type and name.
+	// Providers contains the versions of the source's providers, according to clusterctl's
+	// inventory or Cluster API's operator, by type and name.
 	Providers map[string]string `json:"providers,omitempty"`
 	// Objects are in the order of their creation.
 	Objects []Entry `json:"objects"`
-	// Excluded are related to the selection but not in the archive.
+	// Excluded contains objects that are related to the selection but not in the archive.
 	Excluded []mover.ObjectReason `json:"excluded,omitempty"`
-	// Hosted are control planes that run as workloads of the source, and the evidence. The archive
-	// has only their objects.
+	// Hosted contains control planes and machines that run as workloads of the source, with the
+	// evidence. The archive does not contain their data.
 	Hosted []mover.ObjectReason `json:"hosted,omitempty"`
-	// Changed are objects that changed during the backup and may be inconsistent with the others.
+	// Changed contains objects that changed during the backup, and may be inconsistent with other
+	// objects.
 	Changed []object.Ref `json:"changed,omitempty"`
 }
 

@@ -48,8 +48,9 @@ func withRemedy(err error) error {
 	return err
 }
 
-// Open reads the archive in a folder. It compares each file with its checksum and each decrypted
-// object with the index; a folder that clusterctl wrote has neither.
+// Open reads the archive in a folder. It compares each file with its checksum, and each decrypted
+// object with the index. For a folder that clusterctl wrote, which has neither, it compares
+// nothing.
 func Open(dir string, identities []age.Identity) (*Archive, error) {
 	a, err := open(dir, identities)
 	return a, withRemedy(err)
@@ -85,7 +86,8 @@ func open(dir string, identities []age.Identity) (*Archive, error) {
 	return a, nil
 }
 
-// folder verifies the checksum at each read of a file, because a restore takes long.
+// folder is the folder of an archive. It verifies the checksum of a file at each read, because
+// files may be damaged during a restore, which takes long.
 type folder struct {
 	dir  string
 	sums map[string]string

@@ -159,8 +159,8 @@ func (w *Writer) Finish(index *Index) error {
 	return os.Remove(filepath.Join(w.dir, unfinishedFile))
 }
 
-// reserve counts a file in blocks, with the overhead of encryption. It returns ErrTooLarge beyond
-// the limit.
+// reserve adds the size of a file to the size of the archive, in whole blocks and with the overhead
+// of encryption. It returns ErrTooLarge if the archive would exceed MaxBytes.
 func (w *Writer) reserve(file string, data int) error {
 	const block, header = 4 << 10, 256
 	size := (int64(data) + header*int64(1+len(w.recipients)) + block - 1) / block * block

@@ -14,18 +14,19 @@ type Continuation string
 
 // The continuations.
 const (
-	// Continues means that the log has the whole plan. The move reads both clusters before each
-	// step.
+	// Continues means that the log contains enough of the move to continue. The move reads both
+	// clusters before each step.
 	Continues Continuation = "goes on"
 	// BecomesLost means that the clusters may be ahead of the log. The move waits until both
 	// clusters are read and an operator has resolved it.
 	BecomesLost Continuation = "is lost"
-	// Ends means that the Move reports its end or was deleted. Replaying this log may have ended
-	// otherwise.
+	// Ends means that the Move reports its end or was deleted. The move must not continue from this
+	// log, because it might end differently.
 	Ends Continuation = "ends"
 )
 
-// ResourceState is the state that a Move resource reports. It may be newer than the log.
+// ResourceState is the state of a move according to its Move resource, which may be newer than the
+// log.
 type ResourceState struct {
 	Phase mover.Phase
 	// Ended means that the move has ended, or that the resource was deleted.
@@ -47,8 +48,8 @@ func continuation(s *mover.State, told ResourceState) Continuation {
 	}
 }
 
-// Continuation returns what Reconcile does with an open move. Reconcile ignores a move that this
-// program cannot read.
+// Continuation returns what Reconcile will do with an open move. It returns Continues for a move
+// with an event that this program cannot read.
 func (m *Moves) Continuation(id string, told ResourceState) Continuation {
 	then := Continues
 	m.Read(id, func(e *aggregate.Entry[*mover.State]) {

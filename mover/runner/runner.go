@@ -20,8 +20,8 @@ import (
 
 // Performer performs the steps of one move; *transfer.Transfer implements it.
 type Performer interface {
-	// Reach checks that the clusters of a step can be reached. It returns an unreachable cluster as
-	// failed; err is the end of ctx.
+	// Reach checks that the clusters that a step needs can be reached. If one cannot, it returns
+	// failed. It returns err only if ctx ends.
 	Reach(ctx context.Context, s *mover.State, step mover.Step) (failed *mover.StepFailed, err error)
 	Perform(ctx context.Context, s *mover.State, step mover.Step, emit transfer.Emit) (mover.Outcome, error)
 }
@@ -31,13 +31,14 @@ var errStepObsolete = errors.New("the state no longer requires this step")
 // Runner drives moves. Set its fields before use.
 type Runner struct {
 	Log aggregate.Log
-	// Home is where this process runs. Moves with another Home are not driven.
+	// Home identifies the management cluster and the log of this process. Moves with another Home
+	// are not driven.
 	Home mover.Home
 	// Incarnation identifies this process and changes at a restart.
 	Incarnation string
 	Performer   func(id string) Performer
-	// Slots limit the moves that work concurrently; nil means no limit. A move that waits or whose
-	// clusters are unreachable holds none.
+	// Slots limits the moves that work concurrently; nil means no limit. A move that waits, or
+	// whose clusters are unreachable, holds no slot.
 	Slots  *fair.Slots
 	Logger *slog.Logger
 	// Now is the clock; nil is time.Now.
@@ -51,8 +52,8 @@ const (
 	// responded.
 	pollFirst = 150 * time.Millisecond
 	pollMax   = 2 * time.Second
-	// maxPollDuration limits the assumed duration of a poll: the clock may be set, or the machine
-	// suspended, meanwhile.
+	// maxPollDuration limits the measured duration of a poll, because the clock may be set or the
+	// machine suspended during the poll.
 	maxPollDuration = time.Minute
 	// The backoff of a step that failed.
 	retryFirst = 500 * time.Millisecond
@@ -145,7 +146,8 @@ func (d *drive) step(ctx context.Context, step mover.Step) error {
 	return d.conclude(ctx, step, outcome)
 }
 
-// conclude waits before the step is repeated.
+// conclude records the events that follow from the outcome of a step, and waits if the step must be
+// repeated.
 func (d *drive) conclude(ctx context.Context, step mover.Step, outcome mover.Outcome) error {
 	decided, err := d.decide(ctx, outcome)
 	if err != nil {
@@ -168,8 +170,9 @@ func (d *drive) conclude(ctx context.Context, step mover.Step, outcome mover.Out
 		if decided > 0 {
 			d.poll.Reset()
 		}
-		// A poll costs as much as a large number of writes, so the wait is at least as long as the
-		// last poll took. Two equal results may end a phase, so they are at least pollFirst apart.
+		// A poll may cost the API server more than many writes, so the wait is at least as long as
+		// the last poll took. Two equal results may end a phase, so two polls are at least
+		// pollFirst apart.
 		wait = max(d.poll.NextBackOff(), pollFirst, min(d.Time().Sub(d.startedAt), maxPollDuration))
 	}
 	d.slot.Release() // a step that only waits does not block others
@@ -181,7 +184,7 @@ func (r *Runner) Request(ctx context.Context, id, actor string, spec mover.Spec)
 	return r.root(id, actor).Create(ctx, mover.Requested{Spec: spec, Home: r.Home})
 }
 
-// Recover records a move whose progress this log lacks; see mover.LogLost.
+// Recover records a move whose progress this log does not contain; see mover.LogLost.
 func (r *Runner) Recover(ctx context.Context, id, actor string, spec mover.Spec, lost mover.LogLost) error {
 	return r.root(id, actor).Create(ctx, mover.Requested{Spec: spec, Home: r.Home}, lost)
 }
@@ -189,8 +192,8 @@ func (r *Runner) Recover(ctx context.Context, id, actor string, spec mover.Spec,
 // ErrNotStranded is returned if a move needs no resolution.
 var ErrNotStranded = errors.New("the move is not stranded: it needs no resolution")
 
-// Resolve records an operator's resolution of a stranded move. The move checks in the clusters
-// whether it is safe.
+// Resolve records in which direction a stranded move should continue. The move later checks both
+// clusters to find out whether that direction is safe.
 func (r *Runner) Resolve(ctx context.Context, id, actor string, way mover.Direction, reason string) error {
 	return r.command(ctx, id, actor, func(s *mover.State) (mover.Event, error) {
 		if !s.TransientFailure.Stranded && s.Lost == nil {
@@ -221,7 +224,8 @@ func (r *Runner) Abort(ctx context.Context, id, actor, reason string) error {
 	})
 }
 
-// command does nothing if the move has ended or say returns nil.
+// command appends the event that say returns for the state of a move. It does nothing if the move
+// has ended or say returns nil.
 func (r *Runner) command(ctx context.Context, id, actor string, say func(*mover.State) (mover.Event, error)) error {
 	m := r.root(id, actor)
 	if err := m.Read(ctx); err != nil {
@@ -251,10 +255,12 @@ func (r *Runner) root(id, actor string) *root {
 	}
 }
 
-// refresh fails if another process has claimed the move.
+// refresh reads the commits of other processes. It returns an error if another process has claimed
+// the move.
 func (d *drive) refresh(ctx context.Context) error { return d.Refresh(ctx, d.runner.Incarnation) }
 
-// decide reads and decides again if another process has appended first.
+// decide records the events that follow from an outcome, and returns their number. If another
+// process has appended first, it reads that and decides again.
 func (d *drive) decide(ctx context.Context, o mover.Outcome) (decided int, err error) {
 	err = d.Decide(ctx, d.refresh, func(s *mover.State) ([]mover.Event, error) {
 		events, err := mover.Decide(s, o, d.Time())

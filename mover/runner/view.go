@@ -12,8 +12,8 @@ import (
 // Moves is the view of the moves in the log.
 type Moves struct {
 	*aggregate.View[mover.Event, *mover.State, v1alpha1.MoveStatus]
-	// Home is where this process runs. Moves with another Home are neither open nor due. Set it
-	// before use.
+	// Home identifies the management cluster and the log of this process. Moves with another Home
+	// are neither open nor due. Set it before use.
 	Home mover.Home
 }
 
