@@ -10,8 +10,8 @@ import (
 // refer to it as their cause. A later event with the same key replaces it.
 type Key struct{ Kind, Name string }
 
-// Links relate an event to other events of its object. A domain derives them from the event and the
-// state before it.
+// Links relates an event to other events of its object. A domain derives it from the event and the
+// state before the event.
 type Links struct {
 	Keys []Key
 	// CauseKeys are keys of possible causes. The latest event with one of them is the cause. An
@@ -47,7 +47,7 @@ func (c *Causes) find(l Links, fresh map[Key]eventRef) string {
 	return last.id
 }
 
-// Add adds a stored event.
+// Add adds a stored event with its links and its ID.
 func (c *Causes) Add(l Links, id string) {
 	c.count++
 	if c.latest == nil && len(l.Keys) > 0 {
@@ -78,9 +78,9 @@ func (c *Causes) setCauses(commit *eventlog.Commit, links []Links) (done func())
 	}
 }
 
-// loadCauses adds the events that the state includes but the causes lack, because a state may come
-// from a view. At an event that this program cannot read it deletes all earlier causes, because
-// that event may be the latest cause.
+// loadCauses reads the events that the state includes but the causes do not contain, and adds them
+// to the causes. This happens if the state is from a view. At an event that this program cannot
+// read, it deletes all earlier causes, because that event may be the latest cause.
 func (r *Root[E, S]) loadCauses(ctx context.Context) error {
 	if r.Links == nil || r.linkedSeq == r.Seq {
 		return nil

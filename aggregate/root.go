@@ -85,8 +85,9 @@ type recorded struct {
 	links Links
 }
 
-// Read applies the commits that other processes have appended. It stops with an *UnreadableError at
-// an event that it cannot read. Do not call it while recorded events are not stored; see Reload.
+// Read reads and applies the commits that other processes have appended. At an event that this
+// program cannot read, it stops and returns an *UnreadableError. Do not call Read while recorded
+// events are not stored; see Reload.
 func (r *Root[E, S]) Read(ctx context.Context) error {
 	records, err := r.Log.Read(ctx, r.Name, r.Seq)
 	if err != nil {
@@ -155,8 +156,9 @@ func Time(clock func() time.Time) time.Time {
 	return clock().UTC().Round(0)
 }
 
-// Append stores events with the current time and applies them. If one of them is too large for the
-// log, it stores none: otherwise each retry would store the events before it again.
+// Append stores events with the current time and applies them. If one of the events is too large
+// for the log, it stores none. Otherwise each retry would store the events before the large one
+// again.
 func (r *Root[E, S]) Append(ctx context.Context, events ...E) error {
 	at := r.Time()
 	events, encoded, err := r.encode(at, events)
@@ -185,8 +187,8 @@ func (r *Root[E, S]) Create(ctx context.Context, events ...E) error {
 }
 
 // Decide appends the events that decide returns for the state. If another process has appended
-// first, it calls read and then decide again. read is Read, or Refresh if the object must still be
-// claimed.
+// first, it calls read and then decide again. The caller passes the method Read, or a function that
+// calls Refresh if this process must still hold the claim.
 func (r *Root[E, S]) Decide(ctx context.Context, read func(context.Context) error, decide func(S) ([]E, error)) error {
 	for {
 		events, err := decide(r.State)
@@ -229,7 +231,8 @@ func (r *Root[E, S]) Store(ctx context.Context) error {
 	return nil
 }
 
-// encode returns the events as the log returns them (read) and as it stores them (encoded).
+// encode returns the events twice: as the log would return them (read), and as it stores them
+// (encoded).
 func (r *Root[E, S]) encode(at time.Time, events []E) (read []E, encoded []recorded, err error) {
 	read, encoded = make([]E, len(events)), make([]recorded, len(events))
 	for i, e := range events {

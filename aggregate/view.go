@@ -38,7 +38,7 @@ type Projector struct {
 	advanced chan struct{} // closed when the view advances; nil if no caller waits
 }
 
-// NewProjector returns a projector for an empty view. name denotes the view in messages.
+// NewProjector returns a projector for an empty view. name is the name of the view in messages.
 func NewProjector(log *eventlog.Log, name string, view Applier, logger *slog.Logger) *Projector {
 	return &Projector{
 		log: log, view: view, name: name, logger: logger.With("view", name),
@@ -47,8 +47,7 @@ func NewProjector(log *eventlog.Log, name string, view Applier, logger *slog.Log
 }
 
 // Run replays the log and follows it until ctx ends. It always returns an error: the error of ctx,
-// or an alarm (eventlog.ErrGap, eventlog.ErrMissing), after which the view is invalid. Call it
-// once.
+// or an error after which the view is invalid (eventlog.ErrGap, eventlog.ErrMissing). Call it once.
 func (p *Projector) Run(ctx context.Context) error {
 	p.endErr = fmt.Errorf("projecting the log into view %q: %w", p.name, p.run(ctx))
 	close(p.ended)
@@ -132,7 +131,8 @@ type Kind[E any, S State[E], T any] struct {
 	New     func() S
 	// Ended reports whether an object has ended, so that the View may forget it.
 	Ended func(S) bool
-	// Open reports whether an object must end when its resource is deleted.
+	// Open reports whether an object is unfinished, so that it must end when its resource is
+	// deleted.
 	Open func(id string, e *Entry[S]) bool
 	// Due reports whether an object has to be driven, and after which wait. It is false if only a
 	// change can make the object due.
@@ -238,8 +238,9 @@ func (v *View[E, S, T]) Forget(most int) {
 	v.entries = maps.Collect(maps.All(v.entries)) // a map does not shrink when it loses entries
 }
 
-// Recall reads from the log how an object ended that Forget may have deleted. ended is false if the
-// object has not ended, does not exist, or has an event that this program cannot read.
+// Recall returns the status of an ended object that Forget may have deleted. It reads the object
+// from the log. ended is false if the object has not ended, does not exist, or has an event that
+// this program cannot read.
 func (v *View[E, S, T]) Recall(ctx context.Context, id string) (status T, ended bool, err error) {
 	records, err := v.Log.Read(ctx, eventlog.Aggregate{Kind: v.kind.Name, ID: id}, 0)
 	if err != nil {
@@ -290,7 +291,7 @@ func (v *View[E, S, T]) Open(namespace, name string) (ids []string) {
 	return ids
 }
 
-// Read calls fn with an object, nil if the view does not have it. fn must not change or retain the object.
+// Read calls fn with an object, or nil if the view does not contain it. fn must not change or retain the object.
 func (v *View[E, S, T]) Read(id string, fn func(e *Entry[S])) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -307,8 +308,8 @@ func (v *View[E, S, T]) Err(id string) (err error) {
 	return err
 }
 
-// ReadState calls fn with the state of an object, zero if the view does not have it. fn must not
-// change or retain the state.
+// ReadState calls fn with the state of an object, or the zero value if the view does not contain
+// the object. fn must not change or retain the state.
 func (v *View[E, S, T]) ReadState(id string, fn func(S)) {
 	v.Read(id, func(e *Entry[S]) {
 		var s S
@@ -319,8 +320,8 @@ func (v *View[E, S, T]) ReadState(id string, fn func(S)) {
 	})
 }
 
-// All returns the objects in no order. No commit is applied meanwhile. The caller must not change
-// or retain the objects.
+// All returns an iterator over the objects, in no order. No commit is applied during the iteration.
+// The caller must not change or retain the objects.
 func (v *View[E, S, T]) All() iter.Seq2[string, *Entry[S]] {
 	return func(yield func(string, *Entry[S]) bool) {
 		v.mu.RLock()

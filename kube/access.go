@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// IsAllowed reports whether the API server permits scute's credentials a verb on a kind.
-// subresource may be empty.
+// IsAllowed reports whether the API server permits the cluster's credentials to use a verb on a
+// kind. subresource may be empty.
 func (c *Cluster) IsAllowed(ctx context.Context, verb string, t Type, subresource, namespace string) (allowed bool, err error) {
 	err = c.Do(ctx, "ask for permission to "+verb+" "+t.Plural, func(ctx context.Context) error {
 		review, err := c.access.SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
@@ -56,8 +56,8 @@ type Rules struct {
 	granted   []authorizationv1.ResourceRule
 }
 
-// Rules requests the permissions in a namespace. It returns the zero value if an authorizer, for
-// example a webhook, cannot list its rules; then call IsAllowed for each verb.
+// Rules returns the permissions in a namespace. It returns the zero value if an authorizer, for
+// example a webhook, cannot list its rules. The caller must then call IsAllowed for each verb.
 func (c *Cluster) Rules(ctx context.Context, namespace string) (rules Rules, err error) {
 	err = c.Do(ctx, "ask for all permissions in namespace "+namespace, func(ctx context.Context) error {
 		review, err := c.access.SelfSubjectRulesReviews().Create(ctx, &authorizationv1.SelfSubjectRulesReview{

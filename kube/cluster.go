@@ -24,14 +24,14 @@ import (
 // FieldManager is the field manager of all of scute's writes.
 const FieldManager = "scute"
 
-// Cluster is a client of one API server, with one set of credentials. It is safe for concurrent
+// Cluster contains clients of one API server with one set of credentials. It is safe for concurrent
 // use.
 type Cluster struct {
 	// Name is "source" or "target", for messages.
 	Name string
 	// Host is the API server's address, for messages.
 	Host string
-	// Config and HTTPClient are for other clients of the API server.
+	// Config and HTTPClient are for creating further clients of the API server.
 	Config     *rest.Config
 	HTTPClient *http.Client
 
@@ -77,8 +77,8 @@ func (c *Cluster) Resource(t Type, namespace string) dynamic.ResourceInterface {
 	return c.dynamic.Resource(t.Resource()).Namespace(t.scope(namespace))
 }
 
-// List calls fn for each object of a kind, page by page. An empty namespace lists all namespaces.
-// Requests are retried, fn is not.
+// List lists a kind page by page and calls fn for each object. An empty namespace lists all
+// namespaces. Failed requests are retried; calls of fn are not.
 func (c *Cluster) List(ctx context.Context, t Type, namespace string, fn func(*unstructured.Unstructured) error) error {
 	return c.ListLabelled(ctx, t, namespace, "", fn)
 }

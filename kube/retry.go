@@ -41,8 +41,8 @@ func (c *Cluster) Do(ctx context.Context, what string, call func(context.Context
 	}
 }
 
-// Retry works like Cluster.Do, for another client, with a timeout for each attempt. It returns the error of
-// the last attempt.
+// Retry works like Cluster.Do, for a call with another client. each is the timeout of one attempt.
+// It returns the error of the last attempt.
 func Retry(ctx context.Context, each time.Duration, call func(context.Context) error) error {
 	b := backoff.NewExponentialBackOff(backoff.WithInitialInterval(retryFirst), backoff.WithMaxInterval(retryMax), backoff.WithMaxElapsedTime(retryFor))
 	return backoff.Retry(func() error {
@@ -69,7 +69,7 @@ func ForEach[T any](ctx context.Context, limit int, items []T, work func(context
 	return cmp.Or(group.Wait(), ctx.Err())
 }
 
-// callbackError is never retried.
+// callbackError is an error of a callback, which is never retried.
 type callbackError struct{ err error }
 
 func (s *callbackError) Error() string { return s.err.Error() }
@@ -106,8 +106,9 @@ func IsSchemaMismatch(err error) bool {
 
 const maxNamedCauses = 10
 
-// withoutValues removes the values from an API server's rejection of an object (422), and names
-// every field. The server quotes each value, which may be a password, and webhooks quote it again.
+// withoutValues returns an API server's rejection of an object (422) without the rejected values,
+// and with the names of all rejected fields. The API server quotes each value, which may be a
+// password, and webhooks quote it again.
 func withoutValues(err error) error {
 	var refused *apierrors.StatusError
 	if !errors.As(err, &refused) || !apierrors.IsInvalid(err) || refused.ErrStatus.Details == nil || len(refused.ErrStatus.Details.Causes) == 0 {

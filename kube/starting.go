@@ -47,8 +47,8 @@ const (
 	denialSize = 16 << 10
 )
 
-// RoundTrip repeats a denied request if the API server is ready, because it may have become ready
-// since.
+// RoundTrip sends a request. If the request is denied and the API server is ready, it sends the
+// request again, because the API server may have become ready after the denial.
 func (s *denialConfirmer) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := s.next.RoundTrip(r)
 	if err != nil || response.StatusCode != http.StatusForbidden || !isDenial(response) {
@@ -78,7 +78,8 @@ func (s *denialConfirmer) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// waitForRoles returns the status of /readyz; a denial only after rolesTimeout.
+// waitForRoles returns the status code of /readyz. It returns a denial only after rolesTimeout, and
+// repeats the request before that.
 func (s *denialConfirmer) waitForRoles(denied *http.Request) (code int, err error) {
 	for until := time.Now().Add(rolesTimeout); ; {
 		code, err = s.ready(denied)

@@ -20,13 +20,13 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Type is a kind that an API server serves. Its JSON, in the index of a backup, has what a restore
-// needs.
+// Type describes a kind that an API server serves. Its JSON, in the index of a backup, contains the
+// fields that a restore needs.
 type Type struct {
 	Group  string `json:"group,omitempty"`
 	Kind   string `json:"kind"`
 	Plural string `json:"plural"`
-	// Versions are served by the API server, its preferred version first.
+	// Versions contains the versions that the API server serves, its preferred version first.
 	Versions   []string `json:"versions"`
 	Namespaced bool     `json:"namespaced"`
 	// Contracts are labels of the CustomResourceDefinition, for example "v1beta2".
@@ -70,9 +70,9 @@ func (t Type) scope(namespace string) string {
 // contain secrets, so only their metadata are listed.
 func (t Type) IsCore() bool { return t.Group == "" }
 
-// MovableTypes returns the kinds that a move reads: those of Cluster API providers, Secrets and
-// ConfigMaps. unserved are the CustomResourceDefinitions with the same labels that the API server
-// does not serve.
+// MovableTypes returns the kinds that a move reads: the kinds of Cluster API providers, which have
+// a label, Secrets and ConfigMaps. unserved contains the CustomResourceDefinitions that have the
+// label, but that the API server does not serve.
 func (c *Cluster) MovableTypes(ctx context.Context) (movable []Type, unserved []string, err error) {
 	var served []Type
 	var undiscovered error

@@ -18,7 +18,8 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Create creates an object, or tries to in a dry run, and returns its metadata.
+// Create creates an object, or only validates the request if dryRun is set, and returns the
+// object's metadata.
 func (c *Cluster) Create(ctx context.Context, t Type, u *unstructured.Unstructured, dryRun ...string) (created *unstructured.Unstructured, err error) {
 	body, err := u.MarshalJSON()
 	if err != nil {
@@ -39,7 +40,8 @@ func (c *Cluster) Create(ctx context.Context, t Type, u *unstructured.Unstructur
 	return created, nil
 }
 
-// Patch sends a merge patch, or tries it in a dry run.
+// Patch sends a merge patch, or only validates it if dryRun is set. what describes the patch in an
+// error.
 func (c *Cluster) Patch(ctx context.Context, what string, t Type, ref object.Ref, patch map[string]any, dryRun ...string) error {
 	body, err := json.Marshal(patch)
 	if err != nil {
@@ -52,8 +54,8 @@ func (c *Cluster) Patch(ctx context.Context, what string, t Type, ref object.Ref
 	})
 }
 
-// Delete deletes the object with the UID; the garbage collector deletes its dependents. gone means
-// that the object no longer exists; otherwise finalizers may hold it.
+// Delete deletes the object with the UID. The garbage collector deletes the object's dependents.
+// gone reports whether the object no longer exists; otherwise it may have finalizers.
 func (c *Cluster) Delete(ctx context.Context, t Type, namespace, name string, uid types.UID) (gone bool, err error) {
 	background := metav1.DeletePropagationBackground
 	body, err := json.Marshal(metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background})

@@ -14,17 +14,18 @@ type Signal string
 
 // The signals, strongest first.
 const (
-	// ByCondition: the object's condition Paused became True after the pause was set.
+	// ByCondition means that the object's condition Paused became True after the pause was set.
 	ByCondition Signal = "condition"
-	// AlreadyPaused: the object was paused before, by a user or another holder, and still is.
+	// AlreadyPaused means that a user or another holder had paused the object before, and it is
+	// still paused.
 	AlreadyPaused Signal = "already-held"
-	// Settled: the condition was already True for an unknown cause, and did not change after a
-	// write that wakes the controller.
+	// Settled means that the condition Paused was already True for an unknown reason, and did not
+	// change after a write that triggers the controller.
 	Settled Signal = "settled"
-	// ThroughOwner: the controller ignores the object until it has an owner, which it cannot get
-	// while its Cluster is paused.
+	// ThroughOwner means that the controller ignores the object until the object has an owner,
+	// which it cannot get while its Cluster is paused.
 	ThroughOwner Signal = "through-owner"
-	// Assumed: no object of the kind has the condition (templates, Secrets, providers of older contracts).
+	// Assumed means that no object of the kind has the condition (templates, Secrets, providers of older contracts).
 	Assumed Signal = "assumed"
 )
 
@@ -36,11 +37,12 @@ const SettleTime = 30 * time.Second
 type Baseline struct {
 	UID    types.UID              `json:"uid"`
 	Paused object.ConditionStatus `json:"paused,omitempty"`
-	// AlreadyPaused means that its own annotation or its Cluster paused the object.
+	// AlreadyPaused means that the object was already paused, by its own annotation or by its
+	// Cluster.
 	AlreadyPaused bool `json:"alreadyPaused,omitempty"`
 }
 
-// Context is the input of EvaluateObject beyond the object.
+// Context contains the input of EvaluateObject besides the object.
 type Context struct {
 	// KindReportsPaused means that an object of this kind has a condition Paused, now or in the baseline.
 	KindReportsPaused bool
@@ -56,9 +58,9 @@ type Verdict struct {
 	Touch        bool   // a write to the metadata would wake the controller
 }
 
-// EvaluateObject decides whether an object has acknowledged the pause. before is zero if the object
-// did not exist. docs/design/mover.md, "How an object acknowledges a pause", explains the rules.
-// Their source is cluster-api issue 8473.
+// EvaluateObject returns whether an object has acknowledged the pause, and how or why not. before
+// is zero if the object did not exist before the pause. docs/design/mover.md, "How an object
+// acknowledges a pause", explains the rules. Their source is cluster-api issue 8473.
 func EvaluateObject(before Baseline, now object.Observed, c Context) Verdict {
 	if now.KindBlocksMove {
 		return Verdict{Reason: "annotation " + object.BlockMoveAnnotation + " on its CustomResourceDefinition blocks all objects of the kind"}
@@ -98,8 +100,8 @@ func EvaluateObject(before Baseline, now object.Observed, c Context) Verdict {
 	}
 }
 
-// InvalidReason returns why an acknowledgement is no longer valid, "" if it is valid. The condition
-// Paused must be True; it may be absent only if the object acknowledged without it.
+// InvalidReason returns why an acknowledgement is no longer valid, or "" if it is valid. The
+// condition Paused must still be True, or absent if the object acknowledged without it.
 func InvalidReason(how Signal, now object.Observed) string {
 	switch {
 	case now.BlockMove:
@@ -117,15 +119,16 @@ func InvalidReason(how Signal, now object.Observed) string {
 
 const hostNotPaused = "Metal3's provider has not set annotation " + object.HostPausedAnnotation + " on it"
 
-// isUnpausedHost reports whether a BareMetalHost of a Metal3Machine is not paused yet. It has
-// neither a condition Paused nor an owner. Metal3's provider sets an annotation instead, together
-// with a copy of the host's status, without which the target would lose the status.
+// isUnpausedHost reports whether an object is a BareMetalHost that a Metal3Machine uses and that is
+// not paused yet. A BareMetalHost has neither a condition Paused nor an owner. Metal3's provider
+// sets an annotation on it instead, together with a copy of the host's status, which the target
+// needs.
 func isUnpausedHost(o object.Observed) bool {
 	return o.Consumer != nil && o.Consumer.Kind == "Metal3Machine" && !o.HostPaused
 }
 
-// lacksOwner reports whether an object has no owner yet and its controller acts only for an owning
-// Machine or MachinePool. Its cluster's controllers are paused, so it cannot get an owner now.
+// lacksOwner reports whether an object has no owner yet, and its controller ignores it until a
+// Machine or MachinePool owns it. The object cannot get an owner while its Cluster is paused.
 func lacksOwner(o object.Observed) bool {
 	return o.Ref.Group != object.CoreGroup && o.ClusterName != "" &&
 		!slices.ContainsFunc(o.Owners, func(owner object.Owner) bool { return owner.Ref.Group == object.CoreGroup })

@@ -10,7 +10,7 @@ import (
 	"scute.dev/view"
 )
 
-// DescribeSignals returns how many objects acknowledged by each signal.
+// DescribeSignals returns a text with the number of objects that acknowledged by each signal.
 func DescribeSignals(objects map[object.Ref]Signal) string {
 	how := make(map[Signal]int)
 	for _, signal := range objects {
@@ -27,7 +27,8 @@ func DescribeSignals(objects map[object.Ref]Signal) string {
 	return strings.Join(parts, ", ")
 }
 
-// DescribeRoots names the Clusters of a pause, and counts the Clusters that were paused before.
+// DescribeRoots returns a text with the names of the Clusters of a pause, and the number of
+// Clusters that were paused before.
 func DescribeRoots(list []Root) string {
 	all := make([]object.Ref, len(list))
 	held := 0
@@ -43,7 +44,8 @@ func DescribeRoots(list []Root) string {
 	return fmt.Sprintf("of %s; %d already paused", view.Objects(all), held)
 }
 
-// DescribeWaits names the first of total objects that a pause waits for, and the reason.
+// DescribeWaits returns a text with the first of total objects that a pause waits for, and the
+// reason.
 func DescribeWaits(list []PendingObject, total int) string {
 	if len(list) == 0 {
 		return "for no object"

@@ -6,19 +6,20 @@ import (
 	"scute.dev/kube/object"
 )
 
-// Root is an object that can be paused, with its pause state from before the pause.
+// Root is an object that can be paused, with the pause state that it had before scute paused it.
 type Root struct {
 	Ref object.Ref `json:"ref"`
 	UID types.UID  `json:"uid"`
-	// Found is the earlier spec.paused of a Cluster, or whether another root had the paused annotation.
+	// Found reports whether the root was paused before: by spec.paused for a Cluster, by the paused
+	// annotation for any other root.
 	Found bool `json:"found,omitempty"`
 }
 
 // IsCluster reports whether the reference is to a Cluster API Cluster.
 func IsCluster(r object.Ref) bool { return r.Group == object.CoreGroup && r.Kind == "Cluster" }
 
-// IsRoot reports whether objects of this kind are paused: Clusters by a field, ClusterClasses and
-// ClusterResourceSets by an annotation, because they do not follow the pause of a Cluster.
+// IsRoot reports whether scute pauses objects of this kind: Clusters by a field, and ClusterClasses
+// and ClusterResourceSets by an annotation, because the pause of a Cluster does not apply to them.
 func IsRoot(r object.Ref) bool {
 	switch {
 	case r.Group == object.CoreGroup:

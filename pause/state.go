@@ -10,8 +10,8 @@ import (
 	"scute.dev/kube/object"
 )
 
-// State is the known state of an acknowledged pause. A move derives it from its events; a task of a
-// run keeps it in memory.
+// State contains what is known about a pause. A move derives it from its events; a task of a run
+// keeps it in memory.
 type State struct {
 	Roots []Root
 	// Baseline is the state of every object just before the pause.
@@ -26,7 +26,7 @@ type Subject struct {
 	object.Observed
 	// Cluster is the name of the object's Cluster, "" for none.
 	Cluster string
-	// Exempt means that the object's controllers may continue.
+	// Exempt means that the object need not acknowledge, because its controllers may stay active.
 	Exempt bool
 }
 
@@ -36,7 +36,8 @@ type PendingObject struct {
 	Reason string     `json:"reason"`
 }
 
-// FindUnpaused returns a root that was unpaused or deleted.
+// FindUnpaused returns a root that another client has unpaused or deleted. lifted is false if there
+// is none.
 func (s *State) FindUnpaused(subjects []Subject) (root object.Ref, lifted bool) {
 	paused := make(map[object.Ref]bool)
 	for _, o := range subjects {
@@ -50,7 +51,7 @@ func (s *State) FindUnpaused(subjects []Subject) (root object.Ref, lifted bool) 
 	return object.Ref{}, false
 }
 
-// PausedClusters are the names of Clusters that a user or another holder has paused.
+// PausedClusters is the set of the names of Clusters that a user or another holder has paused.
 type PausedClusters map[string]bool
 
 // PausedClustersOf returns the paused Clusters among subjects.
@@ -69,13 +70,15 @@ func (u PausedClusters) IsPaused(o Subject) bool { return o.PausedByUser || u[o.
 
 // Evaluation is the result of one evaluation of all subjects.
 type Evaluation struct {
-	// New are the objects that have acknowledged since the previous evaluation, Pending those that have not.
+	// New contains the objects that have acknowledged since the previous evaluation. Pending
+	// contains the objects that have not acknowledged.
 	New     map[object.Ref]Signal
 	Pending []PendingObject
-	// Wake are the pending objects whose controllers need a write to act. It is empty while other
-	// objects acknowledge, because each write would slow those controllers down.
+	// Wake contains the pending objects that should be written to, to trigger their controllers. It
+	// is empty while other objects acknowledge, because each write would slow the controllers down.
 	Wake []object.Ref
-	// Stable means that nothing is pending and that the previous evaluation had the same objects.
+	// Stable means that no object is pending, and that the previous evaluation had the same
+	// objects.
 	Stable bool
 }
 
@@ -86,14 +89,15 @@ type Watch struct {
 	patience        Patience
 }
 
-// Patience decides when to wake silent controllers by a write, which most controllers do not need.
-// The zero value is ready for use.
+// Patience determines when to trigger controllers that do not respond, by a write to their objects.
+// Most controllers do not need that. The zero value is ready for use.
 type Patience struct {
 	quiet int // consecutive evaluations without news
 }
 
-// Exceeded counts an evaluation and reports whether silent controllers must be woken: two
-// consecutive evaluations had no news, and the wait has lasted half a second.
+// Exceeded counts one evaluation, with the number of its news, and reports whether the controllers
+// should be triggered: two consecutive evaluations had no news, and the wait has lasted half a
+// second.
 func (p *Patience) Exceeded(news int, waited time.Duration) bool {
 	if p.quiet++; news > 0 {
 		p.quiet = 0
@@ -101,9 +105,9 @@ func (p *Patience) Exceeded(news int, waited time.Duration) bool {
 	return p.quiet >= 2 && waited >= 500*time.Millisecond
 }
 
-// Evaluate evaluates each subject that has not acknowledged yet. subjects must be complete, because
-// objects that appear after the pause must acknowledge too. others are further objects that show
-// which kinds have a condition Paused.
+// Evaluate evaluates each subject that has not acknowledged yet. subjects must contain all
+// subjects, because objects that were created after the pause must acknowledge too. Evaluate also
+// uses others to determine which kinds have a condition Paused.
 func (w *Watch) Evaluate(s *State, subjects []Subject, others []object.Observed, now time.Time) Evaluation {
 	w.recordKinds(s, others)
 	look := Evaluation{New: make(map[object.Ref]Signal)}

@@ -65,8 +65,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{RequeueAfter: again}, r.publish(ctx, &b, id, wrong, why)
 }
 
-// overdue returns the time until the next backup counts as missed, which must then be published; 0
-// if none is due.
+// overdue returns the time after which the next backup counts as missed, which must then be
+// published, or 0 if no backup is due.
 func (r *Reconciler) overdue(id string) (wait time.Duration) {
 	now := time.Now()
 	r.Schedules.ReadState(id, func(s *schedule.State) {
@@ -80,8 +80,8 @@ func (r *Reconciler) overdue(id string) (wait time.Duration) {
 	return wait
 }
 
-// orphans ends the schedules whose BackupSchedule was deleted, is being deleted, or was replaced by
-// another of the same name.
+// orphans ends the schedules in the log whose BackupSchedule was deleted, is being deleted, or was
+// replaced by another BackupSchedule with the same name.
 func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, b *v1alpha1.BackupSchedule) error {
 	name := resource.Orphans{Kind: "BackupSchedule", Key: req.NamespacedName, UID: b.UID, Open: r.Schedules.Open(req.Namespace, req.Name)}
 	if b.DeletionTimestamp.IsZero() {
@@ -103,8 +103,8 @@ const maxRequestLength = 128
 
 const missedReason = "Missed"
 
-// publish writes the view into the status. An invalid spec has no effect: the log's spec stays in
-// use.
+// publish writes the view into the status. An invalid spec has no effect, because the last valid
+// spec in the log stays in use.
 func (r *Reconciler) publish(ctx context.Context, b *v1alpha1.BackupSchedule, id string, wrong *v1alpha1.UnreadablePart, why supervise.Throttled) error {
 	status, known, err := r.status(ctx, id)
 	if err != nil {

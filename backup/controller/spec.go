@@ -52,8 +52,9 @@ func invalidPart(b *v1alpha1.BackupSchedule) *v1alpha1.UnreadablePart {
 	return resource.InvalidSelector(b.Spec.Clusters.Selector, field.NewPath("spec", "clusters", "selector"))
 }
 
-// kstatus returns Ready if the last backup succeeded, Reconciling while a backup is made, and
-// Stalled while backups fail, or cannot start, for a cause that a person must fix.
+// kstatus returns the conditions of a BackupSchedule: Ready if the last backup succeeded,
+// Reconciling while a backup is made, and Stalled while backups fail or cannot start for a cause
+// that a person must fix.
 func kstatus(old []metav1.Condition, s v1alpha1.BackupScheduleStatus, reason string, generation int64) []metav1.Condition {
 	failing := s.Phase == v1alpha1.BackupFailing || s.Phase == v1alpha1.BackupEnded || reason == missedReason
 	message := s.Message

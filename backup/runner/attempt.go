@@ -18,7 +18,7 @@ import (
 	"scute.dev/mover/transfer"
 )
 
-// begin records the path of a backup before it writes anything there.
+// begin starts a backup. It records the path of the backup before it writes anything there.
 func (d *drive) begin(ctx, bounded context.Context, step schedule.Step) error {
 	id := string(uuid.NewUUID())
 	spec := d.State.Spec
@@ -60,8 +60,8 @@ func (d *drive) resume(ctx, bounded context.Context) error {
 	return d.record(ctx, schedule.Completed{Backup: schedule.Backup{ID: head.ID, Path: running.Path, TakenAt: head.TakenAt}})
 }
 
-// attempt reads the clusters into a local folder and copies that to its path. written means that
-// the path may have files.
+// attempt writes a backup of the clusters to a local folder, and copies the folder to the backup's
+// path, place. written reports whether the path may contain files.
 func (d *drive) attempt(ctx context.Context, spec *schedule.Spec, id, place string) (backup schedule.Backup, written bool, err error) {
 	recipients, at, err := schedule.ParseRecipients(spec.Recipients)
 	if err != nil {

@@ -26,9 +26,10 @@ type guardedVolume struct {
 	abandoned atomic.Int32
 }
 
-// runGuarded runs work on the volume. It returns errVolumeHangs at once if the volume hangs
-// already, otherwise when work has not returned hangGrace after the end of ctx. Abandoned work may
-// still be running, so do not use its data. If it returns an io.Closer later, runGuarded closes it.
+// runGuarded runs work on the volume. If the volume already hangs, it returns errVolumeHangs at
+// once. It also returns errVolumeHangs if work has not returned within hangGrace after the end of
+// ctx. Such work is abandoned: it may still be running, so the caller must not use data that it
+// shares with work. If abandoned work later returns an io.Closer, runGuarded closes it.
 func runGuarded[T any](ctx context.Context, v *guardedVolume, work func() (T, error)) (none T, err error) {
 	type result struct {
 		value T

@@ -24,8 +24,8 @@ func (h *histories) acquire(id string) *root {
 	return r
 }
 
-// release requires a schedule in the state of the log. It drops an ended one, which is not driven
-// again.
+// release returns a schedule to the cache. Its state must equal the state in the log. A schedule
+// that has ended is not cached, because it is not driven again.
 func (h *histories) release(r *root) {
 	if !r.State.Finished() {
 		h.roots.Store(r.Name.ID, r)

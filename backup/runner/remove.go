@@ -16,8 +16,8 @@ const (
 	maxRemovedPerEvent = 100
 )
 
-// remove deletes backups that are no longer kept. A path with other content is left unchanged and
-// no longer tracked.
+// remove deletes the backups that are no longer kept. If a path contains something other than the
+// backup, remove does not change it, and the schedule no longer tracks it.
 func (d *drive) remove(ctx, bounded context.Context) error {
 	if err := d.expire(ctx); err != nil {
 		return err
@@ -88,8 +88,9 @@ type removal struct {
 	expiring   []schedule.Backup
 
 	gone schedule.Removed
-	// found are failed attempts that are complete after all, for example because the response to
-	// the last write was lost. Unless a backup succeeded since, one may be the last good backup.
+	// found contains failed attempts whose backups are complete after all, for example because the
+	// response to the last write was lost. If no backup has succeeded since, one of them may be the
+	// last good backup.
 	found []schedule.Backup
 }
 
@@ -125,7 +126,8 @@ func (r removal) remove(ctx context.Context, from store.Store) (removal, error) 
 	return r, nil
 }
 
-// removeAt reports whether it deleted the backup at a path. It records a path with other content.
+// removeAt deletes the backup at a path, and reports whether it did. If the path contains something
+// else, it records that.
 func (r *removal) removeAt(ctx context.Context, from store.Store, place, id string) (bool, error) {
 	err := store.Remove(ctx, from, place, id)
 	if errors.Is(err, store.ErrForeign) {

@@ -40,7 +40,7 @@ type Runner struct {
 	Dir string
 	// MaxBytes limits the size of a backup in Dir; 0 means no limit.
 	MaxBytes int64
-	// Slots limit the backups that are made concurrently; nil means no limit.
+	// Slots limits the backups that are made concurrently; nil means no limit.
 	Slots  *fair.Slots
 	Logger *slog.Logger
 	// Now is the clock; nil means time.Now.
@@ -80,8 +80,8 @@ func (r *Runner) Configure(ctx context.Context, id, actor string, spec schedule.
 	})
 }
 
-// End records that the resource was deleted. It does nothing if the log has that, or lacks the
-// schedule.
+// End records that the resource of a schedule was deleted. It does nothing if the log already
+// contains that, or does not contain the schedule.
 func (r *Runner) End(ctx context.Context, id, actor, reason string) error {
 	defer r.histories.acquire(id) // the schedule is not driven again
 	return r.update(ctx, id, actor, func(s *schedule.State) []schedule.Event {
@@ -92,7 +92,8 @@ func (r *Runner) End(ctx context.Context, id, actor, reason string) error {
 	})
 }
 
-// update calls decide again if another process has appended first.
+// update appends the events that decide returns for the state of a schedule. If another process has
+// appended first, it calls decide again.
 func (r *Runner) update(ctx context.Context, id, actor string, decide func(*schedule.State) []schedule.Event) error {
 	root := r.root(id, actor)
 	if err := r.histories.read(ctx, root); err != nil {

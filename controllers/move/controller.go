@@ -91,7 +91,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{}, r.publish(ctx, &m, status)
 }
 
-// orphans aborts the moves in the log whose Move was deleted or replaced by another of the same name.
+// orphans aborts the moves in the log whose Move was deleted, or replaced by another Move with the same name.
 func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, m *v1alpha1.Move) error {
 	name := resource.Orphans{Kind: "Move", Key: req.NamespacedName, UID: m.UID, Open: r.Moves.Open(req.Namespace, req.Name), Own: v1alpha1.LogID(m)}
 	return name.End(ctx, r.Live, r.Moves.Abort)
@@ -102,9 +102,10 @@ func (r *Reconciler) hasStarted(m *v1alpha1.Move) bool {
 	return m.Status.Phase != "" || m.Status.LogSequence > 0 || m.Status.LogID != "" && m.Status.LogID != r.LogID
 }
 
-// request requests a move that is not in the log. It first writes the log's ID into the status. If
-// the Move had started or its status has another ID, the log was lost or replaced. request then
-// records that instead of starting the move again.
+// request records the request of a move that is not in the log. It first writes the log's ID into
+// the status. If the move had already started, or the status contains the ID of another log, the
+// log was lost or replaced. In that case request records the loss instead of starting the move
+// again.
 func (r *Reconciler) request(ctx context.Context, m *v1alpha1.Move, id string) error {
 	actor := resource.Actor(client.ObjectKeyFromObject(m))
 	if r.hasStarted(m) {
@@ -173,8 +174,8 @@ func (r *Reconciler) write(ctx context.Context, m *v1alpha1.Move, status v1alpha
 	return nil
 }
 
-// kstatus sets Reconciling while the move continues, Stalled if it needs a user, and Ready if it
-// ended as requested.
+// kstatus returns the conditions of a Move: Reconciling while the move continues, Stalled if it
+// needs a user, and Ready if it ended as requested.
 func kstatus(old []metav1.Condition, s v1alpha1.MoveStatus, generation int64) []metav1.Condition {
 	over := s.FinishedAt != nil
 	reason := string(s.Phase)

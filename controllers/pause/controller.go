@@ -70,7 +70,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{}, r.publish(ctx, &p, status)
 }
 
-// orphans releases the pauses in the log whose Pause was deleted or replaced by another of the same name.
+// orphans releases the pauses in the log whose Pause was deleted, or replaced by another Pause with the same name.
 func (r *Reconciler) orphans(ctx context.Context, req ctrl.Request, p *v1alpha1.Pause) error {
 	name := resource.Orphans{Kind: "Pause", Key: req.NamespacedName, UID: p.UID, Open: r.Pauses.Open(req.Namespace, req.Name), Own: v1alpha1.LogID(p)}
 	return name.End(ctx, r.Live, r.Pauses.Release)
@@ -87,8 +87,8 @@ func (r *Reconciler) request(ctx context.Context, p *v1alpha1.Pause, id string) 
 	})
 }
 
-// waitingStatus keeps PauseID: if the log has lost the pause, only PauseID shows release that the
-// pause had started.
+// waitingStatus returns the status of a Pause that has not started. It keeps PauseID, because if
+// the log has lost the pause, release can see only from PauseID that the pause had started.
 func waitingStatus(p *v1alpha1.Pause, message, next string) v1alpha1.PauseStatus {
 	status := v1alpha1.PauseStatus{Message: message, Next: next}
 	if p.Status.FinishedAt == nil {

@@ -37,7 +37,7 @@ func invalidPart(p *v1alpha1.Pause) *v1alpha1.UnreadablePart {
 	return resource.InvalidSelector(p.Spec.Selector, field.NewPath("spec", "selector"))
 }
 
-// kstatus also sets Acknowledged. Ready and Acknowledged are True while all objects have
+// kstatus returns the conditions of a Pause: Ready and Acknowledged while all objects have
 // acknowledged the pause, Reconciling while some have not, and Stalled if a user is needed.
 func kstatus(old []metav1.Condition, s v1alpha1.PauseStatus, generation int64) []metav1.Condition {
 	acked := s.Phase == v1alpha1.PauseAcknowledged && s.Counts.Pending == 0

@@ -16,7 +16,7 @@ import (
 	"scute.dev/remediator/observe"
 )
 
-// policyLabel holds the name of the RepairPolicy that owns an object.
+// policyLabel is the label that contains the name of the RepairPolicy that owns an object.
 const policyLabel = "scute.dev/policy"
 
 // minNodeStartup is the shortest node startup timeout that a MachineHealthCheck accepts.
@@ -27,9 +27,10 @@ func templateName(policy string) string { return "scute-" + policy }
 func healthCheckName(controlPlane string) string { return controlPlane + "-scute" }
 
 // maxUnhealthy returns the number of unhealthy machines up to which a MachineHealthCheck requests
-// remediation: as many as the control plane can lose and keep its quorum. One more is allowed while
-// a replacement provisions, because it counts as unhealthy until it has joined. The minimum is 1:
-// whether a single machine can be replaced is for the remediator to decide.
+// remediation: as many as the control plane can lose without losing its quorum. While a replacement
+// is provisioned, it returns one more, because a replacement counts as unhealthy until it has
+// joined. It returns at least 1, because the remediator decides whether a single machine can be
+// replaced.
 func maxUnhealthy(replicas int32, provisioning bool) int32 {
 	n := max(1, (replicas-1)/2)
 	if provisioning {
@@ -75,15 +76,16 @@ func startupSeconds(d time.Duration) *int32 {
 	return seconds(max(d, minNodeStartup))
 }
 
-// seconds rounds up, so that no machine counts as unhealthy earlier than the policy specifies.
+// seconds converts a duration to seconds. It rounds up, so that no machine counts as unhealthy
+// earlier than the policy specifies.
 func seconds(d time.Duration) *int32 {
 	s := int32((d + time.Second - 1) / time.Second)
 	return &s
 }
 
-// templateProblems reports MachineHealthChecks that refer to a missing or unreadable template of
-// scute, which Cluster API does not report on any object of scute. The policy's own template is
-// never missing: each reconciliation creates it.
+// templateProblems returns a problem for each MachineHealthCheck that refers to a missing or
+// unreadable template of scute, because Cluster API does not report that on an object of scute. The
+// policy's own template is never missing, because each reconciliation creates it.
 func templateProblems(p *v1alpha1.RepairPolicy, s *scope, checks []clusterv1.MachineHealthCheck, templates []v1alpha1.SurgeRemediationTemplate) []string {
 	byName := make(map[string]*v1alpha1.SurgeRemediationTemplate, len(templates))
 	for i := range templates {
@@ -107,9 +109,10 @@ func templateProblems(p *v1alpha1.RepairPolicy, s *scope, checks []clusterv1.Mac
 	return list
 }
 
-// conflictingCheck returns another author's MachineHealthCheck for the same control plane, or nil.
-// A MachineHealthCheck that uses scute does not conflict but replaces the policy's; wired reports
-// whether there is one.
+// conflictingCheck returns a MachineHealthCheck of another author that remediates machines of the
+// same control plane without scute, or nil. wired reports whether there is one of another author
+// that requests remediations from scute. Such a MachineHealthCheck does not conflict with the
+// policy's own, but replaces it.
 func conflictingCheck(checks []clusterv1.MachineHealthCheck, owner client.Object, cluster string, machines []clusterv1.Machine) (other *clusterv1.MachineHealthCheck, wired bool) {
 	own := labels.Set{clusterv1.ClusterNameLabel: cluster, clusterv1.MachineControlPlaneLabel: "", clusterv1.MachineControlPlaneNameLabel: owner.GetName()}
 	for i := range checks {

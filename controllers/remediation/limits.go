@@ -25,7 +25,8 @@ import (
 )
 
 const (
-	// countInterval is how often the status is counted if the log does not change.
+	// countInterval is the interval at which the counts in the status are updated if the log does
+	// not change.
 	countInterval = time.Minute
 	maxDomains    = 100
 )
@@ -83,8 +84,9 @@ func (r *limitsReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctr
 	return ctrl.Result{RequeueAfter: again}, r.publish(ctx, l, after, mass, opens)
 }
 
-// publish writes a status. mass is nil if the remediator does not run. opens is zero while
-// perWindow allows another remediation.
+// publish writes the status of the RepairLimits. mass is the condition about mass failures, or nil
+// if the remediator does not run. opens is when perWindow allows another remediation, or zero if it
+// does now.
 func (r *limitsReconciler) publish(ctx context.Context, before, after *v1alpha1.RepairLimits, mass *metav1.Condition, opens time.Time) error {
 	s := &after.Status
 	s.ObservedGeneration = before.Generation

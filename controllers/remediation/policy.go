@@ -207,9 +207,9 @@ func (r *policyReconciler) provisioning(pl *plane) bool {
 	return false
 }
 
-// apply makes the policy the controller of an object and creates or patches it. The owner reference
-// does not block the policy's deletion: that would need another permission, and nothing waits for
-// it.
+// apply makes the policy the controller of an object, and creates or patches the object. The owner
+// reference does not block the deletion of the policy, because that would need another permission,
+// and nothing waits for the object's deletion.
 func (r *policyReconciler) apply(ctx context.Context, p *v1alpha1.RepairPolicy, before, o client.Object) error {
 	labels := map[string]string{}
 	maps.Copy(labels, o.GetLabels())
@@ -238,7 +238,8 @@ func (r *policyReconciler) apply(ctx context.Context, p *v1alpha1.RepairPolicy, 
 	return nil
 }
 
-// removeOwned deletes what a deleted policy owned. The garbage collector does so too, if it runs.
+// removeOwned deletes the objects that a deleted policy owned. The garbage collector would delete
+// them too, if it runs.
 func (r *policyReconciler) removeOwned(ctx context.Context, req ctrl.Request) error {
 	checks, err := r.checks(ctx, req.Namespace)
 	if err != nil {
@@ -258,7 +259,7 @@ func (r *policyReconciler) removeOwned(ctx context.Context, req ctrl.Request) er
 	return errors.Join(append(errs, client.IgnoreNotFound(err))...)
 }
 
-// remove deletes an object, but not a later one with its name.
+// remove deletes an object by UID, so that a later object with the same name is kept.
 func (r *policyReconciler) remove(ctx context.Context, o client.Object) error {
 	uid := o.GetUID()
 	if !o.GetDeletionTimestamp().IsZero() {
@@ -271,9 +272,9 @@ func (r *policyReconciler) remove(ctx context.Context, o client.Object) error {
 	return nil
 }
 
-// publish writes the status. wrong are problems that only a user can fix. It requeues for the end
-// of a mass failure's cooldown and for the next start that perWindow allows, because no event
-// reports these times.
+// publish writes the status of a policy. wrong contains problems that only a user can fix. publish
+// requeues the policy for the end of a mass failure's cooldown, and for the time at which perWindow
+// allows another start, because no event reports these times.
 func (r *policyReconciler) publish(ctx context.Context, p *v1alpha1.RepairPolicy, s *scope, wrong []string) (ctrl.Result, error) {
 	totals := r.totals(p.Namespace, p.Name)
 	now, limits := time.Now(), observe.Policy(p).Limits
@@ -322,8 +323,8 @@ func (r *policyReconciler) etcd(s *scope) []v1alpha1.EtcdProblem {
 	return slices.Clip(list[:min(len(list), v1alpha1.MostEtcdProblems)])
 }
 
-// policyStatus returns the status of a policy. calm is when a mass failure's cooldown ends, zero
-// for none. opens is when perWindow allows another remediation, zero for now.
+// policyStatus returns the status of a policy. calm is when a mass failure's cooldown ends, or zero
+// for none. opens is when perWindow allows another remediation, or zero if it does now.
 func policyStatus(p *v1alpha1.RepairPolicy, s *scope, t runner.Totals, wrong []string, calm, opens time.Time) v1alpha1.RepairPolicyStatus {
 	reason, message := policySummary(p, s, t, wrong, calm, opens)
 	return v1alpha1.RepairPolicyStatus{

@@ -26,10 +26,11 @@ import (
 )
 
 const (
-	// maxEventAge is the age up to which an event of the log is reported. The previous daemon has
-	// reported older ones, or nobody needs them any more.
+	// maxEventAge is the maximum age of an event of the log that is reported. The previous daemon
+	// has reported older events, or nobody needs them any more.
 	maxEventAge = 10 * time.Minute
-	// maxQueued bounds the reports that wait. If a mass failure exceeds it, the oldest are dropped.
+	// maxQueued limits the reports in the queue. If a mass failure causes more, the oldest reports
+	// are dropped.
 	maxQueued = 2000
 	// maxRepeats bounds the events of one topic within maxEventAge.
 	maxRepeats = 3
@@ -57,8 +58,8 @@ func NewEventReporter(logID, instance string, logger *slog.Logger) *EventReporte
 	return &EventReporter{logID: logID, instance: instance, logger: logger, waiting: make(chan runner.Report, maxQueued), reported: make(map[topic][]time.Time)}
 }
 
-// Since returns the time from which facts count. Facts older than maxEventAge are not reported, but
-// they count toward maxRepeats.
+// Since returns the time from which the reporter needs the facts in the log. Facts older than
+// maxEventAge are not reported, but they count toward maxRepeats.
 func (*EventReporter) Since() time.Time { return time.Now().Add(-2 * maxEventAge) }
 
 type topic struct {
@@ -146,8 +147,8 @@ func (t *EventReporter) logLost() {
 	}
 }
 
-// create creates an event. It returns false if it must be retried. An event that the API server
-// rejects is skipped, because the log has the fact.
+// create creates a Kubernetes event. It returns false if that must be retried. It skips an event
+// that the API server rejects, because the log contains the fact.
 func (t *EventReporter) create(ctx context.Context, c client.Client, e *eventsv1.Event) (done bool) {
 	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()

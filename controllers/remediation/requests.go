@@ -26,15 +26,15 @@ import (
 const reconcileTimeout = time.Minute
 
 type records interface {
-	// Status returns a machine's remediation; false if the log has none.
+	// Status returns the status of a machine's remediation, or false if the log contains none.
 	Status(owner string, machine types.UID) (v1alpha1.SurgeRemediationStatus, bool)
 	// History lists up to most ended remediations of one policy, newest first.
 	History(namespace, policy string, most int) []v1alpha1.PastRemediation
 	Etcd(owner string) []v1alpha1.EtcdProblem
 }
 
-// requestReconciler writes the log's view of its machine into each SurgeRemediation. It keeps the
-// object while a remediation is in progress.
+// requestReconciler writes the status of each SurgeRemediation, from what the log contains about
+// its machine. It keeps the SurgeRemediation while the remediation is in progress.
 type requestReconciler struct {
 	cache    client.Reader // for kinds that are watched anyway
 	live     client.Client
@@ -118,9 +118,9 @@ func (r *requestReconciler) reconcile(ctx context.Context, req ctrl.Request) err
 	return r.publish(ctx, request, machine, requestStatus(status, known, policy, machine))
 }
 
-// withoutMachine releases a request whose Machine is missing. The Machine's own request is deleted
-// with it. A user's request remains, and its status explains why it has no effect. The status of a
-// remediation in the log is kept.
+// withoutMachine removes the finalizer of a request whose Machine does not exist. A request that
+// the Machine owns is deleted with the Machine. A request that a user created remains, and its
+// status explains why it has no effect, unless the status is that of a remediation in the log.
 func (r *requestReconciler) withoutMachine(ctx context.Context, request *v1alpha1.SurgeRemediation) error {
 	if err := resource.RemoveFinalizer(ctx, r.live, request, act.RequestFinalizer); err != nil || !request.DeletionTimestamp.IsZero() || observe.MachineUID(request) != "" || request.Status.RemediationID != "" {
 		return err
@@ -131,14 +131,15 @@ func (r *requestReconciler) withoutMachine(ctx context.Context, request *v1alpha
 	return err
 }
 
-// hasOutcome reports whether the status has the end of a remediation. It stays valid after the view
-// forgets the remediation, because the view would know a later one.
+// hasOutcome reports whether the status of a request contains the end of a remediation. Such a
+// status stays valid after the view has forgotten the remediation, because the view would contain a
+// later remediation.
 func hasOutcome(request *v1alpha1.SurgeRemediation) bool {
 	return request.Status.FinishedAt != nil && request.Status.RemediationID != ""
 }
 
-// endedBefore reports whether the remediation ended before this request was created, so that it
-// concerns an earlier failure. Creation times have whole seconds.
+// endedBefore reports whether a remediation ended before the request was created, so that the
+// request is about a later failure. Creation times are in whole seconds.
 func endedBefore(status *v1alpha1.SurgeRemediationStatus, request *v1alpha1.SurgeRemediation) bool {
 	return status.FinishedAt != nil && !request.CreationTimestamp.Time.Before(status.FinishedAt.Truncate(time.Second))
 }
@@ -168,7 +169,8 @@ func requestStatus(status v1alpha1.SurgeRemediationStatus, known bool, policy *v
 	return status
 }
 
-// machine returns nil if the Machine is gone, or if another Machine owns the request.
+// machine returns the Machine of a request. It returns nil if the Machine is gone, or if another
+// Machine owns the request.
 func (r *requestReconciler) machine(ctx context.Context, request *v1alpha1.SurgeRemediation) (*clusterv1.Machine, error) {
 	m := &clusterv1.Machine{}
 	err := r.cache.Get(ctx, client.ObjectKeyFromObject(request), m)
@@ -221,8 +223,9 @@ func isFinal(p v1alpha1.RemediationPhase) bool {
 	}, p)
 }
 
-// requestConditions sets Reconciling while the remediation continues by itself, Stalled if it needs
-// a user, and Ready if the machine is healthy again or replaced.
+// requestConditions returns the conditions of a request: Reconciling while the remediation
+// continues by itself, Stalled if it needs a user, and Ready if the machine is healthy again or was
+// replaced.
 func requestConditions(old []metav1.Condition, s *v1alpha1.SurgeRemediationStatus, generation int64) []metav1.Condition {
 	ready := s.Phase == v1alpha1.RemediationSucceeded || s.Phase == v1alpha1.RemediationRecovered
 	stalled := s.Phase == v1alpha1.RemediationFrozen || s.Phase == v1alpha1.RemediationFailed || s.Phase == v1alpha1.RemediationUnselected ||

@@ -20,13 +20,14 @@ import (
 	"scute.dev/remediator/ownerkind"
 )
 
-// scope is what one policy applies to, according to the caches.
+// scope contains the objects to which one policy applies, according to the caches.
 type scope struct {
 	clusters []string
 	machines int
 	planes   []plane
 	workers  map[string][]*clusterv1.Machine
-	// elsewhere are clusters that the policy selects but an earlier policy applies to.
+	// elsewhere contains the clusters that the policy selects, but to which an earlier policy
+	// applies.
 	elsewhere []string
 }
 
@@ -42,8 +43,9 @@ func (p *plane) isPausedOrDeleting() bool {
 	return !p.owner.GetDeletionTimestamp().IsZero() || !p.cluster.DeletionTimestamp.IsZero() || annotations.IsPaused(p.cluster, p.owner)
 }
 
-// size returns the number of machines, at most the replicas. During a surge the replicas exceed
-// what the control plane will keep. While it scales up, its new machines cannot fail yet.
+// size returns the number of machines of a control plane or its replicas, whichever is lower.
+// During a surge there are more machines than the control plane will keep. While it scales up, the
+// machines that do not exist yet cannot fail.
 func (p *plane) size() int32 {
 	return min(ptr.Deref(p.owner.Replicas(), 1), int32(len(p.machines))) //nolint:gosec // the machines of one control plane
 }

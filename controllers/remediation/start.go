@@ -44,7 +44,7 @@ type Starter struct {
 	Events      *EventSource
 	Reporter    *EventReporter
 	Concurrency int
-	// Cached is called with the caches of scute's kinds.
+	// Cached is called with each cache, and lists of the kinds of scute in it.
 	Cached func(cache client.Reader, lists ...client.ObjectList)
 
 	// Reconcile has one worker, so these fields need no lock.
@@ -125,7 +125,8 @@ func (r *Starter) reportMissing(ctx context.Context, p *v1alpha1.RepairPolicy, m
 	return err
 }
 
-// startCache returns what is missing if Cluster API is not installed.
+// startCache starts the cache of the observer. If Cluster API is not installed, it returns what is
+// missing.
 func (r *Starter) startCache(ctx context.Context) (missing string, err error) {
 	machines, err := resource.Serves(r.Manager.GetRESTMapper(), clusterv1.GroupVersion.WithKind("Machine"))
 	if err != nil {

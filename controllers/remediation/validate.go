@@ -16,8 +16,8 @@ import (
 	"scute.dev/remediator/act"
 )
 
-// problems returns the mistakes in a policy that the schema cannot detect, with field and remedy.
-// Nothing is created from such a policy.
+// problems returns the mistakes in a policy that the schema cannot detect, each with its field and
+// a remedy. No objects are created for a policy with such mistakes.
 func problems(p *v1alpha1.RepairPolicy) []string {
 	var list []string
 	say := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }

@@ -61,8 +61,9 @@ func NewEventSource(actor string) *EventSource {
 	return f
 }
 
-// start makes Changed notify the controllers, and enqueues the pending owners. Each controller
-// starts with all existing objects anyway.
+// start makes Changed notify the controllers from now on, and enqueues the pending owners. It need
+// not enqueue other objects, because each controller reconciles all existing objects when it
+// starts.
 func (f *EventSource) start(pending func() []remediator.Owner) {
 	f.started.Store(true)
 	for _, owner := range pending() {
@@ -71,8 +72,8 @@ func (f *EventSource) start(pending func() []remediator.Owner) {
 }
 
 // Changed notifies the controllers of a commit about an owner, once they have started. It requeues
-// the owner only for commits of other processes, because a turn also does what follows from its own
-// commits. It does not block.
+// the owner only for commits of other processes, because a turn also performs what follows from its
+// own commits. It does not block.
 func (f *EventSource) Changed(c runner.Change) {
 	if !f.started.Load() {
 		return
@@ -90,8 +91,9 @@ func (f *EventSource) Changed(c runner.Change) {
 	f.limits.Add("")
 }
 
-// watch watches a kind in a cache, and enqueues what a changed object concerns, before and after an
-// update. If relevant is nil, only updates of metadata count, including the generation.
+// watch returns a source that watches a kind in a cache. For each changed object it enqueues what
+// concerned returns, for an update both before and after it. If relevant is nil, it ignores updates
+// that change no metadata (the generation is metadata).
 func watch[T client.Object, R comparable](cached cache.Cache, kind T, relevant predicate.TypedPredicate[T], concerned func(context.Context, client.Object) []R) source.TypedSyncingSource[R] {
 	if relevant == nil {
 		relevant = updatedIf(func(T, T) bool { return false })
@@ -151,7 +153,8 @@ func clusterDiffers(a, b *clusterv1.Cluster) bool {
 	return !equality.Semantic.DeepEqual(a.Status.FailureDomains, b.Status.FailureDomains)
 }
 
-// conditionsDiffer ignores messages, because their counts and names change all the time.
+// conditionsDiffer reports whether two lists of conditions differ. It ignores messages, because the
+// counts and names in them change all the time.
 func conditionsDiffer(a, b []metav1.Condition) bool {
 	return !slices.EqualFunc(a, b, func(x, y metav1.Condition) bool {
 		return x.Type == y.Type && x.Status == y.Status && x.Reason == y.Reason && x.LastTransitionTime.Equal(&y.LastTransitionTime)

@@ -7,7 +7,7 @@ import "slices"
 type order[T comparable] struct {
 	namespace func(T) string
 	waiting   map[string][]T
-	// turn has the namespaces with waiting items; the first one is next.
+	// turn contains the namespaces with waiting items; the first namespace is next.
 	turn []string
 	n    int
 }
@@ -16,7 +16,7 @@ func newOrder[T comparable](namespace func(T) string) *order[T] {
 	return &order[T]{namespace: namespace, waiting: make(map[string][]T)}
 }
 
-// Touch does nothing: a waiting item keeps its position.
+// Touch does nothing, because a waiting item keeps its position when it is added again.
 func (o *order[T]) Touch(T) {}
 
 // Len returns the number of waiting items.
@@ -35,9 +35,9 @@ func (o *order[T]) Push(item T) {
 // Pop removes and returns the next item of an order that is not empty.
 func (o *order[T]) Pop() T { return o.pop(o.turn[0]) }
 
-// PopLowest removes and returns the next item of the namespace with the lowest rank; among equals,
-// of the namespace whose turn is first. rank returns false for a namespace that must wait. ok is
-// false if all must wait.
+// PopLowest removes and returns the next item of the namespace with the lowest rank. Among
+// namespaces with the same rank, it chooses the one whose turn is first. rank returns false for a
+// namespace that must wait. ok is false if all namespaces must wait.
 func (o *order[T]) PopLowest(rank func(namespace string) (int, bool)) (item T, ok bool) {
 	var next string
 	var lowest int

@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// Slots bounds concurrent work. A free slot goes to the namespace that holds the fewest slots, then
-// to the one that was served longest ago, and within a namespace to the first request. A namespace
-// with less than an equal share gets a slot even if all are in use, up to twice the limit in all. A
-// nil *Slots has no limit.
+// Slots limits concurrent work. A free slot is granted to the namespace that holds the fewest
+// slots; among several, to the one that was granted a slot longest ago; and within a namespace to
+// the first request. A namespace with less than an equal share gets a slot even if all are in use,
+// until twice the limit is in use. A nil *Slots has no limit.
 type Slots struct {
 	mu      sync.Mutex
 	share   share
@@ -20,7 +20,8 @@ func NewSlots(limit int) *Slots {
 	return &Slots{share: newShare(limit), waiting: newOrder(func(s *Slot) string { return s.namespace })}
 }
 
-// Slot is the right to work, for one goroutine. The zero value is held as soon as it is requested.
+// Slot represents one goroutine's request for, and possession of, a slot. The zero value is granted
+// as soon as it is requested.
 type Slot struct {
 	slots     *Slots
 	namespace string

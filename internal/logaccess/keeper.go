@@ -20,14 +20,15 @@ import (
 )
 
 const (
-	// retryInterval is the wait after a failure, watchInterval that after a watch has ended.
+	// retryInterval is the wait after a failure, and watchInterval the wait after a watch has
+	// ended.
 	retryInterval, watchInterval = 10 * time.Second, time.Second
-	// callTimeout is for a request, watchTimeout for a watch.
+	// callTimeout is the timeout of a request, and watchTimeout the timeout of a watch.
 	callTimeout, watchTimeout = 20 * time.Second, 5 * time.Minute
 )
 
 // Keeper sets the tokens of a log's listener from Secrets. It creates a missing Secret with a
-// random token, so deleting the Secret changes the token.
+// random token, so users change a token by deleting its Secret.
 type Keeper struct {
 	Secrets Secrets
 	// Client accesses the Secrets of the namespace.

@@ -12,12 +12,12 @@ const Flag = "--log-access"
 
 const field = "token"
 
-// label is on Secrets that the daemon creates. Its value is the role.
+// label is the label of Secrets that the daemon creates. Its value is the role.
 const label = "scute.dev/log-access"
 
 const minTokenLength = 20
 
-// Secrets are the namespace and the common name prefix of the Secrets with the tokens.
+// Secrets contains the namespace of the Secrets with the tokens, and the prefix of their names.
 type Secrets struct{ Namespace, Name string }
 
 // Parse parses the value of Flag.

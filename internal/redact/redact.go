@@ -8,8 +8,8 @@ import (
 // Removed replaces a secret.
 const Removed = "(removed)"
 
-// maxLength limits a message, in bytes. maxInput is how much of it is searched, because a server
-// may send MiBs and the search takes seconds per MiB.
+// maxLength limits a redacted message, and maxInput the part of the original that is searched, both
+// in bytes. A server may send MiBs, and the search takes seconds per MiB.
 const (
 	maxLength = 1000
 	maxInput  = 8 << 10
@@ -121,7 +121,7 @@ func redactCredential(found string) string {
 
 const maxTail = 900
 
-// Tail returns the last lines of a text, shortened and without secrets, for the log.
+// Tail returns the last lines of a text for the log, shortened and without secrets.
 func Tail(text string) string {
 	// Before the cut: a part of a key does not have the form of a key.
 	text = redactKeys(text)

@@ -30,7 +30,8 @@ type Supervisor struct {
 	Due func(id string) (wait time.Duration, due bool)
 	// Drive works on an object until nothing more can be done.
 	Drive func(ctx context.Context, id string) error
-	// Drivers has the listeners of driven objects. Objects beyond Limit are throttled there.
+	// Drivers contains the listeners of driven objects. It also stores that objects beyond Limit
+	// are throttled.
 	Drivers *Drivers
 	// Limit bounds the objects that are driven at once. Most of them wait, but each keeps its state
 	// in memory. The default is 256. Namespaces share it as they share Slots, which bound the
@@ -151,7 +152,8 @@ func (s *Supervisor) startBackoff(id string) {
 	s.queue.AddAfter(id, wait)
 }
 
-// throttledByLimit omits the current numbers from its message, because each change would be published.
+// throttledByLimit returns why an object waits for the limit. The message omits the current
+// numbers, because each change of the message is published.
 func (s *Supervisor) throttledByLimit() Throttled {
 	return Throttled{TooManyUnfinished, fmt.Sprintf(
 		"waiting until another %[1]s ends: at most %[2]d unfinished %[1]ss are driven at once, or %[3]d if namespaces have less than an equal share",
@@ -179,7 +181,7 @@ func (s *Supervisor) drive(ctx context.Context, id string) {
 }
 
 // Drivers is shared by the goroutines that drive objects of one kind. It notifies them of commits,
-// and holds why an object is throttled. The zero value works. It is safe for concurrent use; set
+// and stores why objects are throttled. The zero value works. It is safe for concurrent use; set
 // its fields before use.
 type Drivers struct {
 	// Changed is called when Throttled of an object has changed. It must not block and may be nil.
@@ -240,7 +242,8 @@ func (d *Drivers) Subscribe(id string) (news <-chan uint64, stop func()) {
 	}
 }
 
-// notify does not block. The caller passes sequences in order.
+// notify passes the sequence of a commit to the listener of an ID, if there is one. It does not
+// block. The caller must pass sequences in order.
 func (d *Drivers) notify(id string, seq uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -273,7 +276,7 @@ func (d *Drivers) Throttled(id string) Throttled {
 	return d.throttled[id]
 }
 
-// Throttle sets why an object is throttled; zero means that it is not.
+// Throttle stores why an object is throttled, or that it is not, if why is zero.
 func (d *Drivers) Throttle(id string, why Throttled) {
 	d.mu.Lock()
 	changed := why != d.throttled[id]

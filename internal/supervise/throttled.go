@@ -2,8 +2,8 @@ package supervise
 
 import "time"
 
-// Throttled is why an object does not start although it could. The zero value means that it is not
-// throttled.
+// Throttled describes why an object must wait before it starts. The zero value means that the
+// object is not throttled.
 type Throttled struct {
 	// Reason is one of the constants below.
 	Reason  string
@@ -23,14 +23,14 @@ const (
 	NotAdopted = "NotAdopted"
 )
 
-// Quota returns which limit of the log keeps a namespace from starting work, and until when; "" if
-// none does. A nil Quota means that there is no limit.
+// Quota returns a message about the limit of the log that keeps a namespace from starting work, and
+// until when it does, or "" if no limit does. A nil Quota means that there is no limit.
 type Quota func(namespace string) string
 
 // RecheckInterval is the delay until an object that a quota keeps from starting is checked again.
 const RecheckInterval = time.Minute
 
-// Throttled returns why the namespace may start no work; zero below the quota.
+// Throttled returns why a namespace may not start work, or zero if its quota is not used up.
 func (q Quota) Throttled(namespace string) Throttled {
 	if q == nil {
 		return Throttled{}

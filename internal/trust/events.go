@@ -32,15 +32,16 @@ type Reconciled struct {
 	// Statuses is the high-water mark in the statuses of scute's resources at that time. Statuses
 	// up to it no longer prevent the use of this log.
 	Statuses Watermark `json:"statuses,omitzero"`
-	// Open are the objects that were unfinished in the log or in the cluster.
+	// Open contains the objects that were unfinished in the log or in the cluster.
 	Open []Outcome `json:"open,omitempty"`
 }
 
-// Outcome is what the reconciliation found about one object.
+// Outcome describes what the reconciliation found about one object.
 type Outcome struct {
 	// Name is KIND/ID, as in the log.
 	Name string `json:"name"`
-	// Log and Resource are the states of the object there; "" if it does not exist.
+	// Log and Resource are the states of the object in the log and in its resource; "" if it does
+	// not exist there.
 	Log      string `json:"log,omitempty"`
 	Resource string `json:"resource,omitempty"`
 	// Next is what happens to the object next.
@@ -70,7 +71,7 @@ func Commit(e Event, actor string, seq uint64, now time.Time) (eventlog.Commit, 
 	return c, nil
 }
 
-// Describe returns an event about the log in words.
+// Describe returns a description of an event about the log.
 func Describe(e Event) view.Line {
 	switch e := e.(type) {
 	case Bound:

@@ -13,7 +13,7 @@ type Watermark struct {
 	Sequence uint64 `json:"sequence,omitempty"`
 }
 
-// Watermarks are all high-water marks outside of the log. The zero Watermark means that there is
+// Watermarks contains all high-water marks outside of the log. A zero Watermark means that there is
 // none.
 type Watermarks struct {
 	// Lease is the mark in the Lease, of the log that was used last.

@@ -92,8 +92,8 @@ func (p paged) RoundTrip(r *http.Request) (*http.Response, error) {
 // and decode.
 type limited struct{ next http.RoundTripper }
 
-// limit modifies the transport, because client-go does not share a transport that has a Proxy
-// function.
+// limit returns a transport with the guard's limits. It may modify next, because client-go does not
+// share a transport that has a Proxy function.
 func (g *Guard) limit(next http.RoundTripper, namespace string) http.RoundTripper {
 	if t, ok := next.(*http.Transport); ok {
 		t.MaxResponseHeaderBytes, t.MaxIdleConnsPerHost = headerLimit, idleConnections
@@ -158,7 +158,7 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// isReadable accepts JSON, and text that no client decodes.
+// isReadable reports whether a content type is JSON, or text, which no client decodes.
 func isReadable(contentType string) bool {
 	kind, _, _ := mime.ParseMediaType(contentType)
 	return contentType == "" || kind == contentJSON || strings.HasPrefix(kind, "text/")
@@ -233,8 +233,8 @@ func (l *largeBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// acquire waits for a slot. It is released when the response is closed or its request ends, plus
-// the time that the client needs to decode the response.
+// acquire waits for a slot. The slot is released after the response is closed or its request ends,
+// delayed by the time that the client needs to decode the response.
 func (l *largeBody) acquire() error {
 	slot := l.slots.Slot(l.namespace)
 	if err := slot.Acquire(l.ctx); err != nil {

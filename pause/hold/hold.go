@@ -17,7 +17,8 @@ import (
 	"scute.dev/pause"
 )
 
-// ErrHeld is returned if another holder's annotation is on the root.
+// ErrHeld is returned if the root has the annotation of another holder that does not admit this
+// one.
 var ErrHeld = errors.New("it is held")
 
 // ErrReplaced is returned if the recorded object was deleted and another object has its name.
@@ -72,7 +73,8 @@ func (m Holder) Describe() string {
 	}
 }
 
-// annotationsToSet includes the earlier state only for roots, because only roots can have several holders.
+// annotationsToSet returns the annotations that record the holder. They include the earlier state
+// only for roots, because only roots can have several holders.
 func (m Holder) annotationsToSet(root pause.Root) map[string]any {
 	set := map[string]any{m.Annotation: m.ID}
 	if m.isShared() && pause.IsRoot(root.Ref) {
@@ -110,7 +112,7 @@ func PauseHolder(uid, namespace, name string) Holder {
 
 func (m Holder) isShared() bool { return m.Annotation != object.MoveAnnotation }
 
-// admits reports whether other may hold a root that m holds.
+// admits reports whether the holder other may hold a root that m already holds.
 func (m Holder) admits(other Holder) bool {
 	return m == other || m.isShared() && other.isShared() && m.Annotation != other.Annotation
 }
@@ -132,7 +134,7 @@ func SharedHolders(o object.Observed) (marks []Holder) {
 	return marks
 }
 
-// FirstHolder returns the first holder of an object, zero if there is none.
+// FirstHolder returns the first holder of an object, or the zero value if there is none.
 func FirstHolder(u *unstructured.Unstructured) Holder {
 	if marks := holders(u); len(marks) > 0 {
 		return marks[0]
@@ -140,9 +142,9 @@ func FirstHolder(u *unstructured.Unstructured) Holder {
 	return Holder{}
 }
 
-// RootOf returns a root with its pause state from before any holder. The first of several holders
-// has recorded that state. If the root is held but not paused, a client has resumed it since, and
-// the record is obsolete.
+// RootOf returns a root with the pause state that it had before any holder paused it, which the
+// first holder has recorded. If the root is held but not paused, another client has resumed it, and
+// the recorded state no longer applies.
 func RootOf(u *unstructured.Unstructured) pause.Root {
 	root := pause.RootOf(object.Observe(u))
 	root.Found = SwitchOf(root.Ref).wasPaused(u)
@@ -180,9 +182,9 @@ func (s Switch) Set(ctx context.Context, c *kube.Cluster, t kube.Type, root paus
 	}
 }
 
-// exclusiveHolder returns the first holder in held that does not admit mark: a move, or any holder
-// if the record of the earlier state was removed. Without that record, the next holder would
-// mistake the first holder's pause for a user's.
+// exclusiveHolder returns the first holder in held that does not admit the holder mark. That is a
+// move, or any holder if the record of the earlier state was removed, because the next holder would
+// then mistake the first holder's pause for a user's.
 func exclusiveHolder(u *unstructured.Unstructured, held []Holder, mark Holder) (by Holder, exclusive bool) {
 	for _, other := range held {
 		if !other.admits(mark) {
@@ -196,10 +198,11 @@ func exclusiveHolder(u *unstructured.Unstructured, held []Holder, mark Holder) (
 }
 
 // Restore restores the earlier value of the switch and removes the holder's annotations in one
-// write. It keeps what other clients have changed since: a new pause stays, and a removed pause is
-// not set again. While other holders remain, it only removes the annotation. Without the holder's
-// annotation it changes nothing: the holder never paused the object, or has restored it. For a root
-// that a move is emptying, it returns an error unless the holder is a move.
+// write. It does not revert changes of other clients: a pause that another client has set stays,
+// and a pause that another client has removed is not set again. While other holders remain, it
+// removes only this holder's annotation. If the object does not have the holder's annotation,
+// Restore changes nothing, because the holder never paused the object, or has already restored it.
+// For a root whose objects a move is deleting, it returns an error unless the holder is a move.
 func (s Switch) Restore(ctx context.Context, c *kube.Cluster, t kube.Type, root pause.Root, mark Holder) error {
 	for {
 		u, err := c.Find(ctx, t, root.Ref)

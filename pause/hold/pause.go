@@ -19,13 +19,14 @@ var ErrUnpaused = errors.New("another client has unpaused or deleted it: find ou
 
 // Graph finds the objects that a pause of Clusters concerns.
 type Graph interface {
-	// Below returns the Clusters and their objects. others are further objects that show which
-	// kinds have a condition Paused.
+	// Below returns the Clusters and the objects that belong to them. others contains further
+	// objects, from which the kinds with a condition Paused are determined.
 	Below(ctx context.Context) (below []pause.Subject, others []object.Observed, err error)
 	Kind(object.Ref) (kube.Type, error)
 }
 
-// Pause is an acknowledged pause of Clusters outside a move. It is not safe for concurrent use.
+// Pause performs an acknowledged pause of Clusters that is not part of a move. It is not safe for
+// concurrent use.
 type Pause struct {
 	// Graph may be replaced between two calls.
 	Graph Graph
@@ -48,23 +49,23 @@ func NewPause(c *kube.Cluster, graph Graph, mark Holder) *Pause {
 // Root is a Cluster with its earlier pause state.
 type Root struct {
 	pause.Root
-	// PausedBy is the field manager that had paused it before.
+	// PausedBy is the field manager that had paused the Cluster before.
 	PausedBy string `json:"pausedBy,omitempty"`
 }
 
-// InitialState is the state before the pause.
+// InitialState contains the state of the Clusters and their objects before the pause.
 type InitialState struct {
 	// Roots are the Clusters to pause, each with its state before this holder's pause.
 	Roots []Root
-	// Below are the Clusters and their objects.
+	// Below contains the Clusters and the objects that belong to them.
 	Below []pause.Subject
-	// Stale are objects whose condition Paused is True although nothing holds them. Their condition
-	// does not acknowledge this pause.
+	// Stale contains objects whose condition Paused is True although nobody has paused them. Their
+	// condition does not acknowledge this pause.
 	Stale map[object.Ref]pause.Baseline
-	// AlreadyPaused are objects that a user or another holder has paused.
+	// AlreadyPaused contains objects that a user or another holder has paused.
 	AlreadyPaused map[object.Ref]pause.Baseline
-	// Exclusive are the Clusters whose holder admits no further holder. They are not in Roots,
-	// because their state before that holder is unknown.
+	// Exclusive contains the Clusters whose holder admits no other holder. They are not in Roots,
+	// because their state before that holder's pause is unknown.
 	Exclusive map[object.Ref]Holder
 	// AckKinds are the acknowledgement timeouts that CustomResourceDefinitions set, by Kind.group.
 	AckKinds map[string]pause.Duration
@@ -78,8 +79,9 @@ func (f InitialState) Baseline() map[object.Ref]pause.Baseline {
 	return baseline
 }
 
-// Inspect returns the state before the pause. known are the roots of an earlier call. Inspect
-// returns them unchanged for roots that this holder has paused since.
+// Inspect returns the state before the pause. known contains the roots that an earlier call
+// returned. For a root that this holder has paused since that call, Inspect returns the known
+// state.
 func (p *Pause) Inspect(ctx context.Context, known []Root) (InitialState, error) {
 	f := InitialState{Stale: make(map[object.Ref]pause.Baseline), AlreadyPaused: make(map[object.Ref]pause.Baseline), Exclusive: make(map[object.Ref]Holder)}
 	below, _, err := p.Graph.Below(ctx)

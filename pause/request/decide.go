@@ -11,13 +11,13 @@ import (
 	"scute.dev/pause"
 )
 
-// Observation is what the runner has observed or done: one of the types below, or Paused, Restored
-// or TransientFailure.
+// Observation represents what the runner has observed or done. It is one of the types below, or the
+// event Paused, Restored or TransientFailure.
 type Observation any
 
 // The observations.
 type (
-	// Selected are Clusters that are not paused yet, with the state before the pause.
+	// Selected contains Clusters that are not paused yet, with the state before the pause.
 	Selected struct {
 		Roots    []pause.Root
 		Baseline map[object.Ref]pause.Baseline
@@ -37,7 +37,7 @@ type (
 	ResumeEvaluated struct{ StillPaused []pause.PendingObject }
 )
 
-// maxNamedPending limits the pending objects in one event, maxBatch the roots or other objects.
+// maxNamedPending limits the pending objects in one event, and maxBatch the roots or other objects.
 const maxNamedPending, maxBatch = 50, 1000
 
 // Decide returns the events that follow from an observation.
@@ -73,7 +73,8 @@ func Decide(s *State, o Observation, now time.Time) []Event {
 	return nil
 }
 
-// selectedEvents records Clusters before they are changed, in events of limited size.
+// selectedEvents returns the events that record Clusters before they are paused. The size of each
+// event is limited.
 func selectedEvents(s *State, o Selected) []Event {
 	if s.Releasing {
 		return nil
@@ -140,7 +141,7 @@ func (s *State) overdue(all []pause.PendingObject, now time.Time) (overdue []pau
 	return overdue
 }
 
-// AcknowledgeBy returns when the acknowledgement timeout of a kind ends; zero if nothing is pending.
+// AcknowledgeBy returns when the acknowledgement timeout of a kind ends, or zero if no object is pending.
 func (s *State) AcknowledgeBy(groupKind string) time.Time {
 	if s.PendingSince.IsZero() {
 		return time.Time{}
@@ -152,8 +153,8 @@ func (s *State) AcknowledgeBy(groupKind string) time.Time {
 	return s.PendingSince.Add(time.Duration(limit))
 }
 
-// ResumeBy returns when a restored pause ends even if objects still report that they are paused;
-// zero if the pause is not restored.
+// ResumeBy returns when a Pause whose Clusters are restored ends even if objects still report that
+// they are paused. It returns zero before that.
 func (s *State) ResumeBy() time.Time {
 	if s.RestoredAt.IsZero() {
 		return time.Time{}
@@ -161,7 +162,8 @@ func (s *State) ResumeBy() time.Time {
 	return s.RestoredAt.Add(time.Duration(s.Spec.Resume))
 }
 
-// countPending sorts the pending objects, so that equal evaluations have equal results.
+// countPending returns the counts of the pending objects, and all of them, sorted so that equal
+// evaluations have equal results.
 func countPending(by map[string][]pause.PendingObject) (p Pending, all []pause.PendingObject) {
 	for cluster, list := range by {
 		if len(list) == 0 {

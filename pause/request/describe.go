@@ -10,7 +10,7 @@ import (
 	"scute.dev/view"
 )
 
-// Describe returns an event of a Pause in words.
+// Describe returns a description of an event of a Pause.
 func Describe(e Event) view.Line {
 	switch e := e.(type) {
 	case Requested:

@@ -6,14 +6,14 @@ import (
 	"scute.dev/pause"
 )
 
-// Event is an event of a pause.
+// Event represents an event of a pause.
 type Event interface{ event() }
 
 // Spec is the specification of a pause, as recorded by Requested.
 type Spec struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// UID is part of the annotation on the Clusters.
+	// UID is the UID of the Pause, which is part of the name of its annotation on the Clusters.
 	UID      string   `json:"uid"`
 	Clusters []string `json:"clusters,omitempty"`
 	// Selector is a label selector as text. BySelector means that it is set, because an empty
@@ -51,7 +51,8 @@ type (
 	Requested struct {
 		Spec Spec `json:"spec"`
 	}
-	// Claimed makes the next append of every earlier holder fail.
+	// Claimed records that a process from now on drives the pause. The next append of any earlier
+	// holder fails.
 	Claimed struct {
 		Holder string `json:"holder"`
 	}
@@ -75,7 +76,7 @@ type (
 	Withdrawn struct {
 		Objects map[object.Ref]string `json:"objects"`
 	}
-	// Waiting records that the pending objects have changed. It is empty if nothing is pending.
+	// Waiting records that the pending objects have changed. It is empty if no object is pending.
 	Waiting struct {
 		Pending
 	}
@@ -105,7 +106,8 @@ type (
 	}
 	// Restored records that every Cluster has its earlier pause state or is still paused by another holder.
 	Restored struct{}
-	// Released ends a pause. StillPaused are the first of Total objects whose controllers did not resume in time.
+	// Released ends a pause. StillPaused contains the first of Total objects whose controllers did
+	// not resume in time.
 	Released struct {
 		StillPaused []pause.PendingObject `json:"stillPaused,omitempty"`
 		Total       int                   `json:"total,omitempty"`

@@ -19,16 +19,19 @@ type State struct {
 	// PausedAt is when the pause was last set on a Cluster. PendingSince is when the current wait began.
 	StartedAt, PhaseSince, PausedAt, PendingSince, RestoredAt, FinishedAt time.Time
 
-	// Roots are the Clusters with their earlier pause state. Set contains those on which the pause is set.
+	// Roots contains the Clusters with their earlier pause state. Set contains the Clusters on
+	// which the pause is set.
 	Roots    []pause.Root
 	Set      map[object.Ref]bool
 	Baseline map[object.Ref]pause.Baseline
-	// AckKinds are the acknowledgement timeouts of CustomResourceDefinitions. The Spec overrides them.
+	// AckKinds contains the acknowledgement timeouts that CustomResourceDefinitions set, by
+	// Kind.group. The Spec overrides them.
 	AckKinds map[string]pause.Duration
 	Acks     map[object.Ref]Ack
-	// Pending are the objects that have not acknowledged. It does not change after the release.
+	// Pending contains the objects that have not acknowledged. It does not change after the
+	// release.
 	Pending Pending
-	// Late means that objects did not acknowledge in time. Timeout lists the first ones.
+	// Late means that objects did not acknowledge in time. Timeout contains the first of them.
 	Late    bool
 	Timeout TimedOut
 
@@ -45,7 +48,7 @@ func (s *State) ClaimedBy() string { return s.Holder }
 // Finished reports whether the pause is over.
 func (s *State) Finished() bool { return !s.FinishedAt.IsZero() }
 
-// Root returns the recorded Cluster of a reference.
+// Root returns the recorded Cluster with a reference. known is false if there is none.
 func (s *State) Root(ref object.Ref) (root pause.Root, known bool) {
 	i := slices.IndexFunc(s.Roots, func(r pause.Root) bool { return r.Ref == ref })
 	if i < 0 {
