@@ -200,8 +200,9 @@ func newBackOff(maxElapsed time.Duration) *backoff.ExponentialBackOff {
 	)
 }
 
-// reservedShare reserves one part in 20 of MaxBytes for existing aggregates, so that an abort, a
-// rollback or a decision can be recorded when the log accepts no new aggregate.
+// reservedShare is the divisor of MaxBytes for the space that is reserved for existing aggregates:
+// one part in 20. With it, an abort, a rollback or a decision can be recorded when the log accepts
+// no new aggregate.
 const reservedShare = 20
 
 // AcceptsNew reports whether the log accepts a commit that creates an aggregate.

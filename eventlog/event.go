@@ -21,7 +21,8 @@ const (
 	KindDaemon      Kind = "daemon"
 )
 
-// Aggregate names one consistency boundary: every decision about it is a commit on its subject.
+// Aggregate identifies an aggregate, which is one consistency boundary: every decision about it is
+// a commit on its subject.
 type Aggregate struct {
 	Kind Kind
 	// ID is any non-empty UTF-8 string, for example "fleet/prod". Subject escapes it.
@@ -38,7 +39,7 @@ type Event struct {
 	ID string
 	// Type is "dev.scute.<kind>.<fact>.v<N>".
 	Type string
-	// Time is when the fact was decided, by the clock of the Actor.
+	// Time is when the fact was decided, by the clock of the process that decided it.
 	Time time.Time
 	// Actor is the author of the decision: "daemon/<instance>" or "user/<name>". It is only certain
 	// for events that the daemon wrote: see Unverified.

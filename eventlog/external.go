@@ -28,7 +28,7 @@ type ExternalOptions struct {
 	Dialer nats.CustomDialer
 	// TLS configures the trusted CA and the client certificate.
 	TLS TLSFiles
-	// Replicas is the number of servers that must hold the log; 0 is 1.
+	// Replicas is the number of servers that must hold the log; 0 means 1.
 	Replicas int
 	// MaxBytes is the size at which the log refuses new commits; 0 keeps the limit of an existing log, or is 1 GiB.
 	MaxBytes int64

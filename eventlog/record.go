@@ -47,7 +47,8 @@ func (r Record) Types() []string {
 	return nil
 }
 
-// Events decodes the commit's events but not their Data. The bytes are shared with the record and must not be altered.
+// Events decodes the commit's events. The Data of an event is not decoded: its bytes are shared
+// with the record and must not be altered.
 func (r Record) Events() ([]Event, error) {
 	events, err := decode(r.header, r.data)
 	if err != nil {

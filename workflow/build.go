@@ -20,7 +20,8 @@ type KindInfo struct {
 	// Validate checks inputs; a problem's Field is relative to `with`. May be nil.
 	Validate func(with json.RawMessage) []Problem
 	Holds    bool
-	// Interactive is set if a step waits for an operator, so it cannot be a failure handler or an undo.
+	// Interactive is set if a step of this kind waits for an operator. Such a kind cannot be a failure
+	// handler or an undo.
 	Interactive bool
 	// Releases returns the name of the task whose hold is released by a step with these inputs, or "".
 	// May be nil.
@@ -28,12 +29,12 @@ type KindInfo struct {
 	// Type returns the type of all objects that a step with these inputs applies, as Kind or
 	// Kind.group, or "" if that is not known. It is nil if the kind applies no objects.
 	Type func(with json.RawMessage) string
-	// Irreversible reports whether the kind has no inverse for these inputs, so a rollback keeps
-	// the effect unless the step has its own undo. May be nil.
+	// Irreversible reports whether the kind has no inverse for these inputs. In that case a rollback
+	// keeps the effect, unless the step has its own undo. May be nil.
 	Irreversible func(with json.RawMessage) bool
 }
 
-// Options are the arguments of Build besides the manifest.
+// Options are the arguments of Build in addition to the manifest.
 type Options struct {
 	Namespace, Name string
 	// DefaultPolicy is the failure policy set by the daemon's or scutectl's flag; "" means Abort.

@@ -27,8 +27,8 @@ type Header struct {
 	Workflow  *NamedWorkflow `json:"workflow,omitempty"`
 	// ServiceAccount is the name of the account whose permissions the tasks use in the daemon.
 	ServiceAccount string `json:"serviceAccount,omitempty"`
-	// Policy applies only at the deadline, because tasks have their own resolved policies: Rollback
-	// rolls the run back, any other policy aborts it.
+	// Policy applies only when the deadline passes, because tasks have their own resolved policies.
+	// Rollback then rolls the run back, and any other policy aborts it.
 	Policy    v1alpha1.FailurePolicy `json:"policy"`
 	Deadline  Duration               `json:"deadline,omitzero"`
 	OnFailure []Step                 `json:"onFailure,omitempty"`
@@ -67,8 +67,8 @@ type Task struct {
 	AtMostOnce      bool `json:"atMostOnce,omitempty"`
 }
 
-// ownPolicyText describes in a sentence the failure policy that the task has of its own, or from
-// its kind or type. It returns "" if the run's policy applies.
+// ownPolicyText describes in a sentence the failure policy of the task, its kind or its type. It
+// returns "" if the task has none of these, so that the policy of the run applies.
 func (t *Task) ownPolicyText() string {
 	switch t.PolicySource {
 	case "task":
@@ -142,8 +142,8 @@ type Retry struct {
 	Recreate bool     `json:"recreate,omitempty"`
 }
 
-// From the fourth retry on, the delay is at least minDelay, so that a task that fails at once does
-// not fill the log.
+// From the fourth retry on, the delay is at least minDelay. Otherwise a task that fails immediately
+// would fill the log.
 const (
 	quickRetries = 3
 	minDelay     = time.Second

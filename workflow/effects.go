@@ -24,8 +24,8 @@ type EffectID struct {
 	Task    string // "" for a handler of the whole run and for EffectVerify
 	Step    string // for EffectHandle the name of the handler
 	Attempt int
-	// Execution is the same for all attempts until the step succeeds or is undone, or for all
-	// attempts of a handler at one failure. Idempotency keys depend on it.
+	// Execution is the same for all attempts until the step succeeds or is undone. For a handler, it
+	// is the same for all attempts to handle one failure. Idempotency keys depend on it.
 	Execution int
 }
 
@@ -35,10 +35,11 @@ type Effect struct {
 	Spec *Step
 	// With holds the inputs before outputs of other tasks are substituted.
 	With json.RawMessage
-	// TaskKind is the kind of the task's own step, also when Spec is a hook.
+	// TaskKind is the kind of the task's own step, even if Spec is a hook.
 	TaskKind string
 	Recreate bool
-	// TimeoutAt ends this attempt, and TotalAt all attempts together. Zero means no timeout.
+	// TimeoutAt is when this attempt times out. TotalAt is when all attempts together time out. Zero
+	// means no timeout.
 	TimeoutAt, TotalAt time.Time
 	Undo               json.RawMessage
 	Output             json.RawMessage
@@ -113,7 +114,7 @@ func (s *State) handlerEffect(h handling) Effect {
 }
 
 // EachStep calls fn for each step that has started and was not undone, including steps of tasks
-// that a migration removed. done reports whether both the step and its task have succeeded.
+// that a migration removed. done is true if both the step and its task have succeeded.
 func EachStep(s *State, fn func(e Effect, done bool)) {
 	for i := range s.tasks {
 		t := &s.tasks[i]
@@ -152,14 +153,15 @@ func (s *State) LatestOutput(task string) json.RawMessage {
 	return s.tasks[i].steps[s.def[i].OwnStep()].output
 }
 
-// IsPartial reports whether the output is from a failed attempt and may be incomplete.
+// IsPartial reports whether the output of a task is from a failed attempt, so that it may be
+// incomplete.
 func (s *State) IsPartial(task string) bool {
 	i, ok := s.index(task)
 	return ok && s.tasks[i].steps[s.def[i].OwnStep()].partial
 }
 
-// Inputs returns the outputs of all direct and indirect dependencies. For a hook after the task,
-// they include the task's own output.
+// Inputs returns the outputs of all direct and indirect dependencies of a task. For a hook that
+// runs after the task, they include the output of the task itself.
 func (s *State) Inputs(task, step string) map[string]json.RawMessage {
 	i, ok := s.index(task)
 	if !ok || !s.outputs {
@@ -235,7 +237,8 @@ func CurrentPhase(s *State) v1alpha1.RunPhase {
 	}
 }
 
-// idle reports whether nothing can continue without an operator. A future deadline does not count.
+// idle reports whether the run cannot continue without an operator. A deadline in the future does
+// not count.
 func (s *State) idle() bool {
 	return s.inFlight() == 0 && len(s.handlers) == 0 && s.ready.n == 0 && s.unmeetable.n == 0 && len(*s.clock(alarmRetry)) == 0 &&
 		(len(*s.clock(alarmEdge)) == 0 || s.approvals > 0 && s.edgesIdle()) && !s.verify && s.undoable.n == 0 && len(*s.clock(alarmUndo)) == 0

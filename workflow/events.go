@@ -58,7 +58,8 @@ const StepKeys = 1
 
 // The events of a run as a whole.
 type (
-	// Defined carries tasks of a definition. Parts 0 to Of-1 precede the Started or Migrated that uses them.
+	// Defined contains tasks of a definition. Parts 0 to Of-1 precede the Started or Migrated event
+	// that uses them.
 	Defined struct {
 		Part  int    `json:"part"`
 		Of    int    `json:"of"`
@@ -70,7 +71,7 @@ type (
 		Deadline time.Time `json:"deadlineAt,omitzero"`
 		// KeyForm is StepKeys; logs of earlier versions lack it.
 		KeyForm int `json:"keyForm,omitempty"`
-		// Origin is the ID of a local run's log. Idempotency keys contain it, because each log
+		// Origin is the ID of the log of a local run. Idempotency keys contain it, because each log
 		// numbers its local runs from 1.
 		Origin string `json:"origin,omitempty"`
 	}
@@ -90,8 +91,8 @@ type (
 	Resumed struct {
 		Reason string   `json:"reason,omitempty"`
 		Shift  Duration `json:"shift,omitzero"`
-		// Rerun lists tasks that failed, were interrupted or always rerun, tasks whose hold is
-		// needed again, and the tasks that release those holds.
+		// Rerun lists the tasks that run again: tasks that failed, were interrupted or always rerun,
+		// tasks whose hold is needed again, and tasks that release such a hold.
 		Rerun []string `json:"rerun,omitempty"`
 	}
 	// Verified records the check of succeeded tasks after a resume. The tasks in Gone must run again.
@@ -117,7 +118,8 @@ type (
 		Phase   v1alpha1.RunPhase `json:"phase"`
 		Message string            `json:"message,omitempty"`
 	}
-	// Migrated means that the run continues with another definition, whose parts precede this event.
+	// Migrated means that the run continues with another definition. The Defined events of that
+	// definition precede this event.
 	Migrated struct {
 		Header
 		Hash string   `json:"hash"`
@@ -141,14 +143,15 @@ type (
 		TimeoutAt time.Time `json:"timeoutAt,omitzero"`
 		TotalAt   time.Time `json:"totalAt,omitzero"`
 	}
-	// UndoRecorded stores what an attempt is about to change, and the state before the change.
+	// UndoRecorded contains the change that an attempt is about to make, and the state before the
+	// change.
 	UndoRecorded struct {
 		Task    string          `json:"task"`
 		Step    string          `json:"step,omitempty"`
 		Undo    json.RawMessage `json:"undo,omitempty"`
 		Adopted bool            `json:"adopted,omitempty"`
 	}
-	// Progressed carries a sentence about what an attempt is waiting for.
+	// Progressed contains a sentence that describes what an attempt is waiting for.
 	Progressed struct {
 		Task    string `json:"task"`
 		Step    string `json:"step,omitempty"`
@@ -162,7 +165,7 @@ type (
 		Cause   Cause     `json:"cause"`
 		Message string    `json:"message,omitempty"`
 		RetryAt time.Time `json:"retryAt"`
-		// Output is what the attempt recorded before it failed.
+		// Output is the output that the attempt recorded before it failed.
 		Output json.RawMessage `json:"output,omitempty"`
 	}
 	// StepSucceeded means that the task continues with its next step.
@@ -197,11 +200,12 @@ type (
 		Cause   Cause           `json:"cause,omitempty"`
 		Message string          `json:"message,omitempty"`
 		Output  json.RawMessage `json:"output,omitempty"`
-		// ClocksRun is set for an approval: timeouts keep running. The task fails at ExpiresAt, if set.
+		// ClocksRun is set for an approval: timeouts keep running. If ExpiresAt is set, the task fails at
+		// that time.
 		ClocksRun bool      `json:"clocksRun,omitempty"`
 		ExpiresAt time.Time `json:"expiresAt,omitzero"`
 	}
-	// TaskSkipped means that the task will not run, as the graph intends if Planned is set.
+	// TaskSkipped means that the task will not run. If Planned is set, the graph intends that.
 	TaskSkipped struct {
 		Task    string `json:"task"`
 		Reason  string `json:"reason"`
@@ -244,7 +248,7 @@ type (
 		Task    string `json:"task"`
 		Step    string `json:"step,omitempty"`
 		Attempt int    `json:"attempt"`
-		// Release is set if a hold is being released outside of a rollback.
+		// Release is set if the undo releases a hold outside of a rollback.
 		Release bool `json:"release,omitempty"`
 	}
 	// UndoAttemptFailed means that the next attempt to undo starts at RetryAt.
@@ -277,7 +281,8 @@ type (
 		Handler string `json:"handler"`
 		Task    string `json:"task,omitempty"`
 	}
-	// HandlerEnded means that a handler has ended. It does not replace the error that it handled.
+	// HandlerEnded means that a handler has ended. The error of the handler does not replace the error
+	// that it handled.
 	HandlerEnded struct {
 		Handler string          `json:"handler"`
 		Task    string          `json:"task,omitempty"`

@@ -7,7 +7,8 @@ type Input interface{ input() }
 
 // Inputs from the driver of a run. Decide ignores the outcome of an effect that is not in flight.
 type (
-	// Tick asks for the events that follow from state and time. Parallel limits the effects in flight.
+	// Tick requests the events that follow from the state and the time alone. Parallel limits the
+	// number of effects in flight.
 	Tick struct{ Parallel int }
 	// ActDone means that an attempt at a step succeeded.
 	ActDone struct {
@@ -15,14 +16,14 @@ type (
 		Attempt    int
 		Output     json.RawMessage
 	}
-	// ActFailed means that an attempt failed. Final means that a retry would fail too.
+	// ActFailed means that an attempt failed. Final means that a retry would fail in the same way.
 	ActFailed struct {
 		Task, Step string
 		Attempt    int
 		Cause      Cause
 		Message    string
 		Final      bool
-		// Output is what the attempt recorded before it failed.
+		// Output is the output that the attempt recorded before it failed.
 		Output json.RawMessage
 	}
 	// ActAwaitsOperator means that the step needs an operator's decision.
@@ -44,7 +45,8 @@ type (
 		Attempt    int
 		Message    string
 	}
-	// UndoDone means that a step was undone, or that its effect was kept for KeptReason.
+	// UndoDone means that a step was undone or, if KeptReason is set, that its effect was kept for
+	// that reason.
 	UndoDone struct {
 		Task, Step string
 		KeptReason string
@@ -69,13 +71,14 @@ type (
 type (
 	// PauseRun stops further effects from starting.
 	PauseRun struct{ Reason string }
-	// ResumeRun resumes a paused or aborted run. ProcessDied allows it for a run that seems to be running.
+	// ResumeRun resumes a paused or aborted run. With ProcessDied, it also resumes a run that seems to
+	// be running.
 	ResumeRun struct {
 		Reason      string
 		ProcessDied bool
 	}
-	// AbortRun cancels the effects in flight and releases holds. The run can be resumed. Rollback
-	// also undoes its steps, even if the run was aborted before.
+	// AbortRun cancels the effects in flight and releases holds. The run can be resumed. If Rollback
+	// is set, the steps of the run are also undone, even if the run was aborted before.
 	AbortRun struct {
 		Reason   string
 		Rollback bool
@@ -87,7 +90,8 @@ type (
 	// Decision answers the question of a task that waits for an operator.
 	Decision struct {
 		Task string
-		// Question is the number of the answered question, as in TaskStatus; 0 means the current one.
+		// Question is the number of the question that is answered, as in TaskStatus; 0 means the current
+		// question.
 		Question int
 		Action   Action
 		Output   json.RawMessage

@@ -6,7 +6,7 @@ import (
 	"scute.dev/aggregate"
 )
 
-// The kinds of keys that link events to their causes.
+// The kinds of keys by which events refer to their causes.
 const (
 	linkRun      = "run"     // the run can continue
 	linkClaim    = "claim"   // a process claimed the run

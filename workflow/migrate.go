@@ -22,7 +22,7 @@ type changeKind string
 
 type changeAction string
 
-// How a task differs, and what a migration does with it.
+// How a task differs between the two definitions, and what a migration does with the task.
 const (
 	Unchanged changeKind = "unchanged"
 	Changed   changeKind = "changed"

@@ -53,9 +53,9 @@ func (s *State) endedReleases() []release {
 	return list
 }
 
-// neededHolds returns the tasks that must rerun in addition to those in again. They are tasks whose
-// released hold is still needed by a task before the release, and all releases of holds that are
-// acquired again.
+// neededHolds returns the tasks that must rerun in addition to the tasks in again. These are tasks
+// whose released hold is still needed by a task before the release, and all releases of holds that
+// are acquired again.
 func (s *State) neededHolds(again map[int]bool) []int {
 	over := s.endedReleases()
 	if len(over) == 0 {

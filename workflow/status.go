@@ -96,8 +96,8 @@ func (s *State) counts() v1alpha1.TaskCounts {
 	}
 }
 
-// importantTasks returns, in manifest order, the tasks that need attention, those in flight, and
-// the last to end.
+// importantTasks returns at most limit tasks, in manifest order: first choice are tasks that need
+// attention, then tasks in flight, then the tasks that ended last.
 func (s *State) importantTasks(limit int) []int {
 	all := make([]int, len(s.def))
 	for i := range all {
@@ -126,7 +126,8 @@ func (s *State) importantTasks(limit int) []int {
 	return all
 }
 
-// Explain returns a sentence about what is happening or how the run ended, and what a user can do next, or "".
+// Explain returns two sentences. message describes what is happening or how the run ended. next
+// describes what a user can do, or is "".
 func Explain(s *State) (message, next string) {
 	switch CurrentPhase(s) {
 	case v1alpha1.RunPending:
@@ -206,7 +207,7 @@ func (s *State) undoFailureText() string {
 	return ""
 }
 
-// question returns what the first paused task waits for, and what an operator can do.
+// question returns a text about the first paused task, and advice on what an operator can do.
 func (s *State) question() (text, advice string) {
 	for i := range s.tasks {
 		t, name := &s.tasks[i], s.def[i].Name
@@ -261,7 +262,7 @@ func colon(s string) string {
 	return ": " + s
 }
 
-// Summary contains those facts about a run that are available in constant time.
+// Summary contains the facts about a run that can be computed in constant time.
 type Summary struct {
 	Phase        v1alpha1.RunPhase
 	Counts       v1alpha1.TaskCounts

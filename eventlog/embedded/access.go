@@ -116,7 +116,8 @@ func (a *Access) Check(c server.ClientAuthentication) bool {
 	return false
 }
 
-// pruneThreshold is the number of connections above which recordConnection removes ended ones.
+// pruneThreshold is the number of recorded connections from which on recordConnection removes
+// connections that have ended.
 const pruneThreshold = 64
 
 // recordConnection records the token of a connection. The caller must hold mu.

@@ -26,8 +26,8 @@ type Options struct {
 	// MaxBytes is the size at which the log refuses new commits; 0 keeps the limit of an existing log, or is 1 GiB.
 	MaxBytes int64
 	// AllowDamaged opens a log that lost commits, or whose configuration is wrong, so that Scan can
-	// read the rest. The server repairs the files that it opens, and deletes what it cannot read.
-	// Therefore open a copy (CopyFolder).
+	// read the rest. Use it only on a copy of the folder (CopyFolder), because the server repairs the
+	// files that it opens, and deletes what it cannot read.
 	AllowDamaged bool
 	// AllowMoved also opens a log that was moved to another server, so that it can be moved again.
 	AllowMoved bool

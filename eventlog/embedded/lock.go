@@ -13,10 +13,10 @@ import (
 	"scute.dev/eventlog"
 )
 
-// lockFile is locked with flock while a process has the folder open. The server has no lock of its
-// own, and two servers on one folder would destroy the log. The kernel releases the lock when the
-// process ends. The file is never removed, because otherwise two processes could lock two files of
-// the same name.
+// lockFile is locked with flock while a process has the folder open. The server does not lock the
+// folder, and two servers on one folder would destroy the log. The kernel releases the lock when
+// the process ends. The file is never removed, because otherwise two processes could lock two files
+// of the same name.
 const lockFile = "scute.lock"
 
 func lockFolder(dir string) (*os.File, error) {

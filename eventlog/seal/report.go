@@ -15,7 +15,8 @@ const (
 	kindReordered Kind = "reordered"
 	// kindAltered: some of the commits differ from the sealed commits, and it is not known which ones.
 	kindAltered Kind = "altered"
-	// kindUnverified: other commits are missing, so these commits cannot be compared with the sealed ones.
+	// kindUnverified: these commits cannot be compared with the sealed commits, because other commits
+	// are missing.
 	kindUnverified Kind = "unverified"
 	// Replaced: the log has another ID than the sealed log.
 	Replaced Kind = "replaced"

@@ -66,8 +66,8 @@ type exportResponse struct {
 
 type responseKey struct{}
 
-// captureResponse is an interceptor that stores the response of the collector, because the exporter
-// returns the response only as text.
+// captureResponse stores the response of the collector, as an interceptor of the connection,
+// because the exporter returns the response only as text.
 func captureResponse(ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	err := call(ctx, method, request, reply, conn, opts...)
 	if a, ok := ctx.Value(responseKey{}).(*exportResponse); ok {

@@ -175,8 +175,8 @@ type panel struct {
 	Printed  *printed
 }
 
-// stepRow is a step of a task: a hook, or the task's own step, whose name is "". It has the last
-// attempts, and the number of omitted ones.
+// stepRow is a step of a task: a hook, or the task's own step, whose name is "". It contains the
+// last attempts at the step, and the number of omitted attempts.
 type stepRow struct {
 	Name, Kind string
 	Tries      []attemptBar

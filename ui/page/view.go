@@ -99,7 +99,8 @@ func (v *view) When(seq uint64) string {
 	return v.With("at", strconv.FormatUint(seq, 10), "n", "")
 }
 
-// Kept returns the parameters of the page without those in but, for the hidden fields of forms.
+// Kept returns the parameters of the page for the hidden fields of a form. It omits the parameters
+// whose names are in but.
 func (v *view) Kept(but ...string) map[string]string {
 	kept := make(map[string]string)
 	for name := range v.Query {

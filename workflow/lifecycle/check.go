@@ -46,7 +46,7 @@ func (c *checker) usesPivot() bool {
 	return c.isManagement() && !inPlace
 }
 
-// check finds the problems that do not require reading files or clusters.
+// check checks the parameters as far as that is possible without reading files or clusters.
 func (c *checker) check() {
 	c.checkCluster()
 	if c.usesPivot() {
@@ -176,7 +176,8 @@ func (c *checker) checkPause() {
 }
 
 // checkReadable tries to read all files, templates, kubeconfigs and objects that the workflow will
-// read. In the daemon, a failed read that may succeed later is an error rather than a problem.
+// read. In the daemon, a read that failed but may succeed later results in an error rather than a
+// problem.
 func (c *checker) checkReadable(ctx context.Context, call *task.Call, made any) (problems []workflow.Problem, err error) {
 	failed := func(field string, wrong error) {
 		if wrong != nil && !c.deps.Clusters.IsLocal() && !task.IsFinal(wrong) {

@@ -181,7 +181,8 @@ func (c *checker) newBootstrap() management.Bootstrap {
 	return nil
 }
 
-// diagnoseInputs names all clusters that may have the cluster's objects when a task fails.
+// diagnoseInputs returns the inputs of a Diagnose handler. They name all clusters that may have the
+// cluster's objects when a task fails.
 func (c *checker) diagnoseInputs(tasks []v1alpha1.TaskSpec) json.RawMessage {
 	spec := &c.params.Cluster
 	with := diagnose.With{Namespace: spec.Namespace, Clusters: []string{spec.Name}}

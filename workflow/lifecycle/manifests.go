@@ -20,8 +20,8 @@ import (
 )
 
 // ManifestProvider is the default provider. It applies manifests with variables in clusterctl's
-// syntax: ${NAME}, ${NAME:=default}. These variables come from the specification of the cluster,
-// all others from its variables:
+// syntax: ${NAME}, ${NAME:=default}. The variables below have values from the specification of the
+// cluster. The values of all other variables are in the specification's field for variables.
 //
 //	NAMESPACE  CLUSTER_NAME  KUBERNETES_VERSION  CONTROL_PLANE_MACHINE_COUNT  WORKER_MACHINE_COUNT
 type ManifestProvider struct {
@@ -91,7 +91,8 @@ func (p *ManifestProvider) RestoreComponents(c *provider.Context, on access.Clus
 	return p.revert(c, true, on, true)
 }
 
-// Differences compares clusterctl's inventory and the live manifests with what the upgrade applies.
+// Differences returns the components that an upgrade would change. It compares clusterctl's
+// inventory and the live objects with the providers and manifests that the upgrade applies.
 func (p *ManifestProvider) Differences(c *provider.Context, on access.ClusterRef) (all []provider.Component, err error) {
 	if all, err = p.compareVersions(c, on); err != nil {
 		return nil, err
@@ -238,8 +239,8 @@ func (p *ManifestProvider) Access(*provider.Context, access.ClusterRef, provider
 	return *p.params.Access, true, nil
 }
 
-// applyComponents applies params.components or, if upgraded is set, those of params.upgrade. If
-// upgrade is set, it also upgrades installed providers.
+// applyComponents applies params.components. If upgraded is set, it applies the components of
+// params.upgrade instead. If upgrade is set, it also upgrades installed providers.
 func (p *ManifestProvider) applyComponents(c *provider.Context, upgraded bool, on access.ClusterRef, upgrade bool) error {
 	field, what := p.params.components(upgraded)
 	if len(what.Providers) > 0 {

@@ -70,7 +70,7 @@ type UpgradeParams struct {
 	Networking *Manifests  `json:"networking,omitempty"`
 }
 
-// Components are what a management cluster needs to manage clusters.
+// Components are the controllers and objects that a management cluster needs to manage clusters.
 type Components struct {
 	// Providers are inputs of kind Providers: what clusterctl installs or upgrades.
 	Providers json.RawMessage `json:"providers,omitempty"`

@@ -40,7 +40,8 @@ type Runner struct {
 	// Origin is the ID of the log if its runs are local, otherwise "". It makes the keys of runs in
 	// different folders differ.
 	Origin string
-	// Kinds returns the kinds that a run may use: those of the process and of its named workflow.
+	// Kinds returns the kinds that a run may use: the kinds of the process, and the kinds of the run's
+	// named workflow.
 	Kinds func(ctx context.Context, h workflow.Header) (task.Kinds, error)
 	// Adopted returns the Digest that the WorkflowRun of a run has adopted, or "". If it is nil, no
 	// adoption is needed.

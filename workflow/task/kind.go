@@ -24,9 +24,9 @@ type Kind interface {
 	// to an error unless it is Final. A DecisionError makes the task wait for an operator.
 	Run(ctx context.Context, c *Call) (output json.RawMessage, err error)
 
-	// Undo reverts the work of all attempts and waits until it is gone. It keeps what existed
-	// before, and returns a KeptError if it keeps the work too. It is idempotent, and is also
-	// called if no attempt did anything.
+	// Undo reverts the work of all attempts, and waits until the result of the work is gone. It keeps
+	// what existed before the run. If it also keeps the work, it returns a KeptError. It is
+	// idempotent, and is called even if no attempt did anything.
 	Undo(ctx context.Context, c *Call) error
 }
 
@@ -53,7 +53,7 @@ type InputReader interface {
 }
 
 // Skipper is a Kind whose task may have nothing to do, depending on the output of an earlier task.
-// The hooks of the task are then skipped too.
+// In that case the hooks of the task are skipped, too.
 type Skipper interface {
 	// SkipReason returns why the task has nothing to do, or "". c contains the Inputs.
 	SkipReason(c *Call) string
@@ -66,7 +66,7 @@ type Holder interface{ Holds() bool }
 // Interactive is a Kind that can return a DecisionError, and so make its task wait for an operator.
 type Interactive interface{ Interactive() bool }
 
-// Releaser is a Kind that makes a Holder release what it holds before the run ends.
+// Releaser is a Kind whose task ends the hold of a Holder before the run ends.
 type Releaser interface {
 	// Releases returns the name of the Holder's task, or "" if the inputs do not contain it.
 	Releases(with json.RawMessage) string
@@ -100,7 +100,7 @@ type Call struct {
 	// InputReader.
 	Inputs map[string]json.RawMessage
 	Output json.RawMessage
-	// Undo is what Prepare stored in this attempt or an earlier one; nil if there is nothing.
+	// Undo is the record that Prepare stored in this attempt or an earlier one; nil if there is none.
 	Undo json.RawMessage
 	// Removed is set in a call of Verify. It reports whether a step of the run may have deleted the
 	// object; nil means that none has.
@@ -109,11 +109,11 @@ type Call struct {
 	// Dir is the directory for files of this run (logs, diagnostics); "" if there is none.
 	Dir string
 
-	// Record stores undo in the log and returns when it is durable. A kind calls it before each
-	// change, with the change and the state before. adopted means that a rollback keeps everything,
-	// because it existed already.
+	// Record stores undo in the log, and returns when undo is durable. A kind calls it before each
+	// change. undo contains the change and the state before it. adopted means that a rollback keeps
+	// everything, because it existed already.
 	Record func(ctx context.Context, undo json.RawMessage, adopted bool) error
-	// Progress records a sentence about what the attempt is waiting for. It does not block.
+	// Progress records a sentence that describes what the attempt is waiting for. It does not block.
 	Progress func(message string)
 	// Yield declares that the attempt only polls from now on, so that other runs may use its slot. It
 	// does not block. May be nil.

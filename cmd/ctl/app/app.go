@@ -132,7 +132,8 @@ run also 3 paused, 4 degraded.`)
 	return cmd
 }
 
-// wrapParagraphs wraps paragraphs that are too wide, except indented ones, which users paste.
+// wrapParagraphs wraps each paragraph that has a line wider than width. It does not change indented
+// paragraphs, because users paste them.
 func wrapParagraphs(text string, width int) string {
 	paragraphs := strings.Split(text, "\n\n")
 	for i, p := range paragraphs {

@@ -36,7 +36,7 @@ Exit status: 0 intact, 1 violated, 2 it could not be checked.`,
 
 type verdict struct {
 	Log string `json:"log"`
-	// Intact is true if the log equals what was sealed.
+	// Intact is true if the log contains exactly the sealed commits.
 	Intact bool `json:"intact"`
 	seal.Report
 	Key seal.PublicKey `json:"key"`

@@ -69,7 +69,7 @@ func (f *Flags) Cluster() (*Cluster, error) {
 	return &Cluster{Config: config, Client: timedClient{calls, watches}, Namespace: namespace}, nil
 }
 
-// timedClient limits calls, but not watches, to CallTimeout.
+// timedClient is a client that limits each call to CallTimeout. It does not limit watches.
 type timedClient struct {
 	client.WithWatch
 	watches client.WithWatch

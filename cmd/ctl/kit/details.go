@@ -68,7 +68,7 @@ type Table struct {
 	Note    string
 }
 
-// Status is what a description shows of a resource, in addition to its name.
+// Status contains what a description shows of a resource, in addition to its name.
 type Status struct {
 	Phase                    string // "" until a daemon has acted on the resource
 	ID                       string // in the log

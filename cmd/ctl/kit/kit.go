@@ -30,9 +30,9 @@ type Kit struct {
 	reported time.Time // when a broken connection was last reported
 }
 
-// New returns a Kit and adds to the command the flags that select the cluster or log to read. what
-// names the objects in the help of --namespace, for example "moves". If what is "", that flag is
-// omitted.
+// New returns a Kit, and adds to the command the flags that select the cluster or log to read. what
+// names the objects in the help of --namespace, for example "moves". If what is "", New does not
+// add --namespace.
 func New(env *cli.Env, cmd *cobra.Command, what string) *Kit {
 	k := &Kit{Env: env, Flags: connect.New()}
 	f := cmd.Flags()

@@ -2,7 +2,8 @@ package kit
 
 import "scute.dev/cmd/ctl/cli"
 
-// Tone is what a word means for the reader, shown as a sign and a color, never as a color alone.
+// Tone classifies a word for the reader: as success, failure, warning, work in progress, or none of
+// these. It is shown as a sign and a color, never as a color alone.
 type Tone struct {
 	// Class is a class of the style sheet: ok, bad, warn, busy or idle.
 	Class string

@@ -88,9 +88,9 @@ func (v View) Untrusted(list []metav1.Condition) []string {
 	return nil
 }
 
-// Outlook renders the message as what happens now, or as the outcome if over is set. next is what a
-// user can do. If unseen is set and there is no message, Outlook renders that no daemon has acted
-// on the resource.
+// Outlook renders the message under the title Now or, if over is set, under the title Outcome. next
+// is what a user can do. If unseen is set and there is no message, Outlook renders that no daemon
+// has acted on the resource.
 func (v View) Outlook(over, unseen bool, message, next string) []string {
 	name := "Now"
 	if over {

@@ -293,7 +293,7 @@ func (o *replayOptions) verify(ctx context.Context, log *connect.Log, c *census)
 	return nil, nil
 }
 
-// maxListed limits the list of aggregates to those that changed last.
+// maxListed limits the list to the aggregates that changed last.
 const maxListed = 50
 
 func (c *census) lines(v kit.View, log *connect.Log) []string {

@@ -167,7 +167,7 @@ func (d *deps) requireReason() error {
 }
 
 // needsAdoption reports whether a command changes what a run does with its permissions. The daemon
-// waits with such a change until the WorkflowRun adopts it.
+// does not act on such a change until the WorkflowRun adopts it.
 func needsAdoption(in workflow.Input) bool {
 	switch in := in.(type) {
 	case workflow.Migrate:

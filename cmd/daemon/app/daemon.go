@@ -276,7 +276,7 @@ func (d *daemon) whenLeading(run func(context.Context) error) manager.RunnableFu
 }
 
 // runsOf returns the runs of a WorkflowRun that are open or have files on disk. If namespace and
-// name are empty, it returns those of all WorkflowRuns.
+// name are empty, it returns such runs of all WorkflowRuns.
 func (d *daemon) runsOf(namespace, name string) []string {
 	return append(d.runs.WithFiles(namespace, name), d.view.Runs.Open(namespace, name)...)
 }

@@ -82,8 +82,9 @@ func openLog(ctx context.Context, o logOptions, logger *slog.Logger) (*home, err
 const maxHolders = 100
 
 // recordHolder appends this process to the list of processes that opened the log's folder, and
-// returns the earlier ones. A random part makes each name unique, even in a copy of the folder. If
-// the list is empty, an earlier version of scute used the folder with the name unnamed.
+// returns the earlier processes. A random part makes each name unique, even in a copy of the
+// folder. If there is no list yet, recordHolder returns unnamed, the name that an earlier version
+// of scute would have used.
 func recordHolder(dir, unnamed, holder string) (before []string, err error) {
 	path := filepath.Join(dir, "holder")
 	raw, err := os.ReadFile(path) //nolint:gosec // the operator's folder

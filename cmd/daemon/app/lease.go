@@ -31,8 +31,8 @@ const (
 var errYielded = errors.New("the event log cannot be reached, and another process that can reach it requests the Lease")
 
 // lease is the Lease of leader election. It also stores the high-water mark of the log. Each
-// renewal of the Lease writes the mark, too, which needs no further request. raiseWatermark writes
-// the mark between renewals.
+// renewal of the Lease also writes the mark, so this needs no further request. raiseWatermark
+// writes the mark between renewals.
 type lease struct {
 	client coordination.LeaseInterface
 	// holder identifies this process in the Lease. previousHolders identify processes that have ended.

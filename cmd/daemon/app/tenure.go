@@ -36,8 +36,8 @@ func (t *tenure) clock() time.Time {
 	return time.Now()
 }
 
-// beginRenewal must be called before a write of the Lease. After the write has succeeded, the
-// caller must call written with the duration of the Lease, or with 0 if the Lease was released.
+// beginRenewal records that a write of the Lease begins. After the write has succeeded, the caller
+// must call written with the duration of the Lease, or with 0 if the Lease was released.
 func (t *tenure) beginRenewal() (written func(lasts time.Duration)) {
 	if t == nil {
 		return func(time.Duration) {}

@@ -69,7 +69,7 @@ func (b *Binder) HooksAt(task string, after bool) []Hook {
 	return found
 }
 
-// Err returns all errors of Before, After and OnFailure, whether or not the caller checked them.
+// Err returns all errors that Before, After and OnFailure have returned.
 func (b *Binder) Err() error {
 	return errors.Join(b.problems...)
 }

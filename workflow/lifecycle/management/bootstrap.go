@@ -23,9 +23,10 @@ type Bootstrap interface {
 // needed.
 type temporaryBootstrap interface {
 	Bootstrap
-	// Delete deletes only what Create created. A cluster that does not exist counts as deleted.
+	// Delete deletes the cluster that Create created, and no other. A cluster that does not exist
+	// counts as deleted.
 	Delete(c *provider.Context) error
-	// Exists returns true even if the cluster does not respond.
+	// Exists reports whether the cluster exists, even if it does not respond.
 	Exists(c *provider.Context) (bool, error)
 }
 
@@ -37,7 +38,7 @@ type BootstrapParams struct {
 	Kind *Kind `json:"kind,omitempty"`
 }
 
-// New writes kubeconfigs to folder.
+// New returns the Bootstrap that the parameters select. It writes kubeconfigs to folder.
 func (p BootstrapParams) New(folder string) Bootstrap {
 	if p.Kind == nil {
 		return existingCluster{*p.Cluster}
@@ -49,7 +50,7 @@ func (p BootstrapParams) New(folder string) Bootstrap {
 
 type existingCluster struct{ ref access.ClusterRef }
 
-// Create waits until the cluster responds.
+// Create returns the reference to the cluster after the cluster has responded.
 func (e existingCluster) Create(c *provider.Context) (access.ClusterRef, error) {
 	if err := c.Record("bootstrap", clusterRecord{}, true); err != nil {
 		return e.ref, err

@@ -39,7 +39,7 @@ func (c *Paired) onBootstrap() provider.Target { return c.Target(c.Bootstrap, c.
 
 func (c *Managed) onManagement() provider.Target { return c.Target(c.Management, c.Cluster) }
 
-// CreateProvider is what the create workflow requires of a provider.
+// CreateProvider contains the interfaces that the create workflow requires of a provider.
 type CreateProvider interface {
 	provider.ComponentInstaller
 	provider.NetworkInstaller
@@ -47,7 +47,7 @@ type CreateProvider interface {
 	Configurer
 }
 
-// UpgradeProvider is what the upgrade workflow requires of a provider.
+// UpgradeProvider contains the interfaces that the upgrade workflow requires of a provider.
 type UpgradeProvider interface {
 	provider.ComponentInstaller
 	provider.ComponentUpgrader
@@ -55,7 +55,8 @@ type UpgradeProvider interface {
 	provider.Upgrader
 }
 
-// DeleteProvider is what the delete workflow requires of a provider. It may also implement provider.Cleaner.
+// DeleteProvider contains the interfaces that the delete workflow requires of a provider. The
+// provider may also implement provider.Cleaner.
 type DeleteProvider interface {
 	provider.ComponentInstaller
 }

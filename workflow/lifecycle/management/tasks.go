@@ -24,7 +24,8 @@ const (
 	// available and all nodes are ready. Undo: removes the network.
 	InstallNetworking hook.Task[Paired, Paired] = "install-networking"
 
-	// InstallManagementComponents is InstallBootstrapComponents on the management cluster.
+	// InstallManagementComponents installs the same components as InstallBootstrapComponents on the
+	// management cluster. Undo: removes them.
 	InstallManagementComponents hook.Task[Paired, Paired] = "install-management-components"
 
 	// PivotToManagement moves the cluster's objects to the management cluster with a Move, and
@@ -45,10 +46,12 @@ const (
 // The tasks of the upgrade and delete workflows that move the cluster to a bootstrap cluster. The
 // first two have the names of tasks of the create workflow, but other contexts.
 const (
-	// AddBootstrapCluster is CreateBootstrapCluster while a management cluster exists.
+	// AddBootstrapCluster does the same as CreateBootstrapCluster, but while a management cluster
+	// exists.
 	AddBootstrapCluster hook.Task[Managed, Paired] = "create-bootstrap-cluster"
 
-	// AddBootstrapComponents is InstallBootstrapComponents while a management cluster exists.
+	// AddBootstrapComponents does the same as InstallBootstrapComponents, but while a management
+	// cluster exists.
 	AddBootstrapComponents hook.Task[Paired, Paired] = "install-bootstrap-components"
 
 	// PivotToBootstrap moves the cluster's objects to the bootstrap cluster, so that no controller
@@ -97,7 +100,8 @@ const (
 	// created. It cannot be undone.
 	DeleteCluster hook.Task[Paired, Bootstrapped] = "delete-cluster"
 
-	// DeleteLastBootstrapCluster is DeleteBootstrapCluster after the management cluster is gone.
+	// DeleteLastBootstrapCluster does the same as DeleteBootstrapCluster, but after the management
+	// cluster is gone.
 	DeleteLastBootstrapCluster hook.Task[Bootstrapped, Specified] = "delete-bootstrap-cluster"
 
 	// PostDelete does nothing. Bind hooks after the workflow to it.

@@ -48,7 +48,7 @@ func (c *Context) YieldSlot() { c.call.YieldSlot() }
 // ReacquireSlot acquires the slot again after YieldSlot. It returns an error if the context ends first.
 func (c *Context) ReacquireSlot() error { return c.call.ReacquireSlot(c.Context) }
 
-// Progress reports in a sentence what the attempt is waiting for. It does not block.
+// Progress records a sentence that describes what the attempt is waiting for. It does not block.
 func (c *Context) Progress(message string) {
 	if c.call.Progress != nil {
 		c.call.Progress(message)

@@ -18,7 +18,8 @@ import (
 	"scute.dev/workflow/task/access"
 )
 
-// Decision is the output of the task pre-upgrade: what the upgrade changes. It applies to the whole run.
+// Decision is the output of the task pre-upgrade. It describes what the upgrade changes, and
+// applies to the whole run.
 type Decision struct {
 	Needed bool `json:"needed"`
 	// UpgradeCluster is set if the cluster itself changes. Otherwise its move and upgrade are skipped.

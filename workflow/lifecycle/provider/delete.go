@@ -100,8 +100,9 @@ func (t Target) Delete(p any, allowed func() error) error {
 	return nil
 }
 
-// usedByOthers returns those ClusterClasses in objects that other Clusters use, and the templates
-// of these classes. Cluster API denies the deletion of a class in use, but not of its templates.
+// usedByOthers returns the ClusterClasses in objects that other Clusters use, and the templates of
+// these classes. Cluster API denies the deletion of a class in use, but not the deletion of its
+// templates.
 func usedByOthers(c *Context, on *access.Cluster, objects []*unstructured.Unstructured) (map[object.Ref]bool, error) {
 	shared := make(map[object.Ref]bool)
 	for _, o := range objects {

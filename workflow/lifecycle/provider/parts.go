@@ -52,8 +52,9 @@ func (c *Context) putPart(p part) error {
 	return c.call.Prepare(c.Context, r, adopted)
 }
 
-// Record stores, under a name, what the step is about to change and the state before. It is durable
-// when Record returns. adopted means that everything existed already, so a rollback keeps it.
+// Record stores value under a name. value describes the change that the step is about to make, and
+// the state before it. The record is durable when Record returns. adopted means that everything
+// existed already, so a rollback keeps it.
 func (c *Context) Record(name string, value any, adopted bool) error {
 	data, err := json.Marshal(value)
 	if err != nil {

@@ -64,9 +64,9 @@ type Converter interface {
 	ClusterObjects(c *Context, cluster Cluster) ([]*unstructured.Unstructured, error)
 }
 
-// Upgrader converts the specification of a running cluster with a new version to objects, which are
-// applied over the existing ones. An object that cannot be changed in place (a machine template)
-// needs a new name.
+// Upgrader converts the specification of a running cluster, which has the new version, to objects.
+// These are applied over the existing objects. An object that cannot be changed in place, such as a
+// machine template, needs a new name.
 type Upgrader interface {
 	UpgradeObjects(c *Context, cluster Cluster) ([]*unstructured.Unstructured, error)
 }
@@ -99,7 +99,8 @@ type Cleaner interface {
 // Accessor returns the API server of a new cluster. Without it, the workflow uses the kubeconfig in
 // the Secret NAME-kubeconfig, which Cluster API creates on the managing cluster.
 type Accessor interface {
-	// Access is called when the control plane is initialized. If ok is false, the Secret is used.
+	// Access returns the reference to the API server. It is called when the control plane is
+	// initialized. If ok is false, the workflow uses the Secret.
 	Access(c *Context, manager access.ClusterRef, cluster Cluster) (ref access.ClusterRef, ok bool, err error)
 }
 

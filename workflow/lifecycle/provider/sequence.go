@@ -138,8 +138,8 @@ func (p *plan) problem(task, message string) {
 	p.problems = append(p.problems, workflow.Problem{Task: task, Field: "spec.workflow", Message: message})
 }
 
-// hooks is the task kind of hooks and failure handlers. A failure handler cannot run as a hook, nor
-// a hook as a failure handler.
+// hooks is the task kind of hooks and failure handlers. It never runs a failure handler as a hook,
+// or a hook as a failure handler.
 type hooks map[hookKey]boundHook
 
 type hookKey struct {

@@ -41,7 +41,7 @@ type None struct {
 	Skipped string `json:"skipped,omitempty"`
 }
 
-// SkipError is returned by a step that has nothing to do. The step succeeds.
+// SkipError is returned by the Run of a step that has nothing to do. The step then succeeds.
 type SkipError string
 
 // Error returns the reason.

@@ -60,9 +60,9 @@ func NetworkStep[C any](
 	return s
 }
 
-// UpgradeStep returns the step that upgrades the cluster of. If pre-upgrade found nothing to
-// upgrade, the step only waits until the cluster unmoved is settled: it was not moved to a
-// bootstrap cluster.
+// UpgradeStep returns the step that upgrades the cluster that of returns. If pre-upgrade found
+// nothing to upgrade, the step only waits until the cluster that unmoved returns is settled. It
+// differs, because the cluster was then not moved to a bootstrap cluster.
 func UpgradeStep[C any](name hook.Task[C, C], d *Deps, p Upgrader, of, unmoved func(*C) Target) Step[C, C, None] {
 	s := Do(name, upgradeTimeout,
 		func(c *C) error { return of(c).Upgrade(p, d.Apply) },

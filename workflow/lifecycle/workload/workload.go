@@ -24,15 +24,15 @@ func (c *Managed) target() provider.Target { return c.Target(c.Management, c.Clu
 
 func (c *Connected) workload() provider.Target { return c.Target(c.Workload, c.Cluster) }
 
-// CreateProvider is what the create workflow requires of a provider. Components are installed on
-// the workload cluster.
+// CreateProvider contains the interfaces that the create workflow requires of a provider. The
+// components are installed on the workload cluster.
 type CreateProvider interface {
 	provider.ComponentInstaller
 	provider.NetworkInstaller
 	provider.Converter
 }
 
-// UpgradeProvider is what the upgrade workflow requires of a provider.
+// UpgradeProvider contains the interfaces that the upgrade workflow requires of a provider.
 type UpgradeProvider interface {
 	provider.ComponentUpgrader
 	provider.NetworkUpgrader

@@ -21,8 +21,8 @@ type Pinned struct {
 	Execution int `json:"execution,omitempty"`
 }
 
-// errOtherCluster prevents that a task changes its cluster, because the undo would then not find
-// what was done on the earlier cluster.
+// errOtherCluster is returned if a task would change its cluster, because the undo would then not
+// find the work on the earlier cluster.
 var errOtherCluster = errors.New("with.cluster: it has changed, but an earlier attempt used another cluster: restore it, or roll back the task first")
 
 // Pin opens a cluster, and returns the identity that an attempt must record before it acts. was is

@@ -15,7 +15,8 @@ func StepKeyOf(u *unstructured.Unstructured) string { return u.GetAnnotations()[
 
 // Limits of what a task records in the log about objects.
 const (
-	// MaxObjects limits the objects in a record, and MaxNamedObjects those that an output names.
+	// MaxObjects limits the number of objects in a record. MaxNamedObjects limits the number of
+	// objects that an output names.
 	MaxObjects      = 2000
 	MaxNamedObjects = 200
 	// MaxRecordBytes limits the bytes of earlier states of objects in a record, because the record is

@@ -40,7 +40,7 @@ const (
 	maxRedirects = 10
 )
 
-// HTTPSOnly is a redirect policy that follows redirects only to https URLs.
+// HTTPSOnly rejects a redirect to a URL that is not https.
 func HTTPSOnly(r *http.Request, via []*http.Request) error {
 	if r.URL.Scheme != "https" {
 		return task.Final(fmt.Errorf("it redirects to %s://%s, which is not encrypted", r.URL.Scheme, r.URL.Host))
@@ -51,8 +51,7 @@ func HTTPSOnly(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// sameHost is a redirect policy that follows redirects only to the same host, because the headers
-// may contain a secret.
+// sameHost rejects a redirect to another host, because the headers may contain a secret.
 func sameHost(r *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	if r.URL.Host != first.Host || first.Scheme == "https" && r.URL.Scheme != "https" {

@@ -174,7 +174,8 @@ func selectOnly(objects []*unstructured.Unstructured, only []access.ObjectRef) (
 	return selected, nil
 }
 
-// Run reads the objects, records their state, applies those that differ, and waits until all are ready.
+// Run reads the objects, records their state, applies the objects that differ from it, and waits
+// until all objects are ready.
 func (a *Kind) Run(ctx context.Context, c *task.Call) (json.RawMessage, error) {
 	with, err := task.ReadInputs[With](c, a.Validate)
 	if err != nil {

@@ -128,8 +128,8 @@ type expansion struct {
 	names   []string
 }
 
-// attributes sets the attributes of a part that its object's annotations request, and adds the
-// needs that follow from other objects.
+// attributes sets the attributes that an object requests with annotations on the part for this
+// object. It also adds the needs that follow from other objects.
 func (e *expansion) attributes(part *v1alpha1.TaskSpec, i int) (problems []workflow.Problem) {
 	annotations := e.objects[i].GetAnnotations()
 	wrong := func(annotation string, err error, remedy string) {

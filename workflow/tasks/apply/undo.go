@@ -71,7 +71,7 @@ var clusterClassKind = schema.GroupKind{Group: object.CoreGroup, Kind: "ClusterC
 
 // undoOrder returns the rank of an object in the order of deletion: a Cluster before its
 // ClusterClass, and the class before its templates. Cluster API denies the deletion of a class in
-// use, but not of its templates.
+// use, but not the deletion of its templates.
 func undoOrder(ref access.ObjectRef) int {
 	switch kind := ref.GVK().GroupKind(); {
 	case kind.Group == object.CoreGroup && kind.Kind == "Cluster":

@@ -41,7 +41,7 @@ func (r *record) isRecreated(u *unstructured.Unstructured, execution int) bool {
 	})
 }
 
-// add records an object, identified by its UID, unless it is already recorded.
+// add records an object, unless an object with its UID is already recorded.
 func (r *record) add(u *unstructured.Unstructured, execution int) {
 	if i := slices.IndexFunc(r.Objects, func(e *recordEntry) bool { return e.UID == u.GetUID() }); i >= 0 {
 		r.Objects[i].Execution = execution

@@ -128,7 +128,7 @@ func (e *evidence) writeSummary() {
 	}
 }
 
-// writeUnmetConditions writes the conditions that differ from those of a healthy object.
+// writeUnmetConditions writes the conditions whose status a healthy object does not have.
 func writeUnmetConditions(text *strings.Builder, u *unstructured.Unstructured) {
 	list, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	for _, c := range list {

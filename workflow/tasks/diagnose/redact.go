@@ -14,8 +14,8 @@ func isSecretField(name string) bool {
 	return redact.IsSecretName(name) || name == "content" || strings.Contains(strings.ToLower(name), "kubeconfig")
 }
 
-// maxSecretAnnotation is the length of the longest annotation of a Secret that is kept. It is too
-// short for a copy of the Secret.
+// maxSecretAnnotation is the maximum length of an annotation of a Secret that is kept. A longer
+// annotation may contain a copy of the Secret.
 const maxSecretAnnotation = 40
 
 // redactObject removes the content of Secrets and all values that look like secrets.

@@ -169,7 +169,7 @@ func waitForMove(ctx context.Context, own *access.Cluster, c *task.Call, name st
 	}
 }
 
-// resourceError makes an error final if another attempt would fail, too.
+// resourceError makes an error final if another attempt would fail in the same way.
 func resourceError(err error) error {
 	switch {
 	case err == nil, task.IsFinal(err), errors.Is(err, context.Canceled):

@@ -170,8 +170,8 @@ func (p *Kind) Undo(ctx context.Context, c *task.Call) error {
 	return nil
 }
 
-// classifyError makes an error final if another attempt would fail, too. It adds what package
-// transfer says the user should do next.
+// classifyError makes an error final if another attempt would fail in the same way. It adds the
+// remedy that an error of package transfer contains.
 func classifyError(err error) error {
 	var f *transfer.FinalError
 	switch {

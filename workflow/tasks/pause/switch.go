@@ -114,8 +114,8 @@ func (h *pauser) setSwitch(ctx context.Context, s pausedSwitch, on bool) error {
 // settleTime is how long an object must stay unchanged to count as settled.
 const settleTime = 2 * time.Second
 
-// waitSettled waits until no work is in progress and the objects no longer change, because their
-// controllers cannot acknowledge a pause.
+// waitSettled waits until no work is in progress on the objects and the objects do not change any
+// more. The reason is that their controllers cannot acknowledge a pause.
 func (h *pauser) waitSettled(ctx context.Context, limit time.Duration) error {
 	if len(h.switches) == 0 {
 		return nil

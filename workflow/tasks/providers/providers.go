@@ -74,7 +74,8 @@ type provider struct {
 	stepKey string // the annotation of the inventory entry: the key of the step that installed it, "" for other clients
 }
 
-// label returns the provider's label on its components, also the name of its inventory entry.
+// label returns the value of the provider's label on its components. It is also the name of the
+// provider's inventory entry.
 func (p provider) label() string { return clusterctlv1.ManifestLabel(p.Name, p.Type) }
 
 func (p provider) String() string { return p.label() + ":" + p.Version }
@@ -94,8 +95,8 @@ type upgradeRecord struct {
 	Replicas map[string]int32 `json:"replicas,omitempty"`
 }
 
-// installRecord describes a provider that the task installs. Keep lists those of its components
-// that existed before.
+// installRecord describes a provider that the task installs. Keep lists the components of the
+// provider that existed before.
 type installRecord struct {
 	provider
 	Keep []object.Ref `json:"keep,omitempty"`
@@ -210,8 +211,8 @@ func configURLs(config map[string]any) (urls []configURL, err error) {
 	return urls, nil
 }
 
-// tooLargeText returns a suffix for an error that must not quote err. It is not empty only if a
-// document is too large.
+// tooLargeText returns the end of an error that must not quote err. If err means that a document is
+// too large, the text says so; otherwise it is "".
 func tooLargeText(err error) string {
 	if errors.Is(err, document.ErrTooLarge) {
 		return ": it is " + err.Error()

@@ -85,7 +85,7 @@ func (f *WaitFor) check() (problems task.Problems) {
 	return problems
 }
 
-// objectTest returns what an object lacks, or "".
+// objectTest tests an object. It returns what the object lacks, or "" if the object passes.
 type objectTest func(context.Context, access.ObjectRef, *unstructured.Unstructured) (string, error)
 
 func (w *With) newTest(cluster *access.Cluster, evaluation *fair.Slot) (objectTest, error) {
