@@ -338,13 +338,21 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// TestTestedWhileListsFail checks that owners do not wait one after another for an API server that does not answer.
+// TestTestedWhileListsFail checks that owners do not wait one after another for an API server that does not answer,
+// and that a failure that took no time is not kept.
 func TestTestedWhileListsFail(t *testing.T) {
-	lists, now := 0, time.Now()
+	lists, now, took, works := 0, time.Now(), callTimeout, false
 	live := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
-		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+		List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, _ ...client.ListOption) error {
 			lists++
-			return apierrors.NewServerTimeout(schema.GroupResource{Resource: "providers"}, "list", 0)
+			now = now.Add(took)
+			if !works {
+				return apierrors.NewServerTimeout(schema.GroupResource{Resource: "providers"}, "list", 0)
+			}
+			if list, ok := list.(*clusterctlv1.ProviderList); ok {
+				list.Items = []clusterctlv1.Provider{{ProviderName: "kubeadm", Type: string(clusterctlv1.ControlPlaneProviderType), Version: "v1.14.2"}}
+			}
+			return nil
 		},
 	})
 	o := &Observer{live: live, now: func() time.Time { return now }}
@@ -357,9 +365,12 @@ func TestTestedWhileListsFail(t *testing.T) {
 	if lists != 1 {
 		t.Errorf("%d lists, want 1", lists)
 	}
-	now = now.Add(callTimeout)
+	now, took = now.Add(callTimeout), 0
 	o.Tested(t.Context(), kind)
 	if lists != 2 {
 		t.Errorf("%d lists after %s, want 2", lists, callTimeout)
+	}
+	if works = true; !o.Tested(t.Context(), kind) {
+		t.Error("unknown after a failure that took no time, want tested")
 	}
 }

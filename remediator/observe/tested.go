@@ -33,15 +33,17 @@ func (o *Observer) Tested(ctx context.Context, kind ownerkind.Kind) bool {
 	}
 	o.tested.Lock()
 	defer o.tested.Unlock()
-	if !o.now().Before(o.tested.until) {
+	if began := o.now(); !began.Before(o.tested.until) {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
 		inventory, operated := &clusterctlv1.ProviderList{}, &unstructured.UnstructuredList{}
 		operated.SetGroupVersionKind(kube.OperatorType(clusterctlv1.ControlPlaneProviderType).GVK())
 		for _, list := range []client.ObjectList{inventory, operated} {
 			if err := retryable(o.live.List(ctx, list)); err != nil {
-				// Callers wait for the lock, so they must not list one after another.
-				o.tested.inventory, o.tested.until = nil, o.now().Add(callTimeout)
+				// Callers wait for the lock, so they must not wait for one slow list after another. A
+				// fast failure is not kept: without the versions, another method may be chosen.
+				now := o.now()
+				o.tested.inventory, o.tested.until = nil, now.Add(now.Sub(began))
 				return false
 			}
 		}
