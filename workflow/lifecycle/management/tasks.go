@@ -24,8 +24,8 @@ const (
 	// available and all nodes are ready. Undo: removes the network.
 	InstallNetworking hook.Task[Paired, Paired] = "install-networking"
 
-	// InstallManagementComponents installs the same components as InstallBootstrapComponents on the
-	// management cluster. Undo: removes them.
+	// InstallManagementComponents does the same as InstallBootstrapComponents, but on the management
+	// cluster. Undo: removes what it installed.
 	InstallManagementComponents hook.Task[Paired, Paired] = "install-management-components"
 
 	// PivotToManagement moves the cluster's objects to the management cluster with a Move, and
