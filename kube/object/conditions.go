@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TrueSince returns when a condition became True; nil if it is not True or the time is unknown.
+// TrueSince returns when a condition became True, or nil if it is not True or the time is unknown.
 func TrueSince(u *unstructured.Unstructured, conditionType string) *metav1.Time {
 	c := condition(u, conditionType)
 	text, _ := c["lastTransitionTime"].(string)
@@ -43,8 +43,8 @@ func WithoutCondition(u *unstructured.Unstructured, conditionType string) map[st
 	return status
 }
 
-// StatusLag returns a message if the status was made for another generation of the spec, otherwise
-// "". An object without status.observedGeneration has no lag.
+// StatusLag returns a message if the status was written for another generation of the spec, and ""
+// otherwise. It returns "" for an object without status.observedGeneration.
 func StatusLag(u *unstructured.Unstructured) string {
 	observed, found, err := unstructured.NestedInt64(u.Object, "status", "observedGeneration")
 	if !found || err != nil || observed == u.GetGeneration() {
@@ -53,8 +53,8 @@ func StatusLag(u *unstructured.Unstructured) string {
 	return fmt.Sprintf("the status is for generation %d, but the spec has generation %d", observed, u.GetGeneration())
 }
 
-// ConditionLag returns a message if a condition was made for another generation of the spec. It
-// prefers the condition's own observedGeneration, because some controllers update
+// ConditionLag returns a message if a condition was written for another generation of the spec, and
+// "" otherwise. It prefers the observedGeneration of the condition, because some controllers update
 // status.observedGeneration only after a success.
 func ConditionLag(u *unstructured.Unstructured, conditionType string) string {
 	c := condition(u, conditionType)
@@ -72,8 +72,8 @@ func ConditionLag(u *unstructured.Unstructured, conditionType string) string {
 	}
 }
 
-// UntrueConditions returns a message for each condition that is not True, or was made for another
-// generation of the spec.
+// UntrueConditions returns a message for each condition that is not True, or was written for
+// another generation of the spec.
 func UntrueConditions(u *unstructured.Unstructured, conditionTypes ...string) []string {
 	ref := Observe(u).Ref
 	var why []string

@@ -39,19 +39,21 @@ const OwnGroup = "scute.dev"
 // Annotations that scute sets. A move does not copy them.
 const (
 	OwnPrefix = OwnGroup + "/"
-	// MoveAnnotation is the ID of the move that holds a root at the source or made a copy on the
-	// target.
+	// MoveAnnotation contains the ID of the move that paused a root at the source or created a copy
+	// on the target.
 	MoveAnnotation = OwnPrefix + "move"
-	// LogAnnotation is the ID of that move's event log: the same ID in another log is another move.
+	// LogAnnotation contains the ID of that move's event log, because a move with the same ID in
+	// another log is another move.
 	LogAnnotation = OwnPrefix + "log"
-	// OriginAnnotation on a copy is the UID of the original, if the move will delete the original.
+	// OriginAnnotation on a copy contains the UID of the original, if the move will delete the
+	// original.
 	OriginAnnotation = OwnPrefix + "origin"
 	// FoundPausedAnnotation is on a root that was paused before the move, and on its copy.
 	FoundPausedAnnotation = OwnPrefix + "found-paused"
-	// EmptyingAnnotation is the ID of the move that has started to delete a root's objects at the
-	// source. From then on the root must not be unpaused.
+	// EmptyingAnnotation on a root contains the ID of the move that has started to delete the
+	// root's objects at the source. A root with the annotation must not be unpaused.
 	EmptyingAnnotation = OwnPrefix + "emptying"
-	// PauseAnnotation is the ID of a pause by a task of a run.
+	// PauseAnnotation contains the ID of the pause by a task of a run.
 	PauseAnnotation = OwnPrefix + "pause"
 	// PausePrefix with the UID of a Pause is an annotation of a root that the Pause holds. The value
 	// is the namespace and name of the Pause. A root can have several.
@@ -61,21 +63,22 @@ const (
 	PausedBeforeAnnotation = OwnPrefix + "paused-before"
 	// TouchAnnotation is set and removed again to trigger a controller.
 	TouchAnnotation = OwnPrefix + "touched"
-	// NeededAnnotation on a Machine is why etcd needs it. The chart's ValidatingAdmissionPolicy
-	// prevents users from deleting such a Machine.
+	// NeededAnnotation on a Machine contains the reason why etcd needs the Machine. The chart's
+	// ValidatingAdmissionPolicy prevents users from deleting such a Machine.
 	NeededAnnotation = OwnPrefix + "needed"
 	// CarriedAnnotation on a SurgeRemediation means that the hold and the abort of earlier ones for
 	// its Machine were copied to it. If one of the two is missing, a user has removed it.
 	CarriedAnnotation = OwnPrefix + "carried"
-	// AcknowledgeTimeoutAnnotation on a CustomResourceDefinition is the timeout for acknowledging a
-	// pause, unless the Move or the Pause sets one for the kind.
+	// AcknowledgeTimeoutAnnotation on a CustomResourceDefinition contains the timeout for
+	// acknowledging a pause. A timeout that the Move or the Pause sets for the kind overrides it.
 	AcknowledgeTimeoutAnnotation = OwnPrefix + "acknowledge-timeout"
 	// AddressesReservedAnnotation on an address pool or an IPAddress is a user's statement that no
 	// pool can assign the addresses of moved clusters again.
 	AddressesReservedAnnotation = OwnPrefix + "addresses-reserved"
 )
 
-// InfraClusterField names the kubeconfig of the cluster that KubeVirt's virtual machines run in.
+// InfraClusterField is the field that names the kubeconfig of the cluster in which KubeVirt's
+// virtual machines run.
 const InfraClusterField = "spec.infraClusterSecretRef"
 
 // OwnDeleteMachineValue is scute's value of the annotation cluster.x-k8s.io/delete-machine.
@@ -145,12 +148,13 @@ type Observed struct {
 	// spec.consumerRef.
 	Consumer *Ref
 	// Local means that the virtual machine of a KubevirtMachine runs in this management cluster,
-	// because the object names no other.
+	// because the object names no other cluster.
 	Local bool
 
 	Paused        ConditionStatus
 	PausedMessage string
-	// TopologyPaused is whether the topology controller has acknowledged the pause.
+	// TopologyPaused is the status of the condition with which the topology controller acknowledges
+	// the pause.
 	TopologyPaused ConditionStatus
 
 	Cluster *ClusterFacts // only of a Cluster

@@ -11,8 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Reference is a field that names another object. Group and Kind of Ref are empty if the field
-// lacks them. If it lacks a namespace, Namespace is that of the referring object.
+// Reference describes a field that names another object. Group and Kind of Ref are empty if the
+// field does not contain them. If the field contains no namespace, Ref has the namespace of the
+// referring object.
 type Reference struct {
 	Field string
 	Ref   Ref
@@ -40,7 +41,7 @@ type referenceReader struct {
 	found []Reference
 }
 
-// read adds the references in v. around is the map that has v as a field, or nil.
+// read adds the references in v. around is the map of which v is a field, or nil.
 func (r *referenceReader) read(path string, v any, around map[string]any) {
 	switch v := v.(type) {
 	case string:
@@ -126,7 +127,8 @@ func (r *referenceReader) add(one Reference) {
 	}
 }
 
-// reference decodes v1beta2, with apiGroup, or v1beta1, with apiVersion.
+// reference decodes an object reference of Cluster API's v1beta2, with apiGroup, or of v1beta1,
+// with apiVersion.
 func reference(v map[string]any, of Ref) Ref {
 	text := func(key string) string { s, _ := v[key].(string); return s }
 	group := text("apiGroup")

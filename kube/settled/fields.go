@@ -33,8 +33,8 @@ func desiredVersion(u *unstructured.Unstructured) string {
 	return object.Text(u, "spec", "version")
 }
 
-// compareReplicas compares the replicas in the status, and the machines, with spec.replicas. Some
-// control planes have none; then it returns nothing.
+// compareReplicas returns a problem for each count in the status, and for the number of machines,
+// that differs from spec.replicas. It returns none for a control plane without spec.replicas.
 func compareReplicas(u *unstructured.Unstructured, machines int) []string {
 	desired := number(u, "spec", "replicas")
 	if desired == nil {
@@ -104,7 +104,8 @@ func outdatedVersions(u *unstructured.Unstructured, want string, machines []*uns
 	return why
 }
 
-// versions returns a status's versions: a list since Cluster API v1.14, the lowest version before.
+// versions returns the versions in a status. Since Cluster API v1.14 the status contains a list;
+// before, it contains only the lowest version.
 func versions(u *unstructured.Unstructured) []string {
 	var list []string
 	entries, _, _ := unstructured.NestedSlice(u.Object, "status", "versions")
@@ -121,8 +122,8 @@ func versions(u *unstructured.Unstructured) []string {
 	return list
 }
 
-// isOlder compares as Cluster API does, because a provider may report a suffix, such as
-// v1.36.1-eks-1.
+// isOlder reports whether the version have is older than want. It compares like Cluster API,
+// because a provider may report a suffix, such as v1.36.1-eks-1.
 func isOlder(have, want string) bool {
 	h, err := version.ParseGeneric(have)
 	if err != nil {
@@ -132,8 +133,9 @@ func isOlder(have, want string) bool {
 	return err != nil && have != want || err == nil && h.LessThan(w)
 }
 
-// sameTemplate compares the fields whose change triggers a rollout of a MachineDeployment. Other
-// fields are changed in place (mdutil.MachineTemplateUpToDate in Cluster API v1.14).
+// sameTemplate reports whether two machine templates are equal in the fields whose change triggers
+// a rollout of a MachineDeployment. Other fields are changed in place
+// (mdutil.MachineTemplateUpToDate in Cluster API v1.14).
 func sameTemplate(a, b *unstructured.Unstructured) bool {
 	for _, field := range []string{"version", "bootstrap", "infrastructureRef", "failureDomain"} {
 		x, _, _ := unstructured.NestedFieldNoCopy(a.Object, "spec", "template", "spec", field)
@@ -152,7 +154,8 @@ func controller(u *unstructured.Unstructured, kind string) types.UID {
 	return ""
 }
 
-// unique removes duplicates: a machine in deletion is reported for its owner and for its cluster.
+// unique returns the lines without duplicates. A machine that is being deleted is reported twice,
+// for its owner and for its cluster.
 func unique(lines []string) []string {
 	var list []string
 	for _, line := range lines {

@@ -64,8 +64,8 @@ func Read(ctx context.Context, c client.Client, kind schema.GroupKind, key clien
 	return s, nil
 }
 
-// get returns nil if an object does not exist. It reads Cluster API's core kinds in this package's
-// version, and other kinds in the API server's preferred version.
+// get returns an object, or nil if it does not exist. It reads Cluster API's core kinds in the
+// version that this package uses, and other kinds in the API server's preferred version.
 func get(ctx context.Context, c client.Client, kind schema.GroupKind, key client.ObjectKey) (*unstructured.Unstructured, error) {
 	var versions []string
 	if kind.Group == clusterv1.GroupVersion.Group {

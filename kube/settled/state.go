@@ -36,11 +36,11 @@ func Supports(kind schema.GroupKind) bool {
 	}
 }
 
-// State is an object and the objects that belong to it, at one time.
+// State contains an object and the objects that belong to it, as read at one time.
 type State struct {
 	// Object is nil if it does not exist.
 	Object *unstructured.Unstructured
-	// ControlPlane of a Cluster; nil if there is none.
+	// ControlPlane is the control plane of a Cluster; nil if there is none.
 	ControlPlane *unstructured.Unstructured
 	// Members are the MachineDeployments, MachineSets, MachinePools and Machines of the cluster.
 	Members []*unstructured.Unstructured
@@ -86,8 +86,9 @@ func (s State) checkCluster() []string {
 	return unique(why)
 }
 
-// checkOwner checks a control plane, MachineDeployment, MachineSet or MachinePool. version is what
-// its Cluster wants, or "" for the object's own spec.
+// checkOwner returns the problems of a control plane, MachineDeployment, MachineSet or MachinePool.
+// version is the version that its Cluster requires, or "" if only the spec of the object itself
+// counts.
 func (s State) checkOwner(u *unstructured.Unstructured, version string) []string {
 	why := statusProblems(u, clusterv1.AvailableCondition)
 	for _, t := range []string{clusterv1.RollingOutCondition, clusterv1.ScalingUpCondition, clusterv1.ScalingDownCondition} {
@@ -137,8 +138,9 @@ func statusProblems(u *unstructured.Unstructured, available string) []string {
 	return why
 }
 
-// checkMachineSets checks the MachineSets, because a MachineDeployment's status is updated after them.
-// At most one of them may have machines, and it must have the MachineDeployment's template.
+// checkMachineSets returns the problems of a MachineDeployment's MachineSets, because the status of
+// the MachineDeployment is updated later. At most one MachineSet may have machines, and it must
+// have the MachineDeployment's template.
 func (s State) checkMachineSets(deployment *unstructured.Unstructured) []string {
 	var why []string
 	active := 0
@@ -172,7 +174,8 @@ func (s State) ownedBy(by *unstructured.Unstructured, kind string) []*unstructur
 	})
 }
 
-// machines returns the machines of an object; for a MachineDeployment, those of its MachineSets.
+// machines returns the machines of an object. For a MachineDeployment, it returns the machines of
+// its MachineSets.
 func (s State) machines(of *unstructured.Unstructured) []*unstructured.Unstructured {
 	if of.GetKind() != deploymentKind {
 		return s.ownedBy(of, machineKind)

@@ -35,7 +35,8 @@ func (c *Cluster) Ping(ctx context.Context) error {
 	return nil
 }
 
-// send uses a separate connection. It follows no redirect and decompresses nothing.
+// send sends a request over a separate connection. It follows no redirects and does not decompress
+// the response.
 func (c *Cluster) send(request *http.Request) (*http.Response, error) {
 	authenticated, err := rest.HTTPWrappersForConfig(c.config, &http.Transport{
 		DialContext: func(_ context.Context, _, address string) (net.Conn, error) {
@@ -50,13 +51,15 @@ func (c *Cluster) send(request *http.Request) (*http.Response, error) {
 }
 
 const (
-	// maxRejection bounds the bytes read of a rejection's body; maxShown bounds those in a message.
+	// maxRejection limits the bytes that are read from the body of a rejection, and maxShown the
+	// bytes that are shown in a message.
 	maxRejection = 4 << 10
 	maxShown     = 1000
 )
 
-// rejectionError returns why a request was rejected, with the message of the API server or kubelet.
-// It quotes no other document, which may come from a server that the tenant cannot reach.
+// rejectionError returns an error with the reason why a request was rejected, according to the
+// message of the API server or kubelet. It does not quote other responses, which may come from a
+// server that the tenant cannot reach.
 func rejectionError(response *http.Response) error {
 	code := fmt.Sprintf("HTTP %d %s", response.StatusCode, http.StatusText(response.StatusCode))
 	if response.StatusCode/100 == 3 {
@@ -75,8 +78,8 @@ func rejectionError(response *http.Response) error {
 }
 
 const (
-	// maxObject bounds an object, in decoded bytes; maxRead bounds the bytes of one connection of a
-	// Reader.
+	// maxObject limits an object, in decoded bytes. maxRead limits the bytes that are read from one
+	// connection of a Reader.
 	maxObject = 512 << 10
 	maxRead   = 16 << 20
 )

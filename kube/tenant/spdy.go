@@ -77,7 +77,8 @@ func (s *session) send(frame spdy.Frame) error {
 	return s.framer.WriteFrame(frame)
 }
 
-// readFrame returns io.EOF after the last frame.
+// readFrame reads the next frame and passes its data to its stream. It returns io.EOF after the
+// last frame.
 func (s *session) readFrame() error {
 	if err := s.checkFrame(); err != nil {
 		return err

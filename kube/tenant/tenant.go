@@ -29,15 +29,15 @@ const (
 	maxConnections  = 128
 	maxPerNamespace = 80
 	maxPerCluster   = 20
-	// maxDialAttempts bounds the addresses tried for one name, because its owner can list any
-	// number.
+	// maxDialAttempts limits how many addresses of one name are dialled, because the owner of the
+	// name can list any number.
 	maxDialAttempts = 4
 )
 
-// Dialer connects to clusters. All callers share one, because it bounds the connections.
+// Dialer connects to clusters. All callers share one Dialer, because it limits the connections.
 type Dialer struct {
-	// CheckWritesAllowed fails if changes are not allowed at the moment; nil means always allowed.
-	// Set it before use.
+	// CheckWritesAllowed returns an error if changes are not allowed at the moment. If it is nil,
+	// they are always allowed. Set it before use.
 	CheckWritesAllowed func() error
 
 	guard *guard.Guard
@@ -67,8 +67,8 @@ type Cluster struct {
 	base   *url.URL
 }
 
-// Cluster prepares connections to a cluster and sends nothing. Callers with the same name share its
-// limit of connections; names with the same text before the slash share that of the namespace.
+// Cluster returns a Cluster with a name, NAMESPACE/NAME, and sends nothing. Clusters with the same
+// name share one limit of connections, and clusters of the same namespace share another.
 func (d *Dialer) Cluster(name string, config *rest.Config) (*Cluster, error) {
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
@@ -85,8 +85,8 @@ func (d *Dialer) Cluster(name string, config *rest.Config) (*Cluster, error) {
 	return &Cluster{dialer: d, name: name, config: config, tls: settings, base: base}, nil
 }
 
-// CheckWritesAllowed fails if changes are not allowed at the moment. Call it right before a change
-// that does not go through the cluster's API server.
+// CheckWritesAllowed returns an error if changes are not allowed at the moment. Call it right
+// before a change that is not a request to the cluster's API server.
 func (c *Cluster) CheckWritesAllowed() error {
 	if c.dialer.CheckWritesAllowed == nil {
 		return nil

@@ -94,9 +94,9 @@ func (t *Transfer) create(ctx context.Context, s *mover.State, emit Emit) (mover
 	return mover.AllCreated{}, nil
 }
 
-// splitShared returns the levels, split so that each object that stays at the source is a part of
-// its own. These objects are then created one by one, in the same order in every move. Otherwise
-// two moves that create the same objects at the same time could wait for each other.
+// splitShared returns the levels, split so that each object that stays at the source is a separate
+// part. These objects are then created one by one, in the same order in every move. Otherwise two
+// moves that create the same objects at the same time could wait for each other.
 func splitShared(levels [][]mover.Item) (parts [][]mover.Item) {
 	for _, level := range levels {
 		shared := slices.DeleteFunc(slices.Clone(level), func(item mover.Item) bool { return item.KeepReason == "" })
