@@ -69,6 +69,7 @@ func (s *Subjects) of(e Event) subject {
 			about.Machines = append(about.Machines, o.Name)
 		}
 	}
+	slices.Sort(about.Machines) // some events store their objects in a map
 	s.known[e.Aggregate] = about
 	return about
 }

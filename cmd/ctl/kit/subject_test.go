@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"scute.dev/eventlog"
+	"scute.dev/kube/object"
 	"scute.dev/mover"
 	"scute.dev/remediator"
+	"scute.dev/view"
 )
 
 // TestMoveOfAllClusters checks that the request of a move of all clusters matches each cluster, although the clusters
@@ -79,5 +81,15 @@ func TestFactsNameTheirMachine(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Errorf("from event %d on: got %q, want %q", first, got, want)
 		}
+	}
+}
+
+// TestMachinesAreSorted checks that an event names its machines in the same order each time, so that two exports of a
+// log are equal, although events store their objects in maps.
+func TestMachinesAreSorted(t *testing.T) {
+	line := view.Line{Objects: []object.Ref{{Kind: "Machine", Name: "m2"}, {Kind: "Cluster", Name: "c"}, {Kind: "Machine", Name: "m1"}}}
+	e := NewSubjects().addTo([]Event{{Aggregate: eventlog.Aggregate{Kind: eventlog.KindMove, ID: "fleet/prod/1"}, Line: line}})[0]
+	if got := e.Subject.Machines; !slices.Equal(got, []string{"m1", "m2"}) {
+		t.Errorf("got %q", got)
 	}
 }
