@@ -207,10 +207,10 @@ func (m *Machine) startupFrom() time.Time {
 
 func (c Checks) enabled() bool { return c.NodeStartup > 0 || len(c.Machine) > 0 || len(c.Node) > 0 }
 
-// timeoutStart returns the time from which a condition's timeout counts: since, unless it is in the
-// future, because it was written before a clock was set back. In that case it returns the time in
-// the log, or now if there is none. over reports whether the machine was already unhealthy at the
-// time in the log.
+// timeoutStart returns the time from which a condition's timeout counts, normally the argument
+// since. If that time is in the future, because a clock was set back, it returns the time that the
+// log records for the same reason, or now if the log has none. over reports whether the log already
+// records the machine as unhealthy at that time.
 func (mark MachineMarked) timeoutStart(reason string, since, now time.Time) (from time.Time, over bool) {
 	switch {
 	case !isFuture(since, now):

@@ -11,10 +11,10 @@ import (
 // specBytes is an annotation that only cached WorkflowRuns have: the approximate size of the spec in bytes.
 const specBytes = "scute.dev/spec-bytes"
 
-// Cached reduces a WorkflowRun to what each reconcile reads, because a tenant may create hundreds
-// of more than a MiB each. The rest is read when a run starts. All writes are patches of the
-// difference from the cached object, so they keep the rest. It is idempotent. Other kinds are
-// reduced by v1alpha1.Slim.
+// Cached reduces a WorkflowRun to the fields that every reconcile reads, because a tenant may create
+// hundreds of WorkflowRuns of more than 1 MiB each. The other fields are read when the run starts.
+// Writes are patches computed from the cached object, so they do not remove the other fields.
+// Cached is idempotent. It reduces other kinds with v1alpha1.Slim.
 func Cached(o any) (any, error) {
 	w, ok := o.(*v1alpha1.WorkflowRun)
 	if !ok { // another kind, or a deleted object

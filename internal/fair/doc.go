@@ -1,5 +1,5 @@
-// Package fair shares the workers of a queue, and other slots, fairly between namespaces. However
-// much one of them has queued, the objects of another get their turn.
+// Package fair shares the workers of a queue, and other slots, fairly between namespaces: a
+// namespace with a long queue does not delay the objects of other namespaces.
 //
 // This package never contains the work itself.
 package fair

@@ -337,8 +337,8 @@ func (t *Transfer) searchUnqualified(ctx context.Context, w *snapshot, own strin
 	return t.readAllowed(ctx, w, secrets, hash, func(o object.Observed) bool { return wanted[o.Ref.Name] && fresh(o) })
 }
 
-// readAllowed makes the list requests in parts. It skips those that are forbidden and records their
-// kinds in the snapshot.
+// readAllowed makes each list request of parts. If a request is forbidden, it skips the request and
+// records its kind in the snapshot.
 func (t *Transfer) readAllowed(ctx context.Context, w *snapshot, parts []listing, hash bool, wanted func(object.Observed) bool) error {
 	return kube.ForEach(ctx, t.workers(), parts, func(ctx context.Context, p listing) error {
 		err := t.read(ctx, w, []listing{p}, hash, wanted)

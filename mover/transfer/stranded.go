@@ -99,9 +99,9 @@ func checkCopies(s *mover.State, there heads, everything bool) error {
 			"Leave the source paused: it has the only copy of the objects that are not on the target")
 }
 
-// checkUnpause returns an error if a move has begun to delete the objects of a root, so that the
-// source must stay paused. A missing root counts too if the move has a plan: the root was paused
-// from then on, so the move itself has deleted it.
+// checkUnpause returns an error if a move has begun to delete the objects of a root, because the
+// source must then stay paused. If the move has a plan, a missing root is an error too: the root
+// was paused when the plan was made, so the move itself has deleted it.
 func (t *Transfer) checkUnpause(ctx context.Context, s *mover.State) error {
 	var emptied []mover.ObjectReason
 	var mu sync.Mutex
